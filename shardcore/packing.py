@@ -23,6 +23,7 @@ from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, na
 from shardcore.writing.items import Gathered, Item, UnreadableInput
 from shardcore.writing.manifest import Manifest, ResultManifest
 from shardcore.writing.plan import Plan, WrittenFile
+from shardcore.writing.replacement import finish_interrupted
 from shardcore.writing.temporary import taken
 from shardcore.writing.writer import OddName, Writer
 
@@ -95,6 +96,10 @@ def pack(
     writes = writes_of(found)
     values = dict(options or {})
     if not inputs and manifest is None and not any(o.content and o.name in values for o in found.options):
+        if force and not plan:
+            removed = finish_interrupted(Path(out), folder=means_folder(out), force=True)
+            if removed is not None:
+                return Packed(removed=tuple(removed), notes=(f"replacing {out} was interrupted, and is finished now",))
         raise UsageError("what is to be packed? give files or folders, or a manifest")
     inputs = list(named(inputs))
     replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
