@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 SHOWN = 80
@@ -36,6 +39,51 @@ class _Escapes(dict[int, str]):
         shown = letter if fit else letter.encode("unicode_escape").decode("ascii")
         self[code] = shown
         return shown
+
+
+_ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
+"""Bytes that `printf` gets as numbers: they mean something in its format or to a shell, or it would take an option."""
+
+
+def shell_line(words: Iterable[str]) -> str:
+    """Return a line for a POSIX shell that holds no character which acts when the line is pasted.
+
+    Control characters end a bracketed paste, and marks of direction hide what a line does: a word that has any is
+    written as `"$(printf '...')"` in printable ASCII.
+
+    Args:
+        words: The program and its arguments, none of them with a zero byte.
+
+    Returns:
+        The line; empty where no such line gives the words: a word ends with a line end, or holds a zero byte.
+    """
+    found = [shlex.quote(word) if word.isprintable() else _printed(word) for word in words]
+    return " ".join(found) if all(found) else ""
+
+
+def typed(uri: str) -> str:
+    """Return a path or address as the argument of a command: one that begins with a dash is no option."""
+    return f"./{uri}" if uri.startswith("-") else uri
+
+
+def _printed(word: str) -> str:
+    """Return a word as what `printf` prints; empty where a substitution would cut it."""
+    try:
+        raw = word.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return ""
+    if raw.endswith(b"\n") or b"\0" in raw:
+        return ""
+    text = _ESCAPED.sub(lambda one: f"\\{ord(one[0]):03o}", raw.decode("latin-1"))
+    return f"\"$(printf '{text}')\""
+
+
+def key_text(key: str) -> str:
+    """Return a key as one line of text: itself, or a JSON string in printable ASCII where it would act.
+
+    `--keys` reads both forms.
+    """
+    return key if key.isprintable() else json.dumps(key).replace("\x7f", "\\u007f")
 
 
 def short(value: object, most: int = SHOWN) -> str:

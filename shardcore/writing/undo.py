@@ -26,6 +26,7 @@ from shardcore.json_text import parse_json
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.local import FileSource
 from shardcore.span import Span
+from shardcore.text import shell_line, typed
 from shardcore.writing.chain import bring_back, earlier_journals, forget, journal_of, put_aside
 from shardcore.writing.edit import Change, Edit, New, Stream, Zeros, make_changes, write_all
 from shardcore.writing.left_over import stem_of, sweep
@@ -86,7 +87,8 @@ def interrupted(path: str | Path) -> str:
         return ""
     if head != MAGIC + BEGUN:
         return ""
-    return f"an edit of {path} was interrupted: it may be half done; `shardcore undo {path}` puts back what was there"
+    line = shell_line(["shardcore", "undo", typed(str(path))])
+    return f"an edit of {path} was interrupted: it may be half done; `{line}` puts back what was there"
 
 
 def apply(edit: Edit, *, journal: bool = True, progress: Progress = no_progress) -> Path | None:

@@ -36,6 +36,7 @@ class Agreeing(QObject):
         """Asks; nothing is fetched meanwhile."""
         self._drop()
         box = self._question = QMessageBox(self._window)
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setObjectName("costly")
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
