@@ -278,8 +278,10 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
     found = list(keys or [])
     if key_file is None:
         return found
+    from shardcore.sources.local import read_side_file
+
     try:
-        text = sys.stdin.read() if key_file == "-" else Path(key_file).read_text(encoding="utf-8")
+        text = sys.stdin.read() if key_file == "-" else read_side_file(key_file, named=True).decode()
     except UnicodeDecodeError as error:
         raise SourceError(f"cannot read the keys in {key_file}: it is not UTF-8 text") from error
     except (OSError, ValueError) as error:

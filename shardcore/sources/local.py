@@ -5,11 +5,14 @@ Files are read with `pread`, not mapped: a file that shrinks while it is open mu
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import stat
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
 from shardcore.sources.base import Entry, Folder, Source, check_name
@@ -33,13 +36,7 @@ class FileSource(Source):
         self.path = Path(path)
         self.name = self.path.name
         self.uri = str(path)
-        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-        if not follow_links:
-            flags |= getattr(os, "O_NOFOLLOW", 0)
-        try:
-            self._descriptor = os.open(self.path, flags)
-        except (OSError, ValueError) as error:
-            raise SourceError(f"cannot open {self.uri}: {reason_of(error)}") from error
+        self._descriptor = _open_at_once(self.path, os.O_RDONLY, follow_links=follow_links)
         self._lock = threading.Lock()
         self._seeking = threading.Lock()
         self._readers = 0
@@ -250,6 +247,80 @@ class OnDemandSource(Source):
             source.close()
             raise SourceChanged(f"{self.name} was changed by another program")
         return source
+
+
+def open_side_file(path: str | Path, *, writable: bool = False, named: bool = False) -> IO[bytes]:
+    """Open a small file that belongs to another one: a journal, a sidecar, a manifest, a list of keys.
+
+    It may lie in a folder where others write. So no link at `path` is followed, only a regular file is opened, and
+    opening never waits: that of a FIFO would last until another process writes to it.
+
+    Args:
+        path: The file.
+        writable: Opens it for reading and writing, without a buffer.
+        named: You named the file: your own descriptors (`/dev/stdin`, `/dev/fd/63`) are opened, pipes included.
+
+    Raises:
+        SourceError: It does not exist (the cause is a `FileNotFoundError`), is not a regular file, or cannot be opened.
+    """
+    own = named and str(path).startswith(_OWN_DESCRIPTORS)
+    descriptor = -1
+    try:
+        if own:
+            return open(path, "rb")
+        descriptor = _open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise SourceError(f"cannot open {path}: not a regular file")
+        return os.fdopen(descriptor, "r+b", 0) if writable else os.fdopen(descriptor, "rb", io.DEFAULT_BUFFER_SIZE)
+    except BaseException as error:
+        if descriptor >= 0:
+            os.close(descriptor)
+        if isinstance(error, (OSError, ValueError)):
+            raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
+        raise
+
+
+def read_side_file(path: str | Path, most: int = -1, *, named: bool = False) -> bytes:
+    """Return the first bytes of a file that `open_side_file` opens.
+
+    Args:
+        path: The file.
+        most: At most so many bytes; -1 for all.
+        named: See `open_side_file`.
+
+    Raises:
+        SourceError: It cannot be opened or read.
+    """
+    with open_side_file(path, named=named) as file:
+        try:
+            return file.read(most)
+        except OSError as error:
+            raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+
+
+_OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+
+
+def _open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
+    """Return the descriptor of a file that was opened without waiting; the caller looks at what it is.
+
+    Raises:
+        SourceError: It cannot be opened, or a link is at `path` and is not to be followed.
+    """
+    flags |= getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+    if not follow_links:
+        flags |= getattr(os, "O_NOFOLLOW", 0)
+    try:
+        if not follow_links and not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        return os.open(path, flags)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ELOOP and not follow_links:
+            raise SourceError(f"refused to follow the link {path}; give the file itself") from error
+        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
 
 
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:

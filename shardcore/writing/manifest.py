@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from shardcore.json_text import FREE, JsonLimits, parse_json
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
 from shardcore.options import Option
+from shardcore.sources.local import open_side_file
 from shardcore.text import short
 from shardcore.writing.items import Item
 from shardcore.writing.output import Output
@@ -141,7 +143,7 @@ class Manifest:
             if str(self._where) == "-":
                 yield from self._parsed(iter(sys.stdin))
             else:
-                with Path(self._where).open(encoding="utf-8-sig") as stream:
+                with TextIOWrapper(open_side_file(self._where, named=True), encoding="utf-8-sig") as stream:
                     yield from self._parsed(stream)
         except UnicodeDecodeError as error:
             raise SourceError(f"cannot read {self.name}: it is not UTF-8 text") from error

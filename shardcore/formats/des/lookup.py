@@ -21,7 +21,7 @@ from shardcore.formats.des.tombstone_place import tombstone_span
 from shardcore.formats.des.walk import ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.objects import ObjectRef
-from shardcore.sources.local import FileSource
+from shardcore.sources.local import read_side_file
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.text import sentence
@@ -369,5 +369,4 @@ def read_zones(zones: Any) -> Zones:
     text = str(zones)
     if isinstance(zones, str) and ("{" in text or "\n" in text):
         return Zones.parse(text)
-    with FileSource(text) as source:
-        return Zones.parse(source.read_first(MAX_TEXT + 1))
+    return Zones.parse(read_side_file(text, MAX_TEXT + 1, named=True))

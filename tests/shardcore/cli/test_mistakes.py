@@ -107,8 +107,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (4, "(looked beside the shard); --xorbs DIR names the folder that holds them", ["get", "LONELY", "FILEHASH"]),
     (4, "(looked in NOTHING)", ["get", "LONELY", "FILEHASH", "--xorbs", "NOTHING"]),
     # --- keys in a file ---
-    (4, "cannot read the keys in nofile: No such file or directory", ["get", "SWH", "--keys", "nofile"]),
-    (4, "cannot read the keys in NOTHING: Is a directory", ["get", "SWH", "--keys", "NOTHING"]),
+    (4, "cannot open nofile: No such file or directory", ["get", "SWH", "--keys", "nofile"]),
+    (4, "cannot open NOTHING: Is a directory", ["get", "SWH", "--keys", "NOTHING"]),
     (2, "TEXT, line 1: 'hello' is not a JSON string, such as \"key\"", ["get", "SWH", "--keys", "TEXT"]),
     (4, "it is not UTF-8 text", ["get", "SWH", "--keys", "BINARY"]),
     (2, "-, line 2: 'null' is not a JSON string", ["get", "SWH", "--keys", "-"]),

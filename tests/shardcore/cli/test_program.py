@@ -192,19 +192,36 @@ def test_findings_count_even_when_nobody_reads_them(tmp_path: Path) -> None:
 
 def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C ends the program with 130, without a traceback and without an unfinished file."""
-    os.mkfifo(tmp_path / "names")
     # Programs started in the background of a script do not hear Ctrl-C, nor do theirs: here it is heard again.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     heard += "from shardcore.cli import main; main()"
-    command = [sys.executable, "-c", heard, "get", str(tmp_path / "s"), "--keys", str(tmp_path / "names")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        # Opening the pipe for writing waits until the program reads its keys from it.
-        with open(tmp_path / "names", "w"):
-            process.send_signal(signal.SIGINT)
-            assert process.wait(30) == 130
+    command = [sys.executable, "-c", heard, "get", str(tmp_path / "s"), "--keys", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
         assert process.stderr is not None
-        assert "Traceback" not in process.stderr.read()
-    assert [path.name for path in tmp_path.iterdir()] == ["names"]
+        # More than a pipe holds is written only when the program reads its keys from it.
+        process.stdin.write(b"\n" * (1 << 20))
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        # A signal between two reads is seen after the next one.
+        process.stdin.close()
+        assert process.wait(30) == 130
+        assert b"Traceback" not in process.stderr.read()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_side_files_that_you_name_never_block(small: Path, tmp_path: Path) -> None:
+    """A FIFO or a link in the place of `--keys`, `--manifest` or `zones` is refused by name."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(small)
+    for name, why in (("pipe", "not a regular file"), ("link", "refused to follow the link")):
+        for command in (
+            ("get", small, "--keys", tmp_path / name),
+            ("pack", "swh", tmp_path / "new", "--manifest", tmp_path / name),
+            ("locate", "des", "5", "-O", "date=2026-01-31", "-O", f"zones={tmp_path / name}"),
+        ):
+            done = program(*command)
+            assert (done.returncode, why in done.stderr) == (4, True), (command, done.stderr)
 
 
 @pytest.mark.thorough

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from shardcore import registry
 from shardcore.errors import ShardError, SourceChanged, SourceError, UsageError
 from shardcore.sources.base import MERGE_GAP, Entry, Source, check_name, merged
-from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.local import FileSource, LocalFolder, open_side_file, read_side_file
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import SourceContract
 
@@ -128,6 +129,35 @@ def test_pipes_and_folders_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe", tmp_path):
         with pytest.raises(SourceError, match=r"regular file|directory"):
             FileSource(path)
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_side_files_are_opened_without_links_and_without_waiting(tmp_path: Path, writable: bool) -> None:
+    """A link, a FIFO, a folder and a device are refused by name; a regular file is opened."""
+    (tmp_path / "real").write_bytes(b"abc")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "link", tmp_path / "pipe", tmp_path, Path("/dev/null")):
+        with pytest.raises(SourceError, match=re.escape(str(path))):
+            open_side_file(path, writable=writable)
+    with open_side_file(tmp_path / "real", writable=writable) as file:
+        assert file.read() == b"abc"
+    with pytest.raises(SourceError, match="No such file") as raised:
+        open_side_file(tmp_path / "nothing", writable=writable)
+    assert isinstance(raised.value.__cause__, FileNotFoundError)
+
+
+def test_your_own_descriptors_may_be_pipes() -> None:
+    """`--keys <(command)` gives the path of a descriptor of the process: it is read, as you named it."""
+    reader, writer = os.pipe()
+    os.write(writer, b"abc")
+    os.close(writer)
+    try:
+        assert read_side_file(f"/dev/fd/{reader}", named=True) == b"abc"
+        with pytest.raises(SourceError):
+            read_side_file(f"/dev/fd/{reader}")
+    finally:
+        os.close(reader)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc here")
