@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ShardError,
         SourceChanged,
         SourceError,
+        StoreUntrusted,
         TimedOut,
         TlsFailed,
         Truncated,
@@ -127,6 +128,7 @@ __all__ = [
     "Span",
     "State",
     "Step",
+    "StoreUntrusted",
     "Tape",
     "TimedOut",
     "TlsFailed",
@@ -154,8 +156,8 @@ _NAMES = {
     "drawing.notebook": "picture_of",
     "errors": "BadChecksum BadMagic BudgetSpent Cancelled ClockSkewed ConnectionFailed CredentialsRefused "
     "ExternalMissing Forbidden FormatError HostUnknown KeyAbsent LimitExceeded NoSuchObject NotAShard ProxyFailed "
-    "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError TimedOut TlsFailed Truncated "
-    "Unsupported UsageError WrongRegion",
+    "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError StoreUntrusted TimedOut "
+    "TlsFailed Truncated Unsupported UsageError WrongRegion",
     "finding": "Depth Finding Report Severity",
     "nodes.node": "Node",
     "nodes.runs": "Runs",

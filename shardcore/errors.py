@@ -31,6 +31,7 @@ class Remedy(Enum):
     AGAIN = "try again later"
     TRUST = "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE)"
     PROXY = "look at HTTPS_PROXY and NO_PROXY"
+    STORE = "if you trust the file, name the store in RemoteOptions(trusted=…)"
     HOST = "look at the address, and at the network of this machine"
 
 
@@ -67,6 +68,35 @@ class ShardError(Exception):
 
 class UsageError(ShardError):
     """What was asked for makes no sense here: a malformed key, an unknown format name, an impossible option."""
+
+
+MOST_NAMED = 8
+"""Stores that a question lists."""
+
+
+class StoreUntrusted(UsageError):
+    """A file names stores that you have not agreed to. No request was sent to them.
+
+    Attributes:
+        stores: Their addresses, as `RemoteOptions.trusted` takes them.
+        who: How requests would be signed: `as profile lab`, `anonymously`.
+    """
+
+    remedy = Remedy.STORE
+
+    def __init__(self, file: str, stores: tuple[str, ...], who: str) -> None:
+        self.file, self.stores, self.who = file, stores, who
+        super().__init__(f"{file} names a store; no request was sent to {self._listed}")
+
+    @property
+    def question(self) -> str:
+        """Return the question that `yes` answers, in one sentence."""
+        return f"Connect to {self._listed} {self.who}?"
+
+    @property
+    def _listed(self) -> str:
+        more = f" and {len(self.stores) - MOST_NAMED:,} more" if len(self.stores) > MOST_NAMED else ""
+        return ", ".join(self.stores[:MOST_NAMED]) + more
 
 
 class NotAShard(ShardError):
