@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 
 from shardcore.span import Span
+from shardcore.text import without_secrets
 
 
 class Remedy(Enum):
@@ -43,7 +44,7 @@ class ShardError(Exception):
     """Any failure of shardcore.
 
     Attributes:
-        message: One sentence.
+        message: One sentence; addresses in it have no login and no query.
         span: Where in the file, when the failure has a place.
         remedy: What would help, where the caller can do something.
     """
@@ -51,6 +52,7 @@ class ShardError(Exception):
     remedy: Remedy | None = None
 
     def __init__(self, message: str, *, span: Span | None = None, remedy: Remedy | None = None) -> None:
+        message = without_secrets(message)
         super().__init__(message)
         self.message = message
         self.span = span
@@ -147,6 +149,9 @@ class KeyAbsent(ShardError):
 
     def __init__(self, key: str, message: str = "", *, span: Span | None = None) -> None:
         super().__init__(message or f"not in this shard: {key}", span=span)
+        if not message:
+            # A key may look like an address.
+            self.message = f"not in this shard: {key}"
         self.key = key
 
 

@@ -41,6 +41,30 @@ class _Escapes(dict[int, str]):
         return shown
 
 
+_ADDRESS = re.compile(r"\b(https?|s3|gs)(:/{1,2})([^\s'\"`<>|]+)", re.IGNORECASE)
+_PORT = re.compile(r"\[.*\](:\d*)?|[^:]*(:\d*)?")
+
+
+def without_secrets(text: str) -> str:
+    """Return a message in which addresses have no login and no query: a signature may be in it.
+
+    It also finds addresses that were taken for paths (`http:/host/a`) or cut.
+    """
+    return _ADDRESS.sub(_without_secret, text) if ":/" in text else text
+
+
+def _without_secret(found: re.Match[str]) -> str:
+    place, asks, query = found[3].partition("?")
+    host, slash, path = place.partition("/")
+    host = host.rpartition("@")[2]
+    if not _PORT.fullmatch(host):
+        # A login that was cut before its end.
+        host = "…"
+    # What follows the address in the sentence stays.
+    end = query[len(query.rstrip(":;,.…)")) :] if asks else ""
+    return f"{found[1]}{found[2]}{host}{slash}{path}{end}"
+
+
 _ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
 """Bytes that `printf` gets as numbers: they mean something in its format or to a shell, or it would take an option."""
 
