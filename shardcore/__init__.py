@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         ShardError,
         SourceChanged,
         SourceError,
+        StoreUntrusted,
         TimedOut,
         TlsFailed,
         Truncated,
@@ -141,6 +142,7 @@ __all__ = [
     "Span",
     "State",
     "Step",
+    "StoreUntrusted",
     "Tape",
     "TimedOut",
     "TlsFailed",
@@ -177,8 +179,8 @@ _NAMES = {
     "editing": "EditResult append delete rekey tombstone truncate undo",
     "errors": "BadChecksum BadMagic BudgetSpent Cancelled ClockSkewed ConnectionFailed CredentialsRefused "
     "ExternalMissing Forbidden FormatError HostUnknown KeyAbsent LimitExceeded NoSuchObject NotAShard ProxyFailed "
-    "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError TimedOut TlsFailed Truncated "
-    "Unsupported UsageError WrongRegion",
+    "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError StoreUntrusted TimedOut "
+    "TlsFailed Truncated Unsupported UsageError WrongRegion",
     "extraction": "Conflict ExtractOptions Extracted Extraction extract",
     "finding": "Depth Finding Report Severity",
     "keys": "Key",

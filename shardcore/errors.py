@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 
 from shardcore.span import Span
+from shardcore.text import without_secrets
 
 
 class Remedy(Enum):
@@ -36,6 +37,7 @@ class Remedy(Enum):
     AGAIN = "try again later"
     TRUST = "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE)"
     PROXY = "look at HTTPS_PROXY and NO_PROXY"
+    STORE = "if you trust the file, name the store in RemoteOptions(trusted=…)"
     HOST = "look at the address, and at the network of this machine"
 
 
@@ -47,7 +49,7 @@ class ShardError(Exception):
     """Any failure of shardcore.
 
     Attributes:
-        message: One sentence.
+        message: One sentence; addresses in it have no login and no query.
         span: Where in the file, when the failure has a place.
         remedy: What would help, where the caller can do something.
     """
@@ -55,6 +57,7 @@ class ShardError(Exception):
     remedy: Remedy | None = None
 
     def __init__(self, message: str, *, span: Span | None = None, remedy: Remedy | None = None) -> None:
+        message = without_secrets(message)
         super().__init__(message)
         self.message = message
         self.span = span
@@ -72,6 +75,35 @@ class ShardError(Exception):
 
 class UsageError(ShardError):
     """What was asked for makes no sense here: a malformed key, an unknown format name, an impossible option."""
+
+
+MOST_NAMED = 8
+"""Stores that a question lists."""
+
+
+class StoreUntrusted(UsageError):
+    """A file names stores that you have not agreed to. No request was sent to them.
+
+    Attributes:
+        stores: Their addresses, as `RemoteOptions.trusted` takes them.
+        who: How requests would be signed: `as profile lab`, `anonymously`.
+    """
+
+    remedy = Remedy.STORE
+
+    def __init__(self, file: str, stores: tuple[str, ...], who: str) -> None:
+        self.file, self.stores, self.who = file, stores, who
+        super().__init__(f"{file} names a store; no request was sent to {self._listed}")
+
+    @property
+    def question(self) -> str:
+        """Return the question that `yes` answers, in one sentence."""
+        return f"Connect to {self._listed} {self.who}?"
+
+    @property
+    def _listed(self) -> str:
+        more = f" and {len(self.stores) - MOST_NAMED:,} more" if len(self.stores) > MOST_NAMED else ""
+        return ", ".join(self.stores[:MOST_NAMED]) + more
 
 
 class NotAShard(ShardError):
@@ -122,6 +154,9 @@ class KeyAbsent(ShardError, KeyError):
 
     def __init__(self, key: str, message: str = "", *, span: Span | None = None) -> None:
         super().__init__(message or f"not in this shard: {key}", span=span)
+        if not message:
+            # A key may look like an address.
+            self.message = f"not in this shard: {key}"
         self.key = key
 
 

@@ -78,14 +78,18 @@ class Draft:
         self.fields.update({f"{section.name}.{name}": value for name, value in (fields or {}).items()})
 
 
-def _nowhere(address: str, *, endpoint_url: str | None = None, region: str | None = None) -> Folder:
+def _nowhere(
+    address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
+) -> Folder:
     raise UsageError(f"{address} cannot be opened from here")
 
 
 class Reach(Protocol):
     """Opens the folder at an address that a file names."""
 
-    def __call__(self, address: str, *, endpoint_url: str | None = None, region: str | None = None) -> Folder:
+    def __call__(
+        self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
+    ) -> Folder:
         """Opens the folder; what the caller of `open` chose counts more than what the file says.
 
         Raises:

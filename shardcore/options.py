@@ -59,6 +59,7 @@ class Option:
             are of no account to formats that do not declare them.
         hidden: Whether people do not choose it: programs do.
         content: For writing: whether it names content by itself, so that no other input is needed.
+        path: Whether its text is the path of a file or folder.
     """
 
     name: str
@@ -70,6 +71,13 @@ class Option:
     names_format: bool = False
     hidden: bool = False
     content: bool = False
+    path: bool = False
+
+    def opens(self, given: Any) -> bool:
+        """Return whether a value names a file, folder or address, and is not what it says itself."""
+        if self.type is OptionType.JSON:
+            return not (isinstance(given, str) and given.lstrip()[:1] in ("{", "["))
+        return self.path or self.type is OptionType.FOLDER
 
     def value_of(self, given: Any) -> Any:
         """The value that was meant: texts (of a command line) are read, other values are checked.

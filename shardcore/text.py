@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 
 SHOWN = 80
@@ -36,6 +39,75 @@ class _Escapes(dict[int, str]):
         shown = letter if fit else letter.encode("unicode_escape").decode("ascii")
         self[code] = shown
         return shown
+
+
+_ADDRESS = re.compile(r"\b(https?|s3|gs)(:/{1,2})([^\s'\"`<>|]+)", re.IGNORECASE)
+_PORT = re.compile(r"\[.*\](:\d*)?|[^:]*(:\d*)?")
+
+
+def without_secrets(text: str) -> str:
+    """Return a message in which addresses have no login and no query: a signature may be in it.
+
+    It also finds addresses that were taken for paths (`http:/host/a`) or cut.
+    """
+    return _ADDRESS.sub(_without_secret, text) if ":/" in text else text
+
+
+def _without_secret(found: re.Match[str]) -> str:
+    place, asks, query = found[3].partition("?")
+    host, slash, path = place.partition("/")
+    host = host.rpartition("@")[2]
+    if not _PORT.fullmatch(host):
+        # A login that was cut before its end.
+        host = "…"
+    # What follows the address in the sentence stays.
+    end = query[len(query.rstrip(":;,.…)")) :] if asks else ""
+    return f"{found[1]}{found[2]}{host}{slash}{path}{end}"
+
+
+_ESCAPED = re.compile(r"^-|[^A-Za-z0-9_./:@+=,-]")
+"""Bytes that `printf` gets as numbers: they mean something in its format or to a shell, or it would take an option."""
+
+
+def shell_line(words: Iterable[str]) -> str:
+    """Return a line for a POSIX shell that holds no character which acts when the line is pasted.
+
+    Control characters end a bracketed paste, and marks of direction hide what a line does: a word that has any is
+    written as `"$(printf '...')"` in printable ASCII.
+
+    Args:
+        words: The program and its arguments, none of them with a zero byte.
+
+    Returns:
+        The line; empty where no such line gives the words: a word ends with a line end, or holds a zero byte.
+    """
+    found = [shlex.quote(word) if word.isprintable() else _printed(word) for word in words]
+    return " ".join(found) if all(found) else ""
+
+
+def typed(uri: str) -> str:
+    """Return a path or address as the argument of a command: one that begins with a dash is no option."""
+    return f"./{uri}" if uri.startswith("-") else uri
+
+
+def _printed(word: str) -> str:
+    """Return a word as what `printf` prints; empty where a substitution would cut it."""
+    try:
+        raw = word.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return ""
+    if raw.endswith(b"\n") or b"\0" in raw:
+        return ""
+    text = _ESCAPED.sub(lambda one: f"\\{ord(one[0]):03o}", raw.decode("latin-1"))
+    return f"\"$(printf '{text}')\""
+
+
+def key_text(key: str) -> str:
+    """Return a key as one line of text: itself, or a JSON string in printable ASCII where it would act.
+
+    `--keys` reads both forms.
+    """
+    return key if key.isprintable() else json.dumps(key).replace("\x7f", "\\u007f")
 
 
 def short(value: object, most: int = SHOWN) -> str:

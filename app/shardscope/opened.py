@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
+from shardcore import (
+    Cancelled,
+    Objects,
+    RemoteOptions,
+    Shard,
+    ShardError,
+    SourceChanged,
+    SourceError,
+    Span,
+    StoreUntrusted,
+    Tape,
+)
 from shardcore.errors import LargeRead, RemoteError, ends_reading
 from shardcore.reading import at_most
 from shardscope.fetching import MUCH, Costly, index_size
@@ -91,6 +102,9 @@ class Opened(QObject):
     """The `Remedy` that somebody asked for."""
     costly = Signal(object)
     """A `Costly`: somebody is to be asked whether so much may be fetched."""
+
+    untrusted = Signal(object, object)
+    """A `StoreUntrusted`, and what opens the file with its stores trusted."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -240,6 +254,10 @@ class Opened(QObject):
             if isinstance(error, Cancelled):
                 return
             self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
+            if isinstance(error, StoreUntrusted):
+                remote = request.remote or RemoteOptions()
+                trusted = request.reached(replace(remote, trusted=remote.trusted | set(error.stores)))
+                self.untrusted.emit(error, partial(self.open, trusted, select=select, agreed=agreed))
             if isinstance(error, LargeRead):
                 again = partial(self.open, request, select=select, agreed=True)
                 self.costly.emit(Costly(self.tr("Opening {0}").format(request.name), error.size, again))

@@ -153,6 +153,7 @@ class JsonField(OptionField):
         self._given = given
         self._shown = given if isinstance(given, str) and given else shown
         self.evidence = QLabel(evidence)
+        self.evidence.setTextFormat(Qt.TextFormat.RichText)
         self.evidence.setWordWrap(True)
         self.evidence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.evidence.setVisible(bool(evidence))
@@ -164,6 +165,7 @@ class JsonField(OptionField):
         self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 10 + 16)
         self.editor.textChanged.connect(self._changed)
         self.state = QLabel()
+        self.state.setTextFormat(Qt.TextFormat.PlainText)
         self.state.setWordWrap(True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

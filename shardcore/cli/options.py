@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 import shardcore
-from shardcore.errors import FormatError, NotAShard, SourceError, UsageError, reason_of
+from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.text import short
@@ -69,13 +69,28 @@ class Opening:
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Opens what a command names."""
         _tell_interrupted(uri)
+        try:
+            return self._open(uri, self.remote, partial=partial)
+        except StoreUntrusted as error:
+            if not sys.stdin.isatty():
+                raise
+            sys.stderr.write(f"{error.file} names a store. {error.question} [y/N] ")
+            sys.stderr.flush()
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                raise
+            from shardcore.sources.remote.options import RemoteOptions
+
+            agreed = replace(self.remote or RemoteOptions(), trusted=frozenset(error.stores))
+            return self._open(uri, agreed, partial=partial)
+
+    def _open(self, uri: str, remote: RemoteOptions | None, *, partial: bool) -> Shard:
         with progress_bar("opening") as progress:
             return shardcore.open(
                 uri,
                 format=self.format,
                 partial=partial,
                 progress=progress,
-                remote=self.remote,
+                remote=remote,
                 tape=self.tape,
                 jobs=self.jobs,
                 **self.options,
@@ -137,6 +152,13 @@ _FLAGS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
+    "zones": (
+        Annotated[
+            str | None,
+            typer.Option("--zones", metavar="FILE", help="des: this zones file, whose stores are trusted."),
+        ],
+        None,
+    ),
     "deleted": (Annotated[bool, typer.Option("--deleted", help="Serve tombstoned objects, too.")], False),
 }
 
@@ -177,6 +199,8 @@ _TAPE = Annotated[
     str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write all requests to FILE; -: their sum.")
 ]
 
+_YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect to the stores that a file names without asking.")]
+
 _JOBS = Annotated[
     int | None,
     typer.Option("--jobs", metavar="N", min=1, help="Work on N members or objects at the same time."),
@@ -202,6 +226,9 @@ def _with_flags(command: Callable[..., int], flags: dict[str, tuple[Any, Any]]) 
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in (first | flags | _REMOTE).items()
     ]
+    asks = flags and all(one.name != "yes" for one in own)
+    if asks:
+        common.append(Parameter("yes", Parameter.KEYWORD_ONLY, default=False, annotation=_YES))
     common.append(Parameter("tape", Parameter.KEYWORD_ONLY, default=None, annotation=_TAPE))
     common.append(Parameter("jobs", Parameter.KEYWORD_ONLY, default=None, annotation=_JOBS))
 
@@ -209,7 +236,9 @@ def _with_flags(command: Callable[..., int], flags: dict[str, tuple[Any, Any]]) 
     def run(**given: Any) -> int:
         name, target = given.pop("format_name", None) if flags else None, given.pop("tape")
         values = {flag: given.pop(flag) for flag in flags}
-        remote = _remote_options({flag: given.pop(flag) for flag in _REMOTE})
+        reached = {flag: given.pop(flag) for flag in _REMOTE}
+        yes = given.pop("yes") if asks else given.get("yes", False)
+        remote = _remote_options(reached | ({"trusted": frozenset("*")} if yes else {}))
         jobs = given.pop("jobs")
         with _taped(target) as tape:
             return command(**given, how=Opening(name, values, remote, tape, jobs))

@@ -78,6 +78,7 @@ FLAGS = {
     Remedy.PROFILE: "nobody signed the request: --profile NAME names credentials that may read it",
     Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",
     Remedy.REGION: "--region NAME names the region",
+    Remedy.STORE: "--yes connects to it, --zones FILE to the stores of a file that you trust",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
     Remedy.LIMIT_REQUESTS: "--limit-requests raises the limit",
     # No flag does these.

@@ -15,6 +15,7 @@ from shardcore.cli import changing, charting, comparing, drawing, editing, looki
 from shardcore.cli.output import silence_output, warn, worded
 from shardcore.cli.plain import PlainCommand, PlainGroup
 from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
+from shardcore.text import without_secrets
 
 EXIT_FINE = 0
 EXIT_ABSENT = 1
@@ -177,4 +178,4 @@ def _argument_text(error: Exception) -> str:
     parameters = getattr(getattr(context, "command", None), "params", ())
     if what.startswith("there is no option") and any(one.name in ("key", "keys") for one in parameters):
         what += "; put keys that begin with a dash after --"
-    return f"{what}; {where} --help tells more"
+    return f"{without_secrets(what)}; {where} --help tells more"

@@ -98,12 +98,12 @@ def get(
     if not wanted:
         raise UsageError("which objects? give keys; those that begin with a dash after --")
     from shardcore.extraction import ANY_SIZE, write_object
-    from shardcore.writing.temporary import write_whole
+    from shardcore.writing.temporary import takes_writes, write_through, write_whole
 
     window = byte_range(bytes_wanted)
     with how.open_rest(uri) as shard:
         refs = [shard.find(key) for key in wanted]
-        if output is not None and len(refs) == 1 and part is None and window is None:
+        if output is not None and not takes_writes(output) and len(refs) == 1 and part is None and window is None:
             write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
             return 0
         pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or ANY_SIZE))
@@ -111,6 +111,8 @@ def get(
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
+        elif takes_writes(output):
+            write_through(output, pieces)
         else:
             write_whole(output, pieces, force=force)
     return 0

@@ -163,8 +163,8 @@ def write_object(
         LimitExceeded: It is longer than the limit.
     """
     mark = "" if part else mark_of(shard, ref, limit)
-    if mark and (kept := _write_kept(shard, ref, path, mark, force=force, each_piece=each_piece)) is not None:
-        return kept
+    if mark:
+        return _write_kept(shard, ref, path, mark, force=force, each_piece=each_piece)
     return _write(_pieces(shard, ref, part, limit), path, force=force, each_piece=each_piece)
 
 
@@ -242,10 +242,10 @@ class _Taking:
             path = self._free_path(name)
         self._make_folders(path.parent)
         force = self._options.conflict is Conflict.REPLACE
-        written = None
         if not part and (mark := mark_of(self._shard, ref, self._options.limit)):
-            written = _write_kept(self._shard, ref, path, mark, force=force, each_piece=self._each_piece)
-        size, digest = written or _write(pieces, path, force=force, each_piece=self._each_piece)
+            size, digest = _write_kept(self._shard, ref, path, mark, force=force, each_piece=self._each_piece)
+        else:
+            size, digest = _write(pieces, path, force=force, each_piece=self._each_piece)
         return Extracted(ref.key, str(path), size, digest, part=part, row=ref.row, facts=facts)
 
     def _free_path(self, name: str) -> Path:
@@ -315,8 +315,8 @@ def _write(pieces: Iterator[bytes], path: Path, *, force: bool, each_piece: Each
 
 def _write_kept(
     shard: Shard, ref: ObjectRef, path: Path, mark: str, *, force: bool, each_piece: EachPiece | None
-) -> tuple[int, str] | None:
-    """The same for what goes on where an earlier run broke off; None where another run is at it."""
+) -> tuple[int, str]:
+    """The same for what goes on where an earlier run broke off."""
 
     def told(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:

@@ -35,7 +35,7 @@ def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
     if source.near or UNNAMED in source.identity:
         return ""
     facts = [source.identity, ref.shard, str(ref.key), str(ref.size), *map(str, ref.spans[:1])]
-    return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return hashlib.sha256("\n".join(facts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore.nodes.again import AS_IT_IS, Again
-from shardcore.nodes.forms import explain_command
+from shardcore.nodes.forms import explain_command, get_command
 from shardcore.nodes.headline import headline, sum_text
 from shardcore.nodes.node import Node, nearest_row
 from shardcore.record import Differs
 from shardcore.span import Span
-from shardcore.text import visible, without_marks
+from shardcore.text import shell_line, typed, visible, without_marks
 from shardcore.words import plural
 
 MOST_RAW = 48
@@ -37,7 +36,7 @@ class Card:
         place: Where its bytes are, in words.
         raw: Its first bytes in hex.
         differs: Where page and practice differ on it, or None.
-        key: The key of the object that it belongs to, or empty.
+        key: The key of the object that it belongs to, as it is shown; or empty.
         command: The line for a shell that explains it.
         get: The line for a shell that writes the object out, or empty.
         python: Lines of Python that give the value, or the bytes where there is no value.
@@ -88,14 +87,14 @@ def card_of(
     shown = raw[:MOST_RAW].hex(" ")
     if span.size > min(len(raw), MOST_RAW) and shown:
         shown += f" … and {span.size - min(len(raw), MOST_RAW):,} more"
-    within = f" of {node.span.source}" if node.span.source else ""
+    within = f" of {visible(node.span.source)}" if node.span.source else ""
     place = f"{node.span.start:,} to {node.span.stop:,}{within}, {plural(node.span.size, 'byte')}"
     if node.bits is not None:
         place = f"{place}: bits {node.bits[0]:,} to {node.bits[1]:,}"
     if part is not None:
         place = f"{part.start:,} to {part.stop:,}, {plural(part.size, 'byte')}; of {place}"
     return Card(
-        file,
+        visible(file),
         tuple(visible(name) for name in names),
         _cut(visible(headline(node))),
         sum_text(node),
@@ -105,9 +104,9 @@ def card_of(
         place,
         shown,
         next((each.differs for each in reversed(path[-2:]) if each.differs is not None), None),
-        key,
+        visible(key),
         explain_command(uri, span, how) if span.size else "",
-        _get_command(uri, key, how) if key else "",
+        get_command(uri, key, how) if key else "",
         _python(path, part, uri, how),
         link_command(uri, span, how),
     )
@@ -118,13 +117,9 @@ def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
     source = f"{span.source}:" if span.source else ""
     # How a store is reached, the window knows or asks.
-    return shlex.join(["shardscope", f"{uri}#{source}{where}", *(["--format", how.format] if how.format else [])])
-
-
-def _get_command(uri: str, key: str, how: Again) -> str:
-    """The line for a shell that writes an object to standard output."""
-    words = ["shardcore", "get", uri, *how.words]
-    return shlex.join([*words, *(["--"] if key.startswith("-") else []), key])
+    return shell_line(
+        ["shardscope", f"{typed(uri)}#{source}{where}", *(["--format", how.format] if how.format else [])]
+    )
 
 
 def markdown(card: Card) -> str:
@@ -137,12 +132,12 @@ def markdown(card: Card) -> str:
     facts = [
         ("bytes", card.place),
         ("type", card.type),
-        ("raw", f"`{card.raw}`" if card.raw else ""),
+        ("raw", card.raw),
         ("stated in", card.specification),
-        ("object", f"`{visible(card.key)}`" if card.key else ""),
+        ("object", card.key),
     ]
     lines += ["| | |", "|---|---|"]
-    lines += [f"| {name} | {text if text[:1] == '`' else _quiet(text)} |" for name, text in facts if text]
+    lines += [f"| {name} | {_code(text) if name in _CODE else _quiet(text)} |" for name, text in facts if text]
     if card.differs is not None:
         lines += ["", f"> **The page says:** {card.differs.page}.  "]
         lines += [f"> **In practice:** {card.differs.practice}."]
@@ -173,6 +168,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
 
 
+_CODE = ("raw", "object")
+"""Facts that are bytes and keys."""
+
+
+def _code(text: str) -> str:
+    """Text in the font of code, where nothing in it can end that."""
+    return _quiet(text) if any(letter in "`|\\" for letter in text) else f"`{text}`"
+
+
 def _quiet(text: str) -> str:
     """Text out of a file does not act as Markdown, nor as HTML."""
-    return "".join(f"\\{letter}" if letter in r"\`*_[]<>|#&~" else letter for letter in text)
+    return "".join(f"\\{letter}" if letter in r"\`*_[]<>|#&~$!" else letter for letter in text)

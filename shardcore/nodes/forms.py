@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from shardcore.nodes.again import AS_IT_IS, Again
 from shardcore.nodes.node import Node
 from shardcore.span import Span
+from shardcore.text import key_text, shell_line, typed
 
 
 def node_json(node: Node) -> dict[str, Any]:
@@ -34,9 +34,23 @@ def explain_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
         span: The bytes.
         how: What was chosen when it was opened.
     """
-    words = ["shardcore", "explain", uri, f"{span.start:#x}"]
+    words = ["shardcore", "explain", typed(uri), f"{span.start:#x}"]
     words += ["--in", span.source] if span.source else []
-    return shlex.join([*words, *how.words])
+    return shell_line([*words, *how.words])
+
+
+def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
+    """The command that writes an object to standard output; see `explain_command`.
+
+    A key with characters that act goes through `--keys`, as JSON in printable ASCII.
+    """
+    words = ["shardcore", "get", typed(uri), *how.words]
+    if key.isprintable():
+        return shell_line([*words, *(["--"] if key.startswith("-") else []), key])
+    # Within single quotes shells change nothing, except that some look for `!`.
+    text = key_text(key).replace("'", "\\u0027").replace("!", "\\u0021")
+    line = shell_line([*words, "--keys", "-"])
+    return line and f"printf '%s\\n' '{text}' | {line}"
 
 
 def explain_line(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
@@ -58,4 +72,4 @@ def curl_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     """The command that fetches some bytes of a file of the web; empty where they have no address there."""
     if span.source or not span.size or not uri.startswith(("http://", "https://")):
         return ""
-    return shlex.join(["curl", "--fail", "--range", f"{span.start}-{span.stop - 1}", "--output", "bytes.bin", uri])
+    return shell_line(["curl", "--fail", "--range", f"{span.start}-{span.stop - 1}", "--output", "bytes.bin", uri])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from shardcore.errors import SourceError, UsageError, says_absent
+from shardcore.errors import SourceError, StoreUntrusted, UsageError, says_absent
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
@@ -129,19 +129,32 @@ class Elsewhere:
         self._remote = remote
         self.tape = tape
 
-    def __call__(self, address: str, *, endpoint_url: str | None = None, region: str | None = None) -> Folder:
+    def __call__(
+        self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
+    ) -> Folder:
         """Opens the folder at an address; store and region are those of the caller, else those given.
 
+        Args:
+            address: The address.
+            endpoint_url: The store that the file names.
+            region: The region that the file names.
+            trusted: Whether the caller of `open` named the file for its stores.
+
         Raises:
+            StoreUntrusted: Nobody agreed to requests to this store.
             UsageError: An option makes no sense.
             SourceError: It cannot be had.
         """
-        from shardcore.sources.remote.options import RemoteOptions
+        from shardcore.sources.remote.options import ANY_STORE, RemoteOptions
         from shardcore.sources.remote.tape import Tape
 
         chosen = self._remote or RemoteOptions()
         own = chosen.endpoint_url or chosen.region
         if not own:
             chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)
+        # Whoever names a store for what is opened has agreed to it.
+        named = trusted or (self._remote is not None and bool(self._remote.endpoint_url))
+        if not named and not chosen.trusted & {chosen.store, ANY_STORE}:
+            raise StoreUntrusted(address, (chosen.store,), chosen.signer)
         self.tape = self.tape if self.tape is not None else Tape()
         return folder_of(address if address.endswith("/") else f"{address}/", chosen, self.tape)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -314,9 +316,56 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> 
     return file.at
 
 
+def takes_writes(path: Path) -> bool:
+    """Return whether a path is, or is a link to, a pipe or a device, or is a descriptor of this process.
+
+    Such a thing is written to. Renaming a file to its name would take it away from everybody.
+    """
+    if _descriptor_of(path) is not None:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def write_through(path: Path, pieces: Iterable[bytes]) -> int:
+    """Write bytes to a pipe, a device or a descriptor (see `takes_writes`) as they come; return how many.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
+    number, size = _descriptor_of(path), 0
+    try:
+        # Of a descriptor its copy: opened anew, a file behind it would be written from its beginning.
+        with open(path if number is None else os.dup(number), "wb", buffering=0) as file:
+            for piece in pieces:
+                left = memoryview(piece)
+                while left:
+                    left = left[file.write(left) :]
+                size += len(piece)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+    return size
+
+
+_DESCRIPTOR = re.compile(r"/dev/std(?P<name>out|err)|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,6})")
+
+
+def _descriptor_of(path: Path) -> int | None:
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return None
+    return int(found["number"]) if found["number"] else 1 if found["name"] == "out" else 2
+
+
 def is_replaceable(path: Path) -> bool:
-    """Whether a file may take this name from what has it: a file or a link; never a folder, a pipe or a device."""
-    return not os.path.isdir(path) and (os.path.isfile(path) or os.path.islink(path))  # noqa: PTH112, PTH113, PTH114
+    """Whether a file may take this name from what has it: a file, or a link to one or to nothing.
+
+    Never a folder, a pipe or a device, nor a link to these.
+    """
+    return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))  # noqa: PTH110, PTH113, PTH114
 
 
 def _without_links(path: str, flags: int) -> int:

@@ -35,6 +35,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_side_file
 from shardcore.span import Span
+from shardcore.text import shell_line, typed
 from shardcore.words import plural
 from shardcore.writing.audit import Audit, check_audit_log
 from shardcore.writing.chain import all_journals, bring_back, earlier_journals, forget, journal_of, put_aside
@@ -150,15 +151,16 @@ class Journal:
     @property
     def told(self) -> str:
         """A sentence about an edit that was interrupted."""
+        line = shell_line(["shardcore", "undo", typed(str(self.path))])
         if self.state == UNDOING:
-            return f"undoing an edit of {self.path} was interrupted: `shardcore undo {self.path}` puts back the rest"
+            return f"undoing an edit of {self.path} was interrupted: `{line}` puts back the rest"
         again = f"run the same {self.verb or 'edit'} again to finish it"
         if not self.kept:
             return (
                 f"an edit of {self.path} was interrupted ({self.what}); its old bytes were not kept, so that it cannot "
                 f"be undone: {again}"
             )
-        text = f"an edit of {self.path} was interrupted: it may be half done; `shardcore undo {self.path}` puts back"
+        text = f"an edit of {self.path} was interrupted: it may be half done; `{line}` puts back"
         return f"{text} what was there" + (f", or {again}" if self.can_finish else "")
 
 

@@ -102,3 +102,65 @@ def test_what_cannot_be_parsed_is_shown_without_secrets_too() -> None:
     with pytest.raises(ShardError) as caught:
         shardcore.open("https://me:hunter2@host:port/a?X=topsecret")
     _clean(caught.value)
+
+
+ADDRESS = "http://me:hunter2@127.0.0.1:9/a.shard?X-Amz-Signature=topsecret"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["undo", ADDRESS],
+        ["undo", ADDRESS, "--yes"],
+        ["delete", ADDRESS, "key", "--yes"],
+        ["append", ADDRESS, "here"],
+        ["tombstone", ADDRESS, "key"],
+        ["pack", "swh", ADDRESS, "here"],
+        ["pack", "swh", "out.shard", ADDRESS],
+        ["pack", "swh", "out.shard", "--manifest", ADDRESS],
+        ["pack", "bloscpack", "out.blp", "here", "-O", f"metadata={ADDRESS}"],
+        ["pack", "bloscpack", "out.blp", "here", "-O", f"metadata=http://me:{'hunter2' * 99}@host/"],
+        ["pack", "mdb", "out.mdb", "here", "-O", f"xorbs={ADDRESS}"],
+        ["pack", "neuroglancer", "out/", "-O", f"volume={ADDRESS}"],
+        ["convert", "here", ADDRESS, "--to", "swh"],
+        ["compare", ADDRESS],
+        ["rekey", ADDRESS, "out", "--key", "00"],
+        ["get", "here", "--keys", ADDRESS],
+        ["get", "here", "key", "-o", ADDRESS],
+        ["extract", "here", ADDRESS],
+        ["ls", "here", "--tape", ADDRESS],
+        ["ls", "here", "--xorbs", ADDRESS],
+        ["ls", "here", "there", ADDRESS],
+        ["ls", "here", ADDRESS.replace("http", "--http")],
+        ["locate", "des", "7", "-O", "date=2026-11-03", "-O", f"zones={ADDRESS}"],
+        ["draw", "here", "--svg", ADDRESS],
+        ["info", f"./{ADDRESS}"],
+    ],
+    ids=lambda command: " ".join(command)[:40],
+)
+def test_no_command_shows_a_secret(
+    command: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address where a command takes another thing, or a path made of it, is shown without login and query."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").write_bytes(SWH.read_bytes())
+    assert run(command) != 0
+    told = capsys.readouterr()
+    assert told.err
+    _clean(told.out, told.err)
+
+
+def test_messages_keep_what_is_no_secret() -> None:
+    """Host, port, path and the rest of the sentence stay, and so does a key that looks like an address."""
+    cases = {
+        "cannot open http:/me:hunter2@host:9/a?sig=topsecret: No such file": "cannot open http:/host:9/a: No such file",
+        "s3://me:hunter2@bucket/key is there": "s3://bucket/key is there",
+        "'https://[::1]:80/a?b' and gs://b/c": "'https://[::1]:80/a' and gs://b/c",
+        "http://me:hunter2…": "http://…",
+        "no address: a/b?c, user@host": "no address: a/b?c, user@host",
+        "see https://example.org/page.": "see https://example.org/page.",
+    }
+    for text, shown in cases.items():
+        assert ShardError(text).message == shown
+        assert str(ShardError(text)) == shown
+    assert str(shardcore.KeyAbsent("http://a/b?c")) == "not in this shard: http://a/b?c"

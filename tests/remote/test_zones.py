@@ -45,13 +45,15 @@ def test_a_uid_costs_its_own_zone_only(
         path = tmp_path / "zones.json"
         path.write_text(json.dumps({"n_bits": 8, "zones": zones}))
 
-        assert run(["get", str(path), "456", "--date", "2026-11-03"]) == 0
+        assert run(["get", str(path), "456", "--date", "2026-11-03", "--yes"]) == 0
         assert capsys.readouterr().out == "second"
         asked = [one.request.path.partition("?")[0] for one in proxy.log]
         assert not [one for one in asked if "zone-low" in one]
         assert len(asked) <= 8, asked
 
-        with shardcore.open(path) as opened:
+        with shardcore.open(
+            path, remote=shardcore.RemoteOptions(trusted=frozenset([f"http://{proxy.host}"]))
+        ) as opened:
             assert opened.jobs > 1
             assert [opened.read(ref) for ref in opened.find_all("42")] == [b"low", b"kept"]
             assert [opened.read(ref) for ref in opened.find_all("200")] == [b"first", b"later"]
@@ -59,7 +61,7 @@ def test_a_uid_costs_its_own_zone_only(
             assert opened.tape is not None
             assert opened.tape.requests
         capsys.readouterr()
-        assert run(["ls", str(path), "--json", "--tape", "-"]) == 0
+        assert run(["ls", str(path), "--json", "--tape", "-", "-y"]) == 0
         told = capsys.readouterr()
         assert [json.loads(line)["shard"] for line in told.out.splitlines()][-1] == "low/20261103_2A_0000.des"
         assert " requests" in told.err
@@ -72,7 +74,7 @@ def test_a_uid_costs_its_own_zone_only(
         assert json.loads(capsys.readouterr().out)["uri"] == "s3://zone-high/"
         assert run(["get", "s3://shards/where/", "200", *flags]) == 0
         assert capsys.readouterr().out == "first"
-        assert run(["get", str(tmp_path), "200", "--date", "2026-11-03"]) == 0
+        assert run(["get", str(tmp_path), "200", "--date", "2026-11-03", "--zones", str(path)]) == 0
         assert capsys.readouterr().out == "first"
 
         # A zones file in a bucket, with flags that count more than what it says.

@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QActionGroup,
     QContextMenuEvent,
     QFontMetricsF,
-    QGuiApplication,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -32,6 +31,7 @@ from shardscope.around.strip_lights import paint_strip_arrows, paint_strip_light
 from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_names, paint_strip
 from shardscope.lights import Arrow, Light, arrows_in, lights_in
 from shardscope.looks import theme
+from shardscope.looks.clipboard import copy_text
 from shardscope.looks.words import grouped, share_text, size_text
 from shardscope.models.marks import Marks
 from shardscope.pages import PageCache
@@ -318,13 +318,12 @@ class Overview(QWidget):
         section, offset = self._scale.section_at(x - _MARGIN), self.offset_at(x)
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        clip = QGuiApplication.clipboard()
         menu.addAction(self.tr("&Go here"), lambda: self.jumped.emit(offset))
         menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(section))
         menu.addSeparator()
-        menu.addAction(self.tr("Copy &name"), lambda: clip.setText(section.name))
-        menu.addAction(self.tr("Copy &range"), lambda: clip.setText(f"{section.start}..{section.stop}"))
-        menu.addAction(self.tr("Copy &offset"), lambda: clip.setText(f"{offset:#x}"))
+        menu.addAction(self.tr("Copy &name"), lambda: copy_text(section.name))
+        menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}"))
+        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{offset:#x}"))
         menu.addSeparator()
         choice = QActionGroup(menu)
         for text, schematic in (("&True scale", False), ("Sche&matic", True)):

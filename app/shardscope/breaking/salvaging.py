@@ -65,9 +65,11 @@ class SalvageSheet(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         of = self.tr("the changed bytes of {0}, not of the file on disk") if sandbox else "{0}"
         heading = QLabel(shown(self.tr("What can be taken out of {0}").format(of.format(cut_middle(name, 60)))), self)
+        heading.setTextFormat(Qt.TextFormat.PlainText)
         heading.setFont(sized(self.font(), LARGE))
         heading.setWordWrap(True)
         self.title = QLabel(self.tr("Looking for everything that is whole …"), self)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.title.setWordWrap(True)
         self.busy = QProgressBar(self)
         self.busy.setTextVisible(False)

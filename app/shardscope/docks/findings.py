@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -21,11 +20,13 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Depth, Finding, Report, Severity
+from shardcore.text import key_text
 from shardcore.words import plural
 from shardscope.around.picture import add_picture
 from shardscope.docks.row_table import row_table
 from shardscope.jobs import Job
 from shardscope.looks import motion, theme
+from shardscope.looks.clipboard import copy_text
 from shardscope.looks.elided import Elided
 from shardscope.looks.shown import tip
 from shardscope.looks.words import grouped
@@ -81,6 +82,7 @@ class FindingsTable(QWidget):
         self.table = self._table()
         self.setFocusProxy(self.table)
         self.big = QLabel(self)
+        self.big.setTextFormat(Qt.TextFormat.PlainText)
         self.big.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.big.setWordWrap(True)
         bar = QHBoxLayout()
@@ -100,6 +102,7 @@ class FindingsTable(QWidget):
         how.addWidget(self.progress)
         how.addWidget(self.stop)
         self.detail = QLabel(self)
+        self.detail.setTextFormat(Qt.TextFormat.PlainText)
         self.detail.setObjectName("findingDetail")
         self.detail.setWordWrap(True)
         self.detail.setContentsMargins(8, 4, 8, 6)
@@ -156,21 +159,19 @@ class FindingsTable(QWidget):
         """What can be done with a finding: gone to, looked up, copied."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        span, key, clip = finding.span, finding.key, QGuiApplication.clipboard()
+        span, key = finding.span, finding.key
         if span is not None:
             menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
         if key is not None:
             menu.addAction(self.tr("&Look up key"), lambda: self._session.look_up(key))
         menu.addSeparator()
-        menu.addAction(self.tr("&Copy sentence"), lambda: clip.setText(finding.message))
-        menu.addAction(self.tr("Copy c&ode"), lambda: clip.setText(finding.code))
+        menu.addAction(self.tr("&Copy sentence"), lambda: copy_text(finding.message))
+        menu.addAction(self.tr("Copy c&ode"), lambda: copy_text(finding.code))
         if key is not None:
-            menu.addAction(self.tr("Copy &key"), lambda: clip.setText(key))
+            menu.addAction(self.tr("Copy &key"), lambda: copy_text(key_text(key)))
         if span is not None:
-            menu.addAction(self.tr("Copy &range"), lambda: clip.setText(str(span)))
-        menu.addAction(
-            self.tr("Copy as &JSON"), lambda: clip.setText(json.dumps(finding.to_json(), ensure_ascii=False))
-        )
+            menu.addAction(self.tr("Copy &range"), lambda: copy_text(str(span)))
+        menu.addAction(self.tr("Copy as &JSON"), lambda: copy_text(json.dumps(finding.to_json())))
         menu.addSeparator()
         add_picture(menu, self.table, "findings", self._session.message.emit)
         return menu

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QLabel,
     QMenu,
@@ -18,6 +17,7 @@ from shardcore.words import plural
 from shardscope.around.picture import add_picture
 from shardscope.docks.row_table import row_table
 from shardscope.jobs import Job
+from shardscope.looks.clipboard import copy_lines, copy_text
 from shardscope.looks.elided import Elided
 from shardscope.looks.words import cut_middle
 from shardscope.models.hit_list import HitList
@@ -43,6 +43,7 @@ class HitsTable(QWidget):
         self.table = self._table()
         self.setFocusProxy(self.table)
         self.empty = empty = QLabel(self)
+        self.empty.setTextFormat(Qt.TextFormat.PlainText)
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         empty.setWordWrap(True)
         empty.setEnabled(False)
@@ -122,14 +123,14 @@ class HitsTable(QWidget):
         """What can be done with a hit."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        hits, clip = self.model.hits, QGuiApplication.clipboard()
+        hits = self.model.hits
         span = hits.span(row)
         menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
         menu.addSeparator()
-        menu.addAction(self.tr("Copy &offset"), lambda: clip.setText(f"{span.start:#x}"))
+        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{span.start:#x}"))
         offsets = hits.offsets[:MOST_COPIED]
         text = self.tr("Copy &all offsets") if len(hits) <= MOST_COPIED else self.tr("Copy the first 10,000 &offsets")
-        menu.addAction(text, lambda: clip.setText("\n".join(f"{offset:#x}" for offset in offsets.tolist())))
+        menu.addAction(text, lambda: copy_lines("\n".join(f"{offset:#x}" for offset in offsets.tolist())))
         menu.addSeparator()
         add_picture(menu, self.table, "hits", self._session.message.emit)
         return menu

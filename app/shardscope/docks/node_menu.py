@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QTreeView
 
 from shardcore import Node, Span
@@ -15,6 +14,7 @@ from shardcore.nodes.forms import explain_command, explain_line, node_json
 from shardcore.nodes.headline import headline
 from shardcore.nodes.node import Elsewhere, nearest_row
 from shardscope.around.picture import add_picture
+from shardscope.looks.clipboard import copy_lines, copy_text
 from shardscope.session import Session
 
 translate = QCoreApplication.translate
@@ -103,16 +103,16 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
     whole = node.value.hex() if isinstance(node.value, bytes) else node.value
     value = headline(node) if whole is None else str(whole)
 
-    def add(where: QMenu, text: str, copied: Callable[[], str]) -> None:
-        where.addAction(text, lambda: QGuiApplication.clipboard().setText(copied()))
+    def add(where: QMenu, text: str, copied: Callable[[], str], put: Callable[[str], None] = copy_text) -> None:
+        where.addAction(text, lambda: put(copied()))
 
     if value:
-        add(menu, translate("NodeMenu", "Copy &value"), lambda: value)
+        add(menu, translate("NodeMenu", "Copy &value"), lambda: value, copy_lines)
     add(menu, translate("NodeMenu", "Copy &name"), lambda: node.name)
     add(menu, translate("NodeMenu", "Copy &path"), lambda: " › ".join(names))
     add(menu, translate("NodeMenu", "Copy &offset"), lambda: f"{node.span.start:#x}")
     forms = menu.addMenu(translate("NodeMenu", "Copy &as"))
-    add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2, ensure_ascii=False))
+    add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2), copy_lines)
     if node.span.size and not request.sandbox:
         how = request.again()
         # Of a sandbox, a line would read the file on disk.

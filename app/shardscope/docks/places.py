@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
@@ -23,6 +22,7 @@ from shardcore.registry import all_formats
 from shardcore.sources.names import SourceName
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.source import RemoteFolder
+from shardcore.text import shell_line, typed
 from shardcore.words import plural
 from shardscope import assets
 from shardscope.connections import way_words
@@ -30,6 +30,7 @@ from shardscope.docks.browsing import UP, Browsing
 from shardscope.docks.place_list import PlaceList
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
+from shardscope.looks.clipboard import copy_text
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.sample_words import sample_title
 from shardscope.looks.shown import shown as shown_text
@@ -297,7 +298,7 @@ class Places(QWidget):
         """What can be done with a place: gone to, copied."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        place, clip = self.model.place(index), QGuiApplication.clipboard()
+        place = self.model.place(index)
         shard = self._session.shard
         uri = place.where
         if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
@@ -305,10 +306,10 @@ class Places(QWidget):
         menu.addAction(self.tr("&Go there"), lambda: self._go(index))
         menu.addAction(self.tr("&Open alone"), lambda: self.chosen.emit(uri)).setEnabled(uri != place.where)
         menu.addSeparator()
-        menu.addAction(self.tr("Copy &name"), lambda: clip.setText(place.title))
-        menu.addAction(self.tr("Copy &address"), lambda: clip.setText(uri))
+        menu.addAction(self.tr("Copy &name"), lambda: copy_text(place.title))
+        menu.addAction(self.tr("Copy &address"), lambda: copy_text(uri))
         menu.addAction(
-            self.tr("Copy as &shardcore command"), lambda: clip.setText(shlex.join(["shardcore", "info", uri]))
+            self.tr("Copy as &shardcore command"), lambda: copy_text(shell_line(["shardcore", "info", typed(uri)]))
         )
         return menu
 

@@ -79,8 +79,10 @@ class RekeySheet(QDialog):
 
     def _lay_out(self) -> None:
         title = QLabel(title_of(REKEY), self)
+        title.setTextFormat(Qt.TextFormat.PlainText)
         title.setFont(sized(self.font(), LARGE))
         help_ = QLabel(QCoreApplication.translate("Verbs", REKEY.help), self)
+        help_.setTextFormat(Qt.TextFormat.PlainText)
         help_.setWordWrap(True)
         choose = QPushButton(self.tr("&Choose…"), self)
         choose.setAutoDefault(False)
@@ -108,6 +110,7 @@ class RekeySheet(QDialog):
 
     def _label(self, grid: QGridLayout, row: int, words: str, buddy: QWidget) -> None:
         label = QLabel(words, self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
         label.setBuddy(buddy)
         grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight)
 

@@ -83,6 +83,7 @@ class EditSheet(QDialog):
         self._paths: tuple[Path, ...] = ()
         self._proposal: Proposal | None = None
         self.title = QLabel(shown(title), self)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.title.setFont(sized(self.font(), LARGE))
         self.help = self._words(shown(help), "editHelp")
         self.file = self._file_field() if takes_files else None

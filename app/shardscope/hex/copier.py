@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QGuiApplication
 
 from shardcore import Cancelled, Source, Span
 from shardcore.nodes.again import Again
@@ -13,6 +12,7 @@ from shardcore.words import plural
 from shardscope.copying import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.hex.state import HexState
 from shardscope.jobs import Job
+from shardscope.looks.clipboard import copy_lines
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown
 
@@ -47,7 +47,7 @@ class HexCopier(QObject):
 
         def done(text: str | None, error: BaseException | None) -> None:
             if text is not None:
-                QGuiApplication.clipboard().setText(text)
+                copy_lines(text)
                 self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
             elif not isinstance(error, Cancelled):
                 self.message.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
@@ -57,10 +57,10 @@ class HexCopier(QObject):
     def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
         """Puts on the clipboard what somebody types to get at the selected bytes."""
         if text := form(uri, self._state.selection.span, how):
-            QGuiApplication.clipboard().setText(text)
+            copy_lines(text)
             self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
 
     def copy_text(self, text: str) -> None:
         """Puts a text on the clipboard."""
-        QGuiApplication.clipboard().setText(text)
+        copy_lines(text)
         self.message.emit(self.tr("{0} copied").format(text))

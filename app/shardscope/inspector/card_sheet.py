@@ -34,6 +34,7 @@ from shardcore import SectionRole
 from shardcore.nodes.card import Card, markdown
 from shardscope.inspector.card_page import card_document, card_size, paint_card
 from shardscope.looks import theme
+from shardscope.looks.clipboard import copy_lines, copy_text
 
 SCALE = 2
 """Points of a picture for each pixel."""
@@ -143,6 +144,7 @@ class CardSheet(QDialog):
         area.setWidget(self.view)
         area.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.said = QLabel()
+        self.said.setTextFormat(Qt.TextFormat.PlainText)
         self.said.setObjectName("cardSaid")
         row = QHBoxLayout()
         row.addWidget(self.said, 1)
@@ -167,7 +169,7 @@ class CardSheet(QDialog):
         return button
 
     def _copy_text(self) -> None:
-        QGuiApplication.clipboard().setText(markdown(self._card))
+        copy_lines(markdown(self._card))
         self.said.setText(self.tr("Copied."))
 
     def _copy_picture(self) -> None:
@@ -175,7 +177,7 @@ class CardSheet(QDialog):
         self.said.setText(self.tr("Copied."))
 
     def _copy_link(self) -> None:
-        QGuiApplication.clipboard().setText(self._card.link)
+        copy_text(self._card.link)
         self.said.setText(self.tr("Copied."))
 
     def ask_save(self) -> QFileDialog:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -33,6 +32,7 @@ from shardscope.inspector.parts import Form, Numbers
 from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
 from shardscope.jobs import Job
 from shardscope.lights import Question
+from shardscope.looks.clipboard import copy_lines
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
 from shardscope.looks.words import cut_end, grouped, node_name, short_name
@@ -355,7 +355,7 @@ class Inspector(QScrollArea):
 
     def _copy_card(self) -> None:
         if (card := self.card()) is not None:
-            QGuiApplication.clipboard().setText(markdown(card))
+            copy_lines(markdown(card))
             self._session.message.emit(self.tr("Copied as a card."))
 
     def show_card(self) -> CardSheet | None:

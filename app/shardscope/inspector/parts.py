@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from shardscope.inspector.as_numbers import Reading, readings
 from shardscope.inspector.passport import PENDING, Row
+from shardscope.looks.clipboard import copy_lines
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.type import SMALL, mono
 from shardscope.looks.wrap_text import WrapText
@@ -176,7 +177,7 @@ class Numbers(QTableWidget):
             for row in range(area.topRow(), area.bottomRow() + 1)
         ]
         if lines:
-            QGuiApplication.clipboard().setText("\n".join(line.rstrip("\t") for line in lines))
+            copy_lines("\n".join(line.rstrip("\t") for line in lines))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Ctrl+C copies."""

@@ -6,8 +6,11 @@ import struct
 from pathlib import Path
 from random import Random
 
+from shardcore.errors import UsageError
+from shardcore.options import Purpose
 from shardcore.packing import pack
 from shardcore.registry import format_of
+from shardcore.text import short
 from shardscope.lessons.lesson import Fresh
 
 FRESH = "shardscope-lesson-"
@@ -41,6 +44,8 @@ def is_fresh(uri: str) -> bool:
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
     """Packs objects that nobody has seen into a new shard.
 
+    A lesson may come from a stranger: this reads and writes in the folder alone.
+
     Args:
         fresh: How many, and with which options of the writer.
         format: The name of the format, where the lesson names none for this file.
@@ -51,9 +56,13 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         The shard: a file, or a folder where the lesson asks for one.
 
     Raises:
-        ShardError: It cannot be written.
+        ShardError: It cannot be written, or an option names a file or folder.
     """
     found = format_of(fresh.format or format)
+    declared = {option.name: option for option in found.options_for(Purpose.WRITE)}
+    for name, value in fresh.options:
+        if name in declared and declared[name].opens(value):
+            raise UsageError(f"{name}={short(value)}: a lesson cannot name files or folders")
     inputs = folder / "objects"
     inputs.mkdir()
     if found.writes is not None and found.writes.single:

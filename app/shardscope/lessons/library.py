@@ -45,6 +45,9 @@ def read_lesson(path: Path) -> Lesson:
     except UnicodeDecodeError as error:
         raise LessonError("the file is no text in UTF-8", 1) from error
     lesson = parse(text, path.stem)
+    if Path(lesson.sample).is_absolute() or ".." in Path(lesson.sample).parts:
+        line = line_of_fact(text.splitlines(), "sample")
+        raise LessonError("a sample is named by its path below this folder: relative, and without `..`", line)
     beside = path.parent / lesson.sample
     if lesson.sample and beside.exists():
         return replace(lesson, sample=str(beside.absolute()))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QAction, QGuiApplication, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QAction, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
 
+from shardscope.looks.clipboard import copy_text
 from shardscope.looks.shown import shown, tip
 
 
@@ -23,7 +24,7 @@ class Elided(QLabel):
         wish = QSizePolicy.Policy.Ignored if greedy else QSizePolicy.Policy.Maximum
         self.setSizePolicy(wish, QSizePolicy.Policy.Preferred)
         copy = QAction(self.tr("Copy this text"), self)
-        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        copy.triggered.connect(lambda: copy_text(self.text()))
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 

@@ -9,7 +9,6 @@ from PySide6.QtGui import (
     QAction,
     QContextMenuEvent,
     QFont,
-    QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -22,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from shardscope.looks import theme
+from shardscope.looks.clipboard import copy_lines
 from shardscope.looks.shown import shown_lines
 
 _NATURAL = 320
@@ -97,7 +97,7 @@ class WrapText(QWidget):
 
     def copy(self) -> None:
         """Puts the text on the clipboard."""
-        QGuiApplication.clipboard().setText(self.copied)
+        copy_lines(self.copied)
 
     # --- geometry ---
 

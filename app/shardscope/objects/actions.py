@@ -13,6 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import ObjectRef, Shard, ShardError, State
+from shardcore.text import key_text
 from shardcore.words import plural
 from shardscope.extraction import Extraction
 from shardscope.jobs import Job, Pool, Priority
@@ -117,7 +118,9 @@ class ObjectActions(QObject):
                 told = first.format(f"{MAX_KEYS:,}", f"{len(chosen):,}", told)
             self._session.message.emit(told)
 
-        self._keys(chosen.head(MAX_KEYS), lambda keys: (len(keys), QByteArray("\n".join(keys).encode())), take)
+        self._keys(
+            chosen.head(MAX_KEYS), lambda keys: (len(keys), QByteArray("\n".join(map(key_text, keys)).encode())), take
+        )
 
     def _trace(self) -> None:
         def take(keys: list[str]) -> None:

@@ -89,10 +89,12 @@ class ExtractSheet(QDialog):
     def _make_choices(self, choices: Choices, folders: list[str]) -> QWidget:
         page = QWidget(self)
         self.total = QLabel(self.tr("Counting …"), page)
+        self.total.setTextFormat(Qt.TextFormat.PlainText)
         font = sized(self.total.font(), LARGE)
         font.setBold(True)
         self.total.setFont(font)
         self.left_out = QLabel(" ", page)
+        self.left_out.setTextFormat(Qt.TextFormat.PlainText)
         self.where = QComboBox(page)
         self.where.setEditable(True)
         self.where.addItems(folders)
@@ -121,6 +123,7 @@ class ExtractSheet(QDialog):
         self.manifest.setChecked(choices.manifest)
         self.deleted = TickBox("Extract &deleted objects as well", page)
         self.warning = QLabel(page)
+        self.warning.setTextFormat(Qt.TextFormat.PlainText)
         self.examples = QLabel(page)
         self.examples.setFont(theme.fixed_font())
         self.examples.setTextFormat(Qt.TextFormat.PlainText)
@@ -154,6 +157,7 @@ class ExtractSheet(QDialog):
         ]
         for number, (words, buddy, line) in enumerate(rows):
             label = QLabel(words, page)
+            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(buddy)
             self._labels[buddy] = label
             if not isinstance(buddy, QRadioButton):

@@ -214,6 +214,7 @@ def failures_box(failures: tuple[Failure, ...], total: int, parent: QWidget) -> 
     head = QLabel(
         QCoreApplication.translate("ResultBar", "{0} could not be written").format(plural(total, "file")) + more, box
     )
+    head.setTextFormat(Qt.TextFormat.PlainText)
     table = QTableWidget(len(failures), 2, box)
     table.setObjectName("failureTable")
     table.setAccessibleName(QCoreApplication.translate("ResultBar", "What failed"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -157,6 +157,7 @@ class PackForm(QWidget):
     def _add(self, side: QVBoxLayout, title: str, widget: QWidget | None, beside: QWidget | None = None) -> QLabel:
         """A part of the form under its title; `beside` stands at the right of the title."""
         head = QLabel(title, self)
+        head.setTextFormat(Qt.TextFormat.PlainText)
         font = sized(head.font(), LARGE)
         font.setWeight(QFont.Weight.DemiBold)
         head.setFont(font)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
 from shardcore import Shard
@@ -51,6 +51,7 @@ class KeyRules(QWidget):
         for choice, words in RULES:
             self.rule.addItem(self.tr(words), choice.value)
         self.about = QLabel(self)
+        self.about.setTextFormat(Qt.TextFormat.PlainText)
         self.about.setObjectName("keyRuleAbout")
         self.about.setWordWrap(True)
         self.rule.currentIndexChanged.connect(lambda _: self.changed.emit())

@@ -38,6 +38,7 @@ class WritingPage(QWidget):
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.state = QLabel(self)
+        self.state.setTextFormat(Qt.TextFormat.PlainText)
         self.state.setObjectName("writingState")
         self.buttons = QDialogButtonBox(self)
         self.stop = self.buttons.addButton(self.tr("&Stop"), QDialogButtonBox.ButtonRole.DestructiveRole)

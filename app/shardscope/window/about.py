@@ -29,6 +29,7 @@ def versions() -> list[tuple[str, str]]:
 def about_box(window: QWidget) -> QMessageBox:
     """A box that tells the versions; open it with `open()`, which does not wait."""
     box = QMessageBox(window)
+    box.setTextFormat(Qt.TextFormat.RichText)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setWindowTitle(QCoreApplication.translate("About", "About Shardscope"))
     box.setIconPixmap(window.windowIcon().pixmap(QSize(64, 64), window.devicePixelRatioF()))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from shardcore import StoreUntrusted
 from shardcore.sources.remote.tape import size_text
 from shardscope.fetching import Costly
 from shardscope.models.tape.costs import RATES, Price, bytes_per_second, money_text, price_called, seconds_text
@@ -30,16 +33,12 @@ class Agreeing(QObject):
         self._question: QMessageBox | None = None
         self._session = session
         session.costly.connect(self.ask)
+        session.untrusted.connect(self.ask_store)
         session.closed.connect(self._drop)
 
     def ask(self, costly: Costly) -> QMessageBox:
         """Asks; nothing is fetched meanwhile."""
-        self._drop()
-        box = self._question = QMessageBox(self._window)
-        box.setObjectName("costly")
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle(self.tr("Fetch so much?"))
+        box = self._box("costly", self.tr("Fetch so much?"))
         size = size_text(costly.size)
         box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
         box.setInformativeText(cost_text(costly.size, price_called(self._settings.price, self._settings.own_price)))
@@ -48,8 +47,32 @@ class Agreeing(QObject):
         box.setDefaultButton(fetch)
         box.setEscapeButton(cancel)
         fetch.clicked.connect(lambda _=False: costly.go())
-        box.finished.connect(self._answered)
         box.open()
+        return box
+
+    def ask_store(self, error: StoreUntrusted, go: Callable[[], object]) -> QMessageBox:
+        """Asks whether requests may go to a store that a file names; nothing is sent meanwhile."""
+        box = self._box("untrusted", self.tr("Connect?"))
+        box.setText(error.question)
+        box.setInformativeText(self.tr("The file that was opened names this store. Agree if you trust the file."))
+        connect = box.addButton(self.tr("&Connect"), QMessageBox.ButtonRole.AcceptRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        # Whoever presses Enter too early has agreed to nothing.
+        box.setDefaultButton(cancel)
+        box.setEscapeButton(cancel)
+        connect.clicked.connect(lambda _=False: go())
+        box.open()
+        return box
+
+    def _box(self, name: str, title: str) -> QMessageBox:
+        self._drop()
+        box = self._question = QMessageBox(self._window)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setObjectName(name)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(title)
+        box.finished.connect(self._answered)
         return box
 
     def _answered(self, _: int) -> None:

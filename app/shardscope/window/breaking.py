@@ -168,6 +168,7 @@ class Breaking(QObject):
         if self._question is not None:
             self._question.reject()
         box = self._question = QMessageBox(self._window)
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setObjectName("discardSandbox")
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)

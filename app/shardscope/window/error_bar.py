@@ -38,6 +38,7 @@ class ErrorBar(QFrame):
         self._tone = Tone.ERROR
         self._action: Callable[[], object] | None = None
         self.sign = QLabel(self)
+        self.sign.setTextFormat(Qt.TextFormat.PlainText)
         self.label = QLabel(self)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setWordWrap(True)

@@ -118,6 +118,7 @@ class OpenWith(QDialog):
         rows += [(field.title, field, field) for field in self.fields.values()]
         for number, (words, buddy, part) in enumerate(rows):
             label = QLabel(words, self)
+            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(buddy)
             if isinstance(buddy, OptionField):
                 self._labels[buddy.option.name] = label

@@ -166,6 +166,7 @@ class Welcome(QScrollArea):
 
     def _heading(self, text: str) -> QLabel:
         label = QLabel(text, self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
         font = label.font()
         font.setBold(True)
         label.setFont(font)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shardcore.caching import OnceEach
 from shardcore.dataset import Member
-from shardcore.errors import FormatError, SourceError, says_absent
+from shardcore.errors import FormatError, SourceError, StoreUntrusted, says_absent
 from shardcore.finding import Depth, Findings, Report
 from shardcore.format import OpenContext
 from shardcore.formats.des.folder import DesDataSet, shards_in
@@ -24,7 +24,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import Part
 from shardcore.sources.base import Entry, Folder, Source
-from shardcore.sources.local import LocalFolder
+from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.words import plural
@@ -41,25 +41,49 @@ class ZonesFolder(Folder):
         zones: What it says.
         context: How addresses are opened.
         around: A folder that is closed, too.
+        trusted: Whether the file was named for its stores.
 
     Attributes:
         zones: The zones by the names that stand before those of their shards.
 
     Raises:
         FormatError: A zone has neither a bucket nor a folder.
+        StoreUntrusted: Nobody agreed to requests to a store.
         SourceError: A zone of a remote file leads elsewhere than into a bucket or below the file's folder.
     """
 
-    def __init__(self, source: Source, zones: Zones, context: OpenContext, around: Folder | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        zones: Zones,
+        context: OpenContext,
+        around: Folder | None = None,
+        *,
+        trusted: bool = False,
+    ) -> None:
         self.name, self.uri = source.name, source.uri
         self.zones = zones.labels
         self._source, self._around = source, around
         try:
-            self._folders = {label: _folder_of(zone, source, context) for label, zone in self.zones.items()}
+            self._folders = self._opened(context, trusted=trusted)
         except BaseException:
             source.close()
             raise
         self.lists_cheaply = all(folder.lists_cheaply for folder in self._folders.values())
+
+    def _opened(self, context: OpenContext, *, trusted: bool) -> dict[str, Folder]:
+        """Opens the folders of all zones; all stores that nobody agreed to are in one error."""
+        found: dict[str, Folder] = {}
+        refused: list[StoreUntrusted] = []
+        for label, zone in self.zones.items():
+            try:
+                found[label] = _folder_of(zone, self._source, context, trusted=trusted)
+            except StoreUntrusted as error:
+                refused.append(error)
+        if refused:
+            stores = dict.fromkeys(store for error in refused for store in error.stores)
+            raise StoreUntrusted(self.name, tuple(stores), refused[0].who)
+        return found
 
     def of_zone(self, label: str) -> Folder:
         """The folder of a zone."""
@@ -285,20 +309,29 @@ def open_zones(source: Source, context: OpenContext, around: Folder | None = Non
         context: How addresses are opened.
         around: The folder that was opened, where it is for the zones file in it; it is closed with the shards.
 
+    The option `zones` names a file that takes its place, and whose stores are trusted.
+
     Raises:
+        StoreUntrusted: Nobody agreed to requests to a store that it names.
         FormatError: It is no zones file, or a zone has no place.
         SourceError: The file cannot be read.
     """
+    given = context.values.get("zones")
+    if given:
+        source.close()
+        source = FileSource(given, follow_links=False)
     zones = Zones.parse(source.read_first(MAX_TEXT + 1))
-    return DesZones(ZonesFolder(getattr(source, "base", source), zones, context, around), zones, context)
+    folder = ZonesFolder(getattr(source, "base", source), zones, context, around, trusted=bool(given))
+    return DesZones(folder, zones, context)
 
 
-def _folder_of(zone: Zone, source: Source, context: OpenContext) -> Folder:
+def _folder_of(zone: Zone, source: Source, context: OpenContext, *, trusted: bool) -> Folder:
     place = dict(zone.s3)
     if place.get("bucket"):
         if any(letter in place["bucket"] for letter in "/@?#:"):
             raise FormatError(f"zones: {place['bucket']!r} is no name of a bucket")
-        return context.reach(zone.uri, endpoint_url=place.get("endpoint_url"), region=place.get("region_name"))
+        endpoint, region = place.get("endpoint_url"), place.get("region_name")
+        return context.reach(zone.uri, endpoint_url=endpoint, region=region, trusted=trusted)
     if not zone.path:
         raise FormatError(f"zones: {zone.name!r} has neither a bucket nor a folder")
     beside = source.folder

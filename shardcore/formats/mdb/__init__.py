@@ -57,6 +57,7 @@ FORMAT = Format(
             OptionType.TEXT,
             "The folder for xorbs, each named default.<hash>; xorbs beside the shard unless given.",
             Purpose.WRITE,
+            path=True,
         ),
         Option(
             "expiry",

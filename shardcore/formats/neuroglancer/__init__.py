@@ -86,6 +86,7 @@ FORMAT = Format(
             "A .npy with the axes x, y, z (and channels), whose chunks are written, not encoded.",
             Purpose.WRITE,
             content=True,
+            path=True,
         ),
         Option(
             "chunk_size",

@@ -6,11 +6,18 @@ import contextlib
 import socket
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from typing import Any
+from xml.parsers import expat
 
 Connection = Any
 """A connection of urllib3, of whatever kind."""
+
+MOST_XML = 8 << 20
+"""Bytes of an answer that is parsed; a full page of a listing has at most two thirds of it."""
+
+DEEPEST_XML = 16
+"""Levels of such an answer; those of S3 have 5."""
 
 _tell: ContextVar[Callable[[Connection], None] | None] = ContextVar("tell", default=None)
 
@@ -34,6 +41,50 @@ def hang_up(connection: Connection) -> None:
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
+class NoXml(Exception):
+    """An answer that should be XML, and is not, or that costs too much to parse."""
+
+
+def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
+    """Yields a body that is going to be parsed as XML: all of it, or nothing where an error has no such body."""
+    body = bytearray()
+    while len(body) <= MOST_XML and (piece := response.read(amt, decode_content=decode_content)):
+        body += piece
+    if len(body) > MOST_XML:
+        response.close()
+    if not body or (len(body) <= MOST_XML and _is_xml(bytes(body))):
+        yield bytes(body)
+    elif response.status < 300:
+        raise NoXml
+
+
+def _is_xml(body: bytes) -> bool:
+    """Whether a body is XML that no store could object to: flat, and without declarations, which may expand."""
+    parser = expat.ParserCreate("utf-8")
+    depth = 0
+
+    def begin(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST_XML:
+            raise NoXml
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def declared(*_: object) -> None:
+        raise NoXml
+
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    parser.StartDoctypeDeclHandler = declared
+    try:
+        parser.Parse(body, True)
+    except (expat.ExpatError, NoXml):
+        return False
+    return True
+
+
 def let_tell(manager: Any) -> None:
     """Lets all pools of a manager of urllib3 tell on which connection each request goes; they make that known."""
     manager.pool_classes_by_scheme = {
@@ -49,5 +100,11 @@ def _telling(pool_class: Any) -> Any:
             if tell is not None:
                 tell(conn)
             return super()._make_request(conn, *arguments, **options)
+
+        def urlopen(self, *arguments: Any, **options: Any) -> Any:
+            response = super().urlopen(*arguments, **options)
+            # botocore joins this for whatever it parses; contents of objects are read otherwise.
+            response.stream = partial(_parsable, response)
+            return response
 
     return Telling

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Literal
 
 from shardcore.errors import UsageError
-from shardcore.text import short
+from shardcore.sources.remote.address import shown_address
+from shardcore.text import short, visible
 
 CACHE_BYTES = 256 << 20
 """Bytes that are kept of what was fetched."""
 
 WHOLE_LIMIT = 64 << 20
 """Files of servers that give no ranges are read whole up to this many bytes."""
+
+AMAZON = "Amazon S3"
+"""The name of the store without an endpoint."""
+
+ANY_STORE = "*"
+"""Stands for every store in `RemoteOptions.trusted`."""
 
 ADDRESSING = ("path", "virtual")
 
@@ -31,6 +39,8 @@ class RemoteOptions:
         access_key: With `secret_key`: credentials that are given instead of a profile.
         secret_key: See `access_key`.
         session_token: Belongs to temporary credentials.
+        trusted: Stores that files may name: their endpoints, `AMAZON` for Amazon's, `ANY_STORE` for all. Without it, a
+            zones file in a folder sends no request anywhere.
         limit_requests: At most so many requests for each opened thing.
         limit_fetch: At most so many bytes for each opened thing; also how large a file may be that comes whole.
         cache_bytes: How many fetched bytes are kept.
@@ -50,6 +60,7 @@ class RemoteOptions:
     access_key: str | None = field(default=None, repr=False)
     secret_key: str | None = field(default=None, repr=False)
     session_token: str | None = field(default=None, repr=False)
+    trusted: frozenset[str] = frozenset()
     limit_requests: int | None = None
     limit_fetch: int | None = None
     cache_bytes: int = CACHE_BYTES
@@ -75,6 +86,23 @@ class RemoteOptions:
             raise UsageError(f"addressing is path or virtual, not {short(self.addressing)}")
         if self.endpoint_url is not None and not self.endpoint_url.startswith(("http://", "https://")):
             raise UsageError("an endpoint is an address such as https://minio.example.org:9000")
+
+    @property
+    def store(self) -> str:
+        """Return the store that requests go to, as `trusted` names it."""
+        usual = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        found = self.endpoint_url or usual
+        return visible(shown_address(found).rstrip("/")) if found else AMAZON
+
+    @property
+    def signer(self) -> str:
+        """Return how requests are signed, in words that end a question."""
+        if self.anonymous:
+            return "anonymously"
+        if self.access_key:
+            return "with the keys that were given"
+        profile = self.profile or os.environ.get("AWS_PROFILE")
+        return f"as profile {visible(profile)}" if profile else "with the credentials of the AWS configuration, if any"
 
     @property
     def asks_for_s3(self) -> bool:

@@ -12,10 +12,11 @@ import botocore.loaders
 import botocore.session
 from botocore import UNSIGNED
 from botocore.config import Config
+from botocore.parsers import ResponseParserError
 
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.calls import let_tell
+from shardcore.sources.remote.calls import NoXml, let_tell
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.reply import Asked, Broken, ListingRefused, Page, Reply, close_pools, failure
 from shardcore.text import short
@@ -23,6 +24,10 @@ from shardcore.text import short
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"
 """Where a bucket is asked for when nobody says; the answer tells where it is."""
+
+
+NO_ANSWERS = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
+"""What botocore raises where there is no answer, or one that it cannot parse."""
 
 
 @cache
@@ -124,7 +129,7 @@ class S3Transport:
             answer = self._client.get_object(**wanted)
         except refused.ClientError as error:
             return error_reply(error)
-        except (refused.BotoCoreError, ValueError) as error:
+        except NO_ANSWERS as error:
             raise broken_error(error, address) from error
         facts = answer["ResponseMetadata"]
         # Of the body, the answer below it: it can be read as it comes, and called off.
@@ -160,11 +165,14 @@ class S3Transport:
             )
         except refused.ClientError as error:
             raise ListingRefused(error_reply(error)) from error
-        except (refused.BotoCoreError, ValueError) as error:
+        except NO_ANSWERS as error:
             raise broken_error(error, folder) from error
         cut = len(folder.path)
-        found = [(each["Key"][cut:], int(each["Size"])) for each in answer.get("Contents", ())]
-        below = [each["Prefix"][cut:].rstrip("/") for each in answer.get("CommonPrefixes", ())]
+        try:
+            found = [(each["Key"][cut:], int(each["Size"])) for each in answer.get("Contents", ())]
+            below = [each["Prefix"][cut:].rstrip("/") for each in answer.get("CommonPrefixes", ())]
+        except NO_ANSWERS as error:
+            raise broken_error(error, folder) from error
         # The folder itself may be there as an empty object.
         return Page(
             [(name, size) for name, size in found if name],
@@ -199,8 +207,13 @@ def broken_error(error: Exception, address: Address) -> Exception:
         refused.ResponseStreamingError,
         refused.IncompleteReadError,
     )
+    if isinstance(error, refused.HTTPClientError) and isinstance(error.kwargs.get("error"), NoXml):
+        return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer is no XML")
     if isinstance(error, transient):
         return Broken(failure(error, address))
+    if not isinstance(error, refused.BotoCoreError):
+        # Its words have the body of the answer in them.
+        return RemoteError(f"{address.shown}: the server does not answer as S3 does; its answer cannot be parsed")
     if isinstance(error, refused.ParamValidationError):
         return RemoteError(f"{address.shown} is no address in a store: the name of its bucket cannot be one")
     return _without_answer(error, address.shown)

@@ -223,9 +223,11 @@ class RemoteFolder(Folder):
             page = self._page(where, token, most)
             files = [Entry(lead + name, size, False) for name, size in page.files]
             yield files + [Entry(lead + name, -1, True) for name in page.folders]
-            token = page.token
+            before, token = token, page.token
             if not token:
                 return
+            if token == before:
+                raise RemoteError(f"{where.shown}: the listing does not go on: the server repeats its token")
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
         """What lies directly in the folder (or in its sub-folder `prefix`), sorted by name.

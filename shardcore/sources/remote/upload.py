@@ -15,7 +15,7 @@ from shardcore.reading import Purpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.remote import Remote
 from shardcore.sources.remote.reply import Broken
-from shardcore.sources.remote.s3 import S3Transport, broken_error, error_reply
+from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
 from shardcore.sources.remote.tape import Request
 from shardcore.sources.remote.truth import refusal
 
@@ -58,7 +58,7 @@ class Upload:
             if error_reply(error).status in (403, 404):
                 return
             raise self._refusal(error, address) from error
-        except (refused.BotoCoreError, ValueError) as error:
+        except NO_ANSWERS as error:
             raise self._unanswered(error, address) from error
         raise _exists(address)
 
@@ -123,7 +123,7 @@ class Upload:
             except refused.ClientError as error:
                 self._tell(address, at, attempt, 0, error_reply(error).status)
                 raise self._refusal(error, address) from error
-            except (refused.BotoCoreError, ValueError) as error:
+            except NO_ANSWERS as error:
                 self._tell(address, at, attempt, 0, 0)
                 raise broken_error(error, address) from error
             self._tell(address, at, attempt, len(given.get("Body", b"")), 200)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from shardcore.errors import UsageError
+from shardcore.options import OptionType, Purpose
+from shardcore.registry import all_formats
+from shardscope.assets import resources
+from shardscope.lessons.fresh import make_fresh
 from shardscope.lessons.lesson import Answer, Fresh, LessonError, Show, parse
 from shardscope.lessons.library import read_lesson
 
@@ -99,3 +106,49 @@ def test_a_sample_that_is_not_there_is_told_with_its_line(tmp_path: Path) -> Non
     (tmp_path / "mine.md").write_text(TEXT)
     with pytest.raises(LessonError, match=r"line 5: there is no swh\.shard"):
         read_lesson(tmp_path / "mine.md")
+
+
+@pytest.mark.parametrize(
+    ("format", "option"),
+    [
+        ("mdb", "xorbs"),
+        ("neuroglancer", "spec"),
+        ("neuroglancer", "volume"),
+        ("neuroglancer", "template"),
+        ("bloscpack", "metadata"),
+    ],
+)
+def test_a_fresh_file_names_no_place(format: str, option: str, tmp_path: Path) -> None:
+    """A lesson from a stranger cannot make the program read or write outside of the folder of its fresh file."""
+    outside, folder = tmp_path / "outside", tmp_path / "own"
+    outside.mkdir()
+    folder.mkdir()
+    secret = outside / "secret.json"
+    secret.write_text('{"secret": 1}')
+    for named in (secret, outside, "s3://bucket/key", ""):
+        fresh = Fresh(3, folder=format == "neuroglancer", options=((option, str(named)),), format=format)
+        with pytest.raises(UsageError, match="a lesson cannot name files or folders"):
+            make_fresh(fresh, "swh", folder, Random(1))
+    assert [path.name for path in outside.iterdir()] == ["secret.json"]
+    assert not list(folder.iterdir())
+
+
+def test_every_option_with_a_text_says_whether_it_names_a_file() -> None:
+    """An option of a writer whose value is text is one of these values, or declares that it is a path."""
+    values = {"skip", "date", "expiry", "key", "created", "chunk_size", "resolution"}
+    options = [one for format in all_formats() for one in format.options_for(Purpose.WRITE)]
+    assert {one.name for one in options if one.type is OptionType.TEXT and not one.path} <= values
+
+
+@pytest.mark.parametrize("sample", ["../other.shard", "{}/a.shard", "in/../../a.shard"])
+def test_a_sample_lies_beside_the_lesson(sample: str, tmp_path: Path) -> None:
+    """A lesson opens files below its own folder, and the samples of the program."""
+    text = (resources() / "lessons" / "swh-1-meet-the-file.md").read_text("utf-8")
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for place in (tmp_path / "other.shard", tmp_path / "a.shard"):
+        place.write_bytes(b"x")
+    lesson = inner / "own.md"
+    lesson.write_text(re.sub(r"(?m)^(.*sample: ).*$", lambda one: one[1] + sample.format(tmp_path), text, count=1))
+    with pytest.raises(LessonError, match=r"relative, and without `\.\.`"):
+        read_lesson(lesson)

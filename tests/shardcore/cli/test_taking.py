@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +188,65 @@ def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: 
     assert list(tmp_path.iterdir()) == []
     for limit in ("0", "10"):
         assert run(["get", "x", "long", "--limit-bytes", limit, "-o", str(tmp_path / f"x{limit}")]) == 0
+
+
+def test_get_into_what_is_no_file(small: str, tmp_path: Path) -> None:
+    """`-o` writes into pipes, devices and open descriptors, also behind a link; none of them is replaced."""
+    pipe, link, device = tmp_path / "pipe", tmp_path / "link", tmp_path / "device"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    device.symlink_to("/dev/null")
+    for path in (pipe, link):
+        for more in ([A], [A, "--force"], [A, A, "--range", "0:1"]):
+            with ThreadPoolExecutor(1) as reader:
+                came = reader.submit(pipe.read_bytes)
+                assert run(["get", small, *more, "-o", str(path)]) == 0
+            assert came.result() == b"a" * more.count(A)
+    assert run(["get", small, A, "-o", str(device), "--force"]) == 0
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    assert run(["get", small, A, "-o", str(full)]) == 4
+    assert pipe.is_fifo()
+    assert [path.readlink() for path in (link, device, full)] == [pipe, Path("/dev/null"), Path("/dev/full")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["device", "full", "link", "pipe"]
+
+
+def test_get_into_open_streams(small: str, tmp_path: Path) -> None:
+    """`/dev/stdout` and `/dev/fd/N` go on where the stream is, whatever is behind it."""
+    out = tmp_path / "out"
+    get = f'"$0" -m shardcore get "$1" {A} -o'
+    line = f"printf before; {get} /dev/stdout; {get} /dev/fd/3 3>&1; printf after"
+    with out.open("wb") as stream:
+        subprocess.run(["sh", "-c", line, sys.executable, small], stdout=stream, check=True)
+    assert out.read_bytes() == b"beforeaaafter"
+    piped = subprocess.run(["sh", "-c", f"{line} | cat", sys.executable, small], capture_output=True, check=True)
+    assert piped.stdout.endswith(b"after")
+
+
+def test_get_over_a_link(small: str, tmp_path: Path) -> None:
+    """A link to a file, or to nothing, is replaced with `--force` only; what it leads to stays as it is."""
+    target, link, loose = tmp_path / "target", tmp_path / "link", tmp_path / "loose"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    loose.symlink_to(tmp_path / "nothing")
+    for path in (link, loose):
+        assert run(["get", small, A, "-o", str(path)]) == 2
+        assert path.is_symlink()
+        assert run(["get", small, A, "-o", str(path), "--force"]) == 0
+        assert not path.is_symlink()
+        assert path.read_bytes() == b"a"
+    assert target.read_bytes() == b"precious"
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What writes whole files refuses a link to a device or a pipe, with `--force`, too."""
+    device = tmp_path / "device"
+    device.symlink_to("/dev/null")
+    assert run(["pack", "swh", str(device), small, "--force"]) == 2
+    assert run(["convert", small, str(device), "--to", "bloscpack", "--force"]) != 0
+    assert "is a pipe, a socket or a device" in capsys.readouterr().err
+    assert device.readlink() == Path("/dev/null")
 
 
 def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, QTimer
-from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QAction, QActionGroup, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -26,6 +25,7 @@ from shardscope.docks.tape.own_price import OwnPrice
 from shardscope.docks.tape.waterfall import RequestTable
 from shardscope.docks.tape.what_if import WhatIf
 from shardscope.looks import theme
+from shardscope.looks.clipboard import copy_lines, copy_text
 from shardscope.looks.elided import Elided
 from shardscope.models.tape.costs import OWN, PRICES, Price, Totals, price_called
 from shardscope.models.tape.tape_model import ANSWER, TapeModel
@@ -230,17 +230,16 @@ class TapePanel(QWidget):
         """What can be done with a request."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        clip: Callable[[str], None] = QGuiApplication.clipboard().setText
         span = self.span_of(record)
         if span is not None:
             menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
         menu.addSeparator()
-        menu.addAction(self.tr("Copy &address"), lambda: clip(record.address))
+        menu.addAction(self.tr("Copy &address"), lambda: copy_text(record.address))
         if record.start is not None:
-            menu.addAction(self.tr("Copy &range"), lambda: clip(f"{record.start}..{record.stop}"))
+            menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{record.start}..{record.stop}"))
         tape = self.model.tape
         if tape is not None:
-            menu.addAction(self.tr("Copy the tape as &JSON lines"), lambda: clip(tape.lines()))
+            menu.addAction(self.tr("Copy the tape as &JSON lines"), lambda: copy_lines(tape.lines()))
         menu.addSeparator()
         add_picture(menu, self, "requests", self._session.message.emit)
         return menu

@@ -47,6 +47,7 @@ class WhatIf(QWidget):
         self.slider.setValue(_USUAL_LATENCY)
         self.slider.valueChanged.connect(self._moved)
         self.value = QLabel(self)
+        self.value.setTextFormat(Qt.TextFormat.PlainText)
         self.value.setMinimumWidth(self.fontMetrics().horizontalAdvance("500 ms"))
         self.rate = QComboBox(self)
         self.rate.setObjectName("rate")

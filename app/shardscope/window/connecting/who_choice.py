@@ -62,6 +62,7 @@ class WhoChoice(QWidget):
     def _anonymous(self) -> QWidget:
         text = self.tr("Requests are not signed. Public data can be read by everybody.")
         label = QLabel(text, self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
         label.setWordWrap(True)
         label.setEnabled(False)
         label.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -165,6 +166,7 @@ def _words() -> dict[Who, str]:
 
 def _label(words: str, buddy: QWidget) -> QLabel:
     label = QLabel(words)
+    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setBuddy(buddy)
     return label
 
