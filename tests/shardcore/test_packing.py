@@ -16,7 +16,7 @@ import shardcore
 from shardcore import Cancelled, ObjectRef, Shard
 from shardcore.converting import convert
 from shardcore.errors import SourceError, UsageError
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.packing import pack
 from shardcore.progress import stopped_by
 from shardcore.writing.manifest import Manifest
@@ -299,7 +299,7 @@ def test_a_manifest_of_another_format_is_enforced(tmp_path: Path) -> None:
     pack("des", tmp_path / "x.des", [tmp_path / "a", tmp_path / "b"], options={"codec": "zstd"})
     with shardcore.open(tmp_path / "x.des") as shard:
         refs = [shard.find(key) for key in ("a", "b")]
-        assert [line.error for line in extract(shard, refs, tmp_path / "x")] == ["", ""]
+        assert [line.error for line in extract_objects(shard, refs, tmp_path / "x")] == ["", ""]
     manifest = tmp_path / "x/manifest.json"
     assert pack("mdb", tmp_path / "fine.mdb", manifest=manifest).written
     (tmp_path / "x/b").write_bytes(b"B" * 5000)
@@ -313,7 +313,7 @@ def test_parts_are_enforced(tmp_path: Path) -> None:
     manifest = tmp_path / "m.json"
     pair = DATA / "neuroglancer/mesh"
     with shardcore.open(pair) as shard:
-        assert not any(line.error for line in extract(shard, [shard.objects.ref(0)], tmp_path / "x"))
+        assert not any(line.error for line in extract_objects(shard, [shard.objects.ref(0)], tmp_path / "x"))
         spec = json.loads(shard.parameters)
     manifest = tmp_path / "x/manifest.json"
     [part] = [one for one in json.loads(manifest.read_text())["objects"] if one.get("part") == "fragments"]
