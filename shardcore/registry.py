@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardcore.budget import budgeted, operation
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
@@ -80,6 +81,7 @@ def _formats() -> Iterator[Format]:
     return (format_of(name) for name in FORMATS)
 
 
+@operation
 def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
     """Recognises the format: by content, then by what lies beside, then by inference.
 
@@ -110,6 +112,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
     return Detection(found.name, verdict.why)
 
 
+@operation
 def open(
     where: str | Path | bytes | Source | Folder,
     *,
@@ -326,7 +329,8 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
             raise
         return PartialShard("unknown", target, Draft(), error)
     try:
-        shard = found.open(probe, context)
+        with budgeted():  # what no reader foresees is damage here, too: a part of the file may still be shown
+            shard = found.open(probe, context)
     except (FormatError, NotAShard) as error:
         if is_stranger(verdict, context.draft, error):
             unknown = stranger(found, verdict, probe.name)

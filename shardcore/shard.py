@@ -6,17 +6,19 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.budget import UNFORESEEN, OverBudget, budget, budgeted, operation, unforeseen
 from shardcore.charting.counted import Counted
 from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
-from shardcore.finding import Depth, Report
+from shardcore.finding import Depth, Finding, Report, Severity, collecting
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
@@ -83,6 +85,13 @@ class Shard(Counted, ABC):
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
     jobs: int = 1
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Gives the operations that a format implements a budget: no format can forget it."""
+        super().__init_subclass__(**named)
+        for name, wrap in _OPERATIONS.items():
+            if name in cls.__dict__:
+                setattr(cls, name, wrap(cls.__dict__[name]))
 
     @property
     @abstractmethod
@@ -171,6 +180,7 @@ class Shard(Counted, ABC):
             SourceError: The bytes cannot be had.
         """
 
+    @operation
     def find(self, key: str) -> ObjectRef:
         """The object with this key; of several, the one that the reference would serve.
 
@@ -183,6 +193,7 @@ class Shard(Counted, ABC):
         with reading_for(Purpose.LOOKUP):
             return self.lookup(parsed, Look())
 
+    @operation
     def find_all(self, key: str) -> tuple[ObjectRef, ...]:
         """All objects with this key; empty when there is none.
 
@@ -193,6 +204,7 @@ class Shard(Counted, ABC):
         with reading_for(Purpose.LOOKUP):
             return self.lookup_all(parsed)
 
+    @operation
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, shape `(len(keys),)`; -1 where a key is absent."""
         rows = np.full(len(keys), -1, np.int64)
@@ -203,6 +215,7 @@ class Shard(Counted, ABC):
                 continue
         return rows
 
+    @operation
     def trace(self, key: str) -> Trace:
         """The lookup of a key, told step by step.
 
@@ -307,6 +320,7 @@ class Shard(Counted, ABC):
         """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
+    @operation
     def part(self, name: str) -> Part:
         """A source of bytes of the shard, with its sections and its tree.
 
@@ -339,6 +353,7 @@ class Shard(Counted, ABC):
         """The root of the node tree of a source; see `part`."""
         return self.tree if name == "" else self.part(name).tree()
 
+    @operation
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path from a source to the smallest node that owns one of its bytes.
 
@@ -371,6 +386,7 @@ class Shard(Counted, ABC):
     def point_to(self, into: Gathered) -> None:
         """Gathers which rows of tables lead to some bytes, over their columns; see `shardcore.leads`."""
 
+    @operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
         """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
 
@@ -379,6 +395,7 @@ class Shard(Counted, ABC):
         """
         return runs_of(self.tree_of(source), start, stop)
 
+    @operation
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
         """The fields that begin in the bytes `[start, stop)` of a source, each as its path; agrees with `explain`.
 
@@ -405,6 +422,75 @@ class Shard(Counted, ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _ticking(progress: Progress) -> Progress:
+    """The same, which also lets the budget of the context look at the clock."""
+
+    def ticking(done: int, total: int) -> None:
+        if (current := budget()) is not None:
+            current.tick()
+        progress(done, total)
+
+    return ticking
+
+
+def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
+    """`load_index` within a budget."""
+
+    @wraps(load)
+    def call(shard: Shard, progress: Progress = no_progress) -> None:
+        with budgeted():
+            load(shard, _ticking(progress))
+
+    return call
+
+
+def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
+    """`verify` within a budget: where it is exceeded, the report says so, with what was found until then."""
+
+    @wraps(verify)
+    def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        with budgeted(), collecting() as collected:
+            try:
+                return verify(shard, depth, _ticking(progress))
+            except OverBudget as over:
+                what = Finding(
+                    Severity.WARNING, f"{shard.format}.unchecked", None, f"not checked further: {over.message}"
+                )
+                found = [one for findings in collected for one in findings.all()]
+                return Report(Depth(depth), shard.declared_objects or 0, (*found, what))
+
+    return call
+
+
+def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
+    """`stream`, with errors of the library only. It is part of the operation that takes the pieces."""
+
+    @wraps(stream)
+    def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
+        try:
+            yield from stream(shard, ref)
+        except UNFORESEEN as error:
+            raise unforeseen(error, shard.source.name if shard.source is not None else "") from error
+
+    return call
+
+
+def _property(found: property) -> property:
+    """A property that may read, within a budget."""
+    assert found.fget is not None
+    return property(operation(found.fget), doc=found.__doc__)
+
+
+_READING = ("find", "find_all", "find_many", "trace", "part", "explain", "runs", "fields_in", "point_to")
+_OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "load_index": _loaded,
+    "verify": _verified,
+    "stream": _streamed,
+    "tree": _property,
+} | dict.fromkeys(_READING, operation)
+"""The methods of a shard that read, and how each is given its budget."""
 
 
 _PURPOSES = {

@@ -5,15 +5,20 @@ Files are read with `pread`, not mapped: a file that shrinks while it is open mu
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
 from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.span import Span
+
+MOST_EXTENTS = 4096
+"""Stretches without holes that are counted of a sparse file; of more, the file system says how much they store."""
 
 
 class FileSource(Source):
@@ -56,6 +61,7 @@ class FileSource(Source):
             self.close()
             raise
         self._status = _identity(status)
+        self._blocks = getattr(status, "st_blocks", None)
         self._absolute = self.path.absolute()
         self.folder = LocalFolder(self._absolute.parent)
 
@@ -63,6 +69,26 @@ class FileSource(Source):
     def size(self) -> int:
         """Number of bytes when the file was opened."""
         return self._size
+
+    @cached_property
+    def stored(self) -> int:
+        """Number of bytes outside of holes; all where the file system does not say."""
+        # A file system that compresses takes fewer blocks than there are bytes, too: only what it calls a hole is one.
+        if self._blocks is None or self._blocks * 512 >= self._size or not hasattr(os, "SEEK_HOLE"):
+            return self._size
+        total, at = 0, 0
+        try:
+            for _ in range(MOST_EXTENTS):
+                with self._seeking:
+                    first = os.lseek(self._descriptor, at, os.SEEK_DATA)
+                    at = os.lseek(self._descriptor, first, os.SEEK_HOLE)
+                total += at - first
+                if at >= self._size:
+                    return total
+        except OSError as error:
+            # There is no data after the last hole.
+            return total if error.errno == errno.ENXIO else self._size
+        return max(total, self._blocks * 512)
 
     @property
     def identity(self) -> str:
@@ -207,6 +233,7 @@ class OnDemandSource(Source):
     """
 
     watchable = True
+    charged = False
 
     def __init__(self, folder: LocalFolder, name: str) -> None:
         self._folder = folder
