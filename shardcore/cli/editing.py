@@ -111,7 +111,7 @@ def tombstone(
     how: Opening = USUAL,
 ) -> int:
     """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
-    values = {"reason": reason, "by": by, "ticket": ticket}
+    values = {"reason": reason, "by": by, "ticket": ticket, "date": str(how.options.get("date") or "")}
     refuse_address(uri)
     with how.open(uri) as shard:
         stamp = datetime.now(UTC).isoformat().replace("+00:00", "Z")
