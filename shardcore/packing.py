@@ -21,7 +21,7 @@ from shardcore.words import plural
 from shardcore.writing.declared import Writes
 from shardcore.writing.inputs import LeftOut, Replaced, input_files, named, spared
 from shardcore.writing.items import Gathered, Item
-from shardcore.writing.manifest import Manifest, ResultManifest
+from shardcore.writing.manifest import Loss, Manifest, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import taken
 from shardcore.writing.writer import Writer
@@ -36,7 +36,8 @@ class Packed:
         plan: What would be written, where it was only planned.
         removed: Shards of the folder that the new ones replace.
         report: What verification says of the result.
-        notes: What has no place in the format or was left out, a sentence each.
+        notes: What has no place in the format or was left out, a sentence each; losses are among them.
+        losses: What the source of a conversion has and the result does not.
         opening: Options with which the result is opened again; see `Writer.opening`.
     """
 
@@ -45,6 +46,7 @@ class Packed:
     removed: tuple[Path, ...] = ()
     report: Report | None = None
     notes: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
     opening: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -163,13 +165,14 @@ def write_items(
     total: int = 0,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
+    source: SourceRecord | None = None,
 ) -> Packed:
-    """Writes objects, and reads the result back; see `pack`."""
+    """Writes objects, and reads the result back; see `pack`. `source` is what the result manifest records of it."""
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
     with create(out, format=found.name, force=force, folder=folder, plan=plan, **options) as writer:
-        result = add_items(writer, found.name, items, total=total, progress=progress)
+        result = add_items(writer, found.name, items, source=source, total=total, progress=progress)
         if plan:
             planned = writer.plan()
             planned = replace(planned, files=(*planned.files, *result.planned))
@@ -185,7 +188,13 @@ def write_items(
 
 
 def add_items(
-    writer: Writer, format: str, items: Iterable[Item], *, total: int = 0, progress: Progress = no_progress
+    writer: Writer,
+    format: str,
+    items: Iterable[Item],
+    *,
+    source: SourceRecord | None = None,
+    total: int = 0,
+    progress: Progress = no_progress,
 ) -> ResultManifest:
     """Adds objects one after the other; returns what became of keys that changed.
 
@@ -193,7 +202,7 @@ def add_items(
         UsageError: One does not fit the format.
         SourceError: One cannot be read or written.
     """
-    result = ResultManifest(writer.output, format)
+    result = ResultManifest(writer.output, format, source)
     for number, item in enumerate(items):
         progress(number, max(total, number + 1))
         result.note(item.old_key, item.add_to(writer), item.told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -291,6 +292,19 @@ class Shard(Counted, ABC):
     def written_with(self) -> str:
         """What a shard like this one is written with, as JSON text: `parameters`, or more where more is known."""
         return self.parameters
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What is stored about all objects together, as values of JSON, by the names of options for writing.
+
+        Converting gives them to a format that has such options, and reports those as lost that are mappings.
+        """
+        return {"spec": json.loads(self.written_with)} if self.written_with else {}
+
+    @property
+    def checksum(self) -> str:
+        """The name of the checksum or digest that every content has, such as `adler32` or `sha256`; empty for none."""
+        return ""
 
     @property
     def evidence(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +30,7 @@ from shardcore.words import plural
 if TYPE_CHECKING:
     from shardcore.finding import Report
     from shardcore.packing import Packed
+    from shardcore.writing.manifest import Loss
     from shardcore.writing.plan import Plan, PlannedFile
 
 ESTIMATE = "≈ "
@@ -103,6 +104,14 @@ def convert(
         str,
         typer.Option("--key", metavar="RULE", help="Keys: as-is, sha256, number or name; as-is where they fit."),
     ] = "",
+    manifest: Annotated[
+        str | None,
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="The result manifest of the conversion that wrote URI: restores its keys.",
+        ),
+    ] = None,
     spec: Annotated[
         str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the specification to write with.")
     ] = None,
@@ -133,6 +142,7 @@ def convert(
                 format_name,
                 target.path,
                 keys=key,
+                manifest=manifest,
                 deleted=deleted,
                 options=options,
                 force=force,
@@ -216,7 +226,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
     for note in done.notes:
         warn(note)
     if done.plan is not None:
-        _print_plan(done.plan, out, as_json=as_json)
+        _print_plan(done.plan, out, done.losses, as_json=as_json)
     for written in done.written:
         line = {
             "path": named(written.path),
@@ -243,9 +253,10 @@ def _tell_report(report: Report | None) -> int:
     return 1
 
 
-def _print_plan(plan: Plan, out: str, *, as_json: bool) -> None:
+def _print_plan(plan: Plan, out: str, losses: Sequence[Loss], *, as_json: bool) -> None:
     if as_json:
-        print_json({"files": [_planned_json(file, out) for file in plan.files], "exact": plan.exact})
+        files = [_planned_json(file, out) for file in plan.files]
+        print_json({"files": files, "exact": plan.exact, "losses": [one.to_json() for one in losses]})
         return
     about = "" if plan.exact else ESTIMATE
     for file in plan.files:

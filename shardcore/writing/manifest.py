@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,57 @@ WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
 """A manifest that is not written line by line is read at once, up to 256 MiB."""
 
 RESULT = ".manifest.json"
+
+
+class LossKind(StrEnum):
+    """What is lost by converting."""
+
+    OBJECTS = "objects"
+    """Objects are left out."""
+    KEYS = "keys"
+    """Objects have other keys, or several objects have one."""
+    FACT = "fact"
+    """Facts about objects are not stored."""
+    SETTING = "setting"
+    """What is stored about all objects together is not."""
+    STATE = "state"
+    """Deleted objects are no longer marked as deleted."""
+    CHECKSUM = "checksum"
+    """Contents have a weaker checksum, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that the source of a conversion has and the new shard does not.
+
+    Attributes:
+        kind: What it is.
+        name: The name of the fact, setting, state, checksum or kind of object.
+        objects: How many objects it concerns; 0 for all of them.
+        text: One line about it.
+    """
+
+    kind: LossKind
+    name: str
+    objects: int
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as values of JSON."""
+        return {"kind": self.kind.value, "name": self.name, "objects": self.objects, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """What a result manifest records about the source of a conversion.
+
+    Attributes:
+        header: The format of the source, and its settings.
+        losses: Returns the losses, once all objects were written.
+    """
+
+    header: Mapping[str, Any]
+    losses: Callable[[], Sequence[Loss]]
 
 
 class Manifest:
@@ -64,6 +117,16 @@ class Manifest:
         if self._first is None:
             return not self.header or "objects" in self.header or "format" in self.header
         return isinstance(self._first[1].get("path"), str)
+
+    def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects as they are listed, with the numbers of their lines.
+
+        Raises:
+            UsageError: A line is not one of a manifest.
+        """
+        if self._first is not None:
+            yield self._first
+            yield from self._lines
 
     def paths(self) -> Iterator[str]:
         """The files that it names, instead of the objects: to count them. Texts: a `Path` takes longer than a `stat`.
@@ -225,11 +288,13 @@ class ResultManifest:
     Args:
         output: Where the shard is written.
         format: Its format.
+        source: What it records about the source of a conversion.
     """
 
-    def __init__(self, output: Output, format: str) -> None:
+    def __init__(self, output: Output, format: str, source: SourceRecord | None = None) -> None:
         self._output = output
-        self._format = format
+        self._header = {"format": format} | dict(source.header if source is not None else {})
+        self._source = source
         target = output.target
         self._name = "manifest.json" if output.folder or target is None else target.name + RESULT
         self._file: Draining | None = None
@@ -251,9 +316,7 @@ class ResultManifest:
         self._row += 1
         if (key is None or key == stored) and not facts:
             return
-        if self._file is None:
-            self._file = self._output.open(self._name, last=True)
-            self._write(f'{{\n "format": {json.dumps(self._format)},\n "objects": [')
+        self._begin()
         line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(facts or {})
         told = {name: value for name, value in line.items() if value is not None or name == "key"}
         self._write((",\n  " if self._count else "\n  ") + json.dumps(told))
@@ -265,9 +328,19 @@ class ResultManifest:
         Raises:
             SourceError: The file cannot be written.
         """
+        losses = self._source.losses() if self._source is not None else ()
+        if losses:
+            self._begin()
         if self._file is not None:
-            self._write("\n ]\n}\n")
+            listed = ",".join("\n  " + json.dumps(one.to_json()) for one in losses)
+            self._write("\n ]" + (f',\n "losses": [{listed}\n ]' if losses else "") + "\n}\n")
             self._file.complete(self._count)
+
+    def _begin(self) -> None:
+        if self._file is None:
+            self._file = self._output.open(self._name, last=True)
+            members = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in self._header.items())
+            self._write("{\n" + members + ' "objects": [')
 
     @property
     def planned(self) -> tuple[PlannedFile, ...]:
