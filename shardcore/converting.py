@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from shardcore.registry import format_of, means_folder, writes_of
 from shardcore.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.taken import Taken, Taking, taking
-from shardcore.text import short
+from shardcore.text import short, visible
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
 from shardcore.writing.inputs import place_of, would_be_lost
@@ -38,6 +39,9 @@ CHECKSUMS = ("", "adler32", "crc32", "md5", "sha1", "sha224", "blake3", "sha256"
 
 MOST_NAMED = 8
 """Members of a lost setting that one line names."""
+
+LONGEST_NAME = 40
+"""Letters of such a name."""
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
 """Facts that say nothing: that there is no metadata, that nothing is compressed."""
@@ -280,6 +284,7 @@ class _Source:
         self._options = {option.name: option for option in found.options_for(Purpose.WRITE)}
         self._facts = {option.name: option for option in found.options_for(Purpose.FACT)}
         self._earlier = earlier
+        self._between = earlier is not None and earlier.header.get("source") != earlier.header.get("format")
         self._joined = joined and self._writes.keys is KeyRule.NONE
         self._choice = KeyChoice.AS_IS
         self._checksum = ""
@@ -384,29 +389,29 @@ class _Source:
             text = f"{plural(self._revived, 'tombstoned object')} written without tombstone: readers return them again"
             found.append(Loss(LossKind.STATE, "tombstoned", self._revived, text))
         for name, count in self._weaker.items():
-            after = (
-                f"with {self._checksum} instead of {name}" if self._checksum else f"without checksum, not with {name}"
-            )
-            found.append(Loss(LossKind.CHECKSUM, name, count, f"{plural(count, 'content')} stored {after}"))
+            after = f"with {self._checksum}" if self._checksum else "without a checksum"
+            text = f"{plural(count, 'content')} stored {after} (before: {name})"
+            found.append(Loss(LossKind.CHECKSUM, name, count, text))
         return found
 
     def _setting_lost(self, name: str, value: Mapping[str, Any]) -> Loss:
-        members = [str(member) for member in value]
-        listed = ", ".join(members[:MOST_NAMED]) + (", …" if len(members) > MOST_NAMED else "")
-        return Loss(LossKind.SETTING, name, 0, f"{self._format} has no place for {name} ({short(listed)})")
+        members = [visible(str(member))[:LONGEST_NAME] for member in islice(value, MOST_NAMED)]
+        listed = ", ".join([*members, *(["…"] if len(value) > MOST_NAMED else [])])
+        return Loss(LossKind.SETTING, name, 0, f"{self._format} has no place for {visible(name)} ({listed})")
 
     def _compare(self, told: Told) -> None:
         """Counts what an object loses whatever becomes of its key."""
         if told.ref.state is State.TOMBSTONED:
             self._revived += 1
-        if strength(told.checksum) > strength(self._checksum):
+        if self._earlier is None and strength(told.checksum) > strength(self._checksum):
             self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
 
     def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> Item:
         """An object under the key and with the facts that it had before an earlier conversion."""
         told, key = taken.told, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
-        facts, rest = self._sorted_facts(told.facts | before)
+        # Facts that the format in between keeps are no facts of the original.
+        facts, rest = self._sorted_facts(before if self._between else told.facts | before)
         mine = {part: content for part, content in parts.items() if part in self._writes.parts}
         mine |= {part: taken.content(part) for part in told.names if part and part in self._writes.parts}
         name = key if key is not None else told.names.get("", "")
