@@ -54,9 +54,11 @@ class DataSet(CountedFiles, OpenMembers):
 
     Attributes:
         joins: Whether its objects are those of its members, one member after the other.
+        files_are_objects: Whether each member is one object.
     """
 
     joins: bool = True
+    files_are_objects: bool = False
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
         super().__init__(where, members)

@@ -410,12 +410,12 @@ def put_tombstones(
     """
     refuse_address(path)
     texts = _texts(opened, keys)
-    values = {"reason": reason, "by": who, "ticket": ticket}
 
     def computed() -> tuple[Rewrite, ...]:
         with opened() as shard:
             now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
             make = edit_for(shard, TOMBSTONE.name)
+            values = {"reason": reason, "by": who, "ticket": ticket, "date": str(shard.chosen.get("date") or "")}
             found: tuple[Rewrite, ...] = made(TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=back)
             return found
 

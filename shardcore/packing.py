@@ -21,7 +21,7 @@ from shardcore.words import plural
 from shardcore.writing.declared import Writes
 from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
 from shardcore.writing.items import Gathered, Item, UnreadableInput
-from shardcore.writing.manifest import Manifest, ResultManifest
+from shardcore.writing.manifest import Loss, Manifest, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.replacement import finish_interrupted
 from shardcore.writing.temporary import taken
@@ -37,7 +37,8 @@ class Packed:
         plan: What would be written, where it was only planned.
         removed: Shards of the folder that the new ones replace.
         report: What verification says of the result.
-        notes: What has no place in the format or was left out, a sentence each.
+        notes: What has no place in the format or was left out, a sentence each; losses are among them.
+        losses: What the source of a conversion has and the result does not.
         opening: Options with which the result is opened again; see `Writer.opening`.
         skipped: Inputs that are not in the shard, where such inputs are skipped.
     """
@@ -47,6 +48,7 @@ class Packed:
     removed: tuple[Path, ...] = ()
     report: Report | None = None
     notes: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
     opening: Mapping[str, Any] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
 
@@ -194,8 +196,9 @@ def write_items(
     total: int = 0,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
+    source: SourceRecord | None = None,
 ) -> Packed:
-    """Writes objects, and reads the result back; see `pack`."""
+    """Writes objects, and reads the result back; see `pack`. `source` is what the result manifest records of it."""
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
@@ -203,7 +206,7 @@ def write_items(
     with ExitStack() as stack:
         writer = create(out, format=found.name, force=force, folder=folder, plan=plan, **options)
         with writer:
-            result = ResultManifest(writer.output, found.name, report)
+            result = ResultManifest(writer.output, found.name, report, source)
             stack.callback(result.discard)
             add_items(writer, found, items, result, left_out, total=total, progress=progress)
             if plan:

@@ -391,6 +391,19 @@ class Shard(Counted, ABC):
             return {}
 
     @property
+    def settings(self) -> Mapping[str, Any]:
+        """What is stored about all objects together, as values of JSON, by the names of options for writing.
+
+        Converting gives them to a format that has such options, and reports those as lost that are mappings.
+        """
+        return {"spec": json.loads(self.written_with)} if self.written_with else {}
+
+    @property
+    def checksum(self) -> str:
+        """The name of the checksum or digest that every content has, such as `adler32` or `sha256`; empty for none."""
+        return ""
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """What speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
         return ()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shardcore.finding import Report
     from shardcore.packing import Packed
     from shardcore.writing.inputs import Skipped
+    from shardcore.writing.manifest import Loss
     from shardcore.writing.plan import Plan, PlannedFile
 
 ESTIMATE = "≈ "
@@ -126,6 +127,14 @@ def convert(
         str,
         typer.Option("--key", metavar="RULE", help="Keys: as-is, sha256, number or name; as-is where they fit."),
     ] = "",
+    manifest: Annotated[
+        str | None,
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="The result manifest of the conversion that wrote URI: restores its keys.",
+        ),
+    ] = None,
     spec: Annotated[
         str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the specification to write with.")
     ] = None,
@@ -156,6 +165,7 @@ def convert(
                 format_name,
                 target.path,
                 keys=key,
+                manifest=manifest,
                 deleted=deleted,
                 options=options,
                 force=force,
@@ -235,7 +245,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
     for note in done.notes:
         warn(note)
     if done.plan is not None:
-        _print_plan(done.plan, out, as_json=as_json)
+        _print_plan(done.plan, out, done.losses, as_json=as_json)
     unchecked = _unchecked(done)
     for written in done.written:
         line = {
@@ -284,9 +294,10 @@ def _tell_report(report: Report | None) -> int:
     return 1
 
 
-def _print_plan(plan: Plan, out: str, *, as_json: bool) -> None:
+def _print_plan(plan: Plan, out: str, losses: Sequence[Loss], *, as_json: bool) -> None:
     if as_json:
-        print_json({"files": [_planned_json(file, out) for file in plan.files], "exact": plan.exact})
+        files = [_planned_json(file, out) for file in plan.files]
+        print_json({"files": files, "exact": plan.exact, "losses": [one.to_json() for one in losses]})
         return
     about = "" if plan.exact else ESTIMATE
     for file in plan.files:

@@ -94,6 +94,9 @@ class Writes:
         gather: Makes objects of inputs by a rule of the format; `gather(paths, options, left_out)`. See `Gathered`.
         single: Whether a file holds one content, so that several inputs need a folder.
         converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
+        checksum: The checksum or digest of every content, for some options; without it there is none.
+        inherited: Options that follow from the settings of a converted source (see `Shard.settings`), the options that
+            were given, and whether the target is a folder. Without it settings are options of the same names.
         dial: Its main parameter; None where nothing that can be chosen changes much.
         without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
@@ -112,6 +115,8 @@ class Writes:
     gather: Callable[..., Gathered] | None = None
     single: bool = False
     converted: str = ""
+    checksum: Callable[[Mapping[str, Any]], str] | None = None
+    inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool], Mapping[str, Any]] | None = None
     dial: Dial | None = None
     without: Mapping[str, Without] = field(default_factory=dict)
 

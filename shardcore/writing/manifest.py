@@ -7,6 +7,8 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,57 @@ WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
 """A manifest that is not written line by line is read at once, up to 256 MiB."""
 
 RESULT = ".manifest.json"
+
+
+class LossKind(StrEnum):
+    """What is lost by converting."""
+
+    OBJECTS = "objects"
+    """Objects are left out."""
+    KEYS = "keys"
+    """Objects have other keys, or several objects have one."""
+    FACT = "fact"
+    """Facts about objects are not stored."""
+    SETTING = "setting"
+    """What is stored about all objects together is not."""
+    STATE = "state"
+    """Deleted objects are no longer marked as deleted."""
+    CHECKSUM = "checksum"
+    """Contents have a weaker checksum, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something that the source of a conversion has and the new shard does not.
+
+    Attributes:
+        kind: What it is.
+        name: The name of the fact, setting, state, checksum or kind of object.
+        objects: How many objects it concerns; 0 for all of them.
+        text: One line about it.
+    """
+
+    kind: LossKind
+    name: str
+    objects: int
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as values of JSON."""
+        return {"kind": self.kind.value, "name": self.name, "objects": self.objects, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """What a result manifest records about the source of a conversion.
+
+    Attributes:
+        header: The format of the source, and its settings.
+        losses: Returns the losses, once all objects were written.
+    """
+
+    header: Mapping[str, Any]
+    losses: Callable[[], Sequence[Loss]]
 
 
 class Manifest:
@@ -72,6 +125,16 @@ class Manifest:
         if self._first is None:
             return not self.header or "objects" in self.header or "format" in self.header
         return isinstance(self._first[1].get("path"), str)
+
+    def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects as they are listed, with the numbers of their lines.
+
+        Raises:
+            UsageError: A line is not one of a manifest.
+        """
+        if self._first is not None:
+            yield self._first
+            yield from self._lines
 
     def paths(self) -> Iterator[str]:
         """The files that it names, instead of the objects: to count them. Texts: a `Path` takes longer than a `stat`.
@@ -253,20 +316,25 @@ class ResultManifest:
         output: Where the shard is written.
         format: Its format.
         path: Where all objects are reported; None for the keys that changed.
+        source: What it records about the source of a conversion.
 
     Raises:
         UsageError: The file at `path` exists already, and `output` does not replace files.
         SourceError: It cannot be written.
     """
 
-    def __init__(self, output: Output, format: str, path: Path | None = None) -> None:
+    def __init__(
+        self, output: Output, format: str, path: Path | None = None, source: SourceRecord | None = None
+    ) -> None:
         self._output = output
-        self._format = format
+        self._header = {"format": format} | dict(source.header if source is not None else {})
+        self._source = source
         target = output.target
         self._name = "manifest.json" if output.folder or target is None else target.name + RESULT
         self._file: Draining | None = None
         self._count = 0
         self._row = -1
+        self._begun = False
         self._all = path is not None
         self._report: TemporaryFile | None = None
         if path is None or output.planning:
@@ -293,11 +361,9 @@ class ResultManifest:
         key = item.old_key
         if not self._all and (key is None or key == stored) and not item.told:
             return
-        if self._file is None:
-            if self._all:
-                return
-            self._file = self._output.open(self._name, last=True)
-            self._begin()
+        if self._all and self._file is None:
+            return
+        self._begin()
         line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(item.told)
         if self._all:
             line = {"path": str(item.content) if isinstance(item.content, Path) else item.label} | line
@@ -312,12 +378,16 @@ class ResultManifest:
         Raises:
             SourceError: The file cannot be written.
         """
+        losses = self._source.losses() if self._source is not None else ()
+        if losses and not self._all:
+            self._begin()
         if self._file is None:
             return
         if self._all:
             for one in skipped:
                 self._line({"path": one.name, "error": one.why})
-        self._write("\n ]\n}\n")
+        listed = ",".join("\n  " + json.dumps(one.to_json()) for one in losses)
+        self._write("\n ]" + (f',\n "losses": [{listed}\n ]' if losses else "") + "\n}\n")
         self._file.complete(self._count)
 
     def appear(self) -> None:
@@ -335,6 +405,14 @@ class ResultManifest:
         if self._report is not None:
             self._report.discard()
 
+    def _begin(self) -> None:
+        if self._file is None:
+            self._file = self._output.open(self._name, last=True)
+        if not self._begun:
+            self._begun = True
+            members = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in self._header.items())
+            self._write("{\n" + members + ' "objects": [')
+
     @property
     def planned(self) -> tuple[PlannedFile, ...]:
         """The file, if there is to be one beside the shard, once it is complete."""
@@ -343,9 +421,6 @@ class ResultManifest:
         text = "Which key each object had, and under which it is found now."
         section = Section("manifest", SectionRole.METADATA, 0, self._file.at, text)
         return (PlannedFile(self._name, self._file.at, (section,), NoObjects()),)
-
-    def _begin(self) -> None:
-        self._write(f'{{\n "format": {json.dumps(self._format)},\n "objects": [')
 
     def _line(self, members: Mapping[str, Any]) -> None:
         self._write((",\n  " if self._count else "\n  ") + json.dumps(members))

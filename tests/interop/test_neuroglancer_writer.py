@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.converting import convert
 from shardcore.formats.neuroglancer.suggested import bits_for
 from shardcore.packing import pack
 from shardcore.testing import rounds
 from tests.shardcore.formats.neuroglancer.made import random_spec
 from tests.shardcore.formats.neuroglancer.test_writer_several import annotations
+
+DATA = Path(__file__).parents[1] / "data" / "neuroglancer"
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
@@ -219,3 +223,42 @@ def test_the_rule_for_ids_is_cloud_volumes() -> None:
     dice = random.Random(3)
     for count in [0, 1, 1365, 1366, 699_050, 699_051, *(dice.getrandbits(dice.randint(1, 40)) for _ in range(400))]:
         assert (*bits_for(count), 0) == compute_shard_params_for_hashed(count)
+
+
+def test_converted_meshes_keep_their_place(tmp_path: Path) -> None:
+    """A mesh that went through another format is where it was for cloud-volume: transform and vertex bits come back."""
+    from cloudvolume import CloudVolume
+
+    source = tmp_path / "source"
+    shutil.copytree(DATA / "mesh", source)
+    info = json.loads((source / "info").read_text())
+    info |= {"transform": [8, 0, 0, 100, 0, 4, 0, -7, 0, 0, 40, 3], "lod_scale_multiplier": 2.5}
+    (source / "info").write_text(json.dumps(info))
+    between, back, direct = tmp_path / "x.des", tmp_path / "back", tmp_path / "direct"
+    with shardcore.open(source) as shard:
+        keys = [int(key) for key in shard.objects.keys[:] if key is not None]
+        convert(shard, "des", between)
+        convert(shard, "neuroglancer", f"{direct}/")
+    with shardcore.open(between) as shard:
+        convert(shard, "neuroglancer", f"{back}/", manifest=f"{between}.manifest.json")
+
+    def meshes(folder: Path) -> list[Any]:
+        """The vertices of all meshes, and their triangles."""
+        root = tmp_path / "volumes" / folder.name
+        scales = {"key": "1", "size": [64, 64, 64], "resolution": [1, 1, 1], "voxel_offset": [0, 0, 0]}
+        scales |= {"chunk_sizes": [[64, 64, 64]], "encoding": "raw"}
+        volume = {"type": "segmentation", "data_type": "uint64", "num_channels": 1, "scales": [scales]}
+        root.mkdir(parents=True)
+        (root / "info").write_text(json.dumps(volume | {"mesh": "mesh"}))
+        shutil.copytree(folder, root / "mesh")
+        found = CloudVolume(f"file://{root}", progress=False, cache=False).mesh.get(keys)
+        return [(found[key].vertices, found[key].faces) for key in keys]
+
+    wanted = meshes(source)
+    assert max(vertices.max() for vertices, _ in wanted) > 100
+    for folder in (back, direct):
+        assert json.loads((folder / "info").read_text()) == info
+        for (vertices, faces), (others, triangles) in zip(meshes(folder), wanted, strict=True):
+            assert np.array_equal(vertices, others)
+            assert np.array_equal(faces, triangles)
+        assert read_by_tensorstore(folder, info["sharding"]) == read_by_tensorstore(source, info["sharding"])

@@ -22,6 +22,7 @@ FORMAT = Format(
         folder=True,
         members=("*.blp",),
         single=True,
+        checksum=lazily("shardcore.formats.bloscpack.checksums:name_of"),
         dial=Dial(
             "chunk_size",
             "Plain bytes of a chunk: what is read at least, and what is compressed together.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ class BloscpackFiles(DataSet):
     meanings = MEANINGS
 
     joins = False
+    files_are_objects = True
 
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         super().__init__("bloscpack", folder, members_of(folder))
@@ -136,6 +138,19 @@ class BloscpackFiles(DataSet):
         """What the metadata of a file says."""
         shard = self._shard_of(ref)
         return shard.facts(shard.find(ALL))
+
+    @property
+    def checksum(self) -> str:
+        """That of the first file; others may have another one."""
+        return str(self.settings.get("checksum", "")).removeprefix("None")
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the first file."""
+        if not self.first_member:
+            return {}
+        with self.borrowed(self.first_member) as first:
+            return first.settings
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verifies every file."""

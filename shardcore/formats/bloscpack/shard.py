@@ -214,6 +214,16 @@ class BloscpackShard(Shard):
         return facts | ({"metadata": rest} if rest else {})
 
     @property
+    def checksum(self) -> str:
+        """The checksum after every chunk."""
+        return self.file.header.checksum.name.removeprefix("None")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The checksum."""
+        return {"checksum": self.file.header.checksum.name}
+
+    @property
     def views(self) -> tuple[str, ...]:
         """`all`: the whole content."""
         return (ALL,)

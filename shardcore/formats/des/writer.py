@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import IO, Any
 
@@ -415,3 +415,8 @@ def _meta_name(shard: str) -> str:
 
 def _content_section(size: int) -> Section:
     return Section("content", SectionRole.DATA, 0, size, "All of its bytes.")
+
+
+def checksum_of(options: Mapping[str, Any]) -> str:
+    """Return the digest of every content that options for writing choose; empty for none."""
+    return "sha256" if options.get("sidecar") else ""

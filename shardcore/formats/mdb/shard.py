@@ -176,6 +176,11 @@ class MdbShard(Shard):
             return super().read_part(ref, part, limit=limit)
         return b"".join(recipe_pieces(self.file, ref))
 
+    @property
+    def checksum(self) -> str:
+        """BLAKE3: hashes of chunks are part of the format."""
+        return "blake3"
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""
         from shardcore.formats.mdb.verify import verify

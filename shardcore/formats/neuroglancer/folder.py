@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,11 @@ class NeuroglancerDataSet(DataSet):
     def written_with(self) -> str:
         """The info with this key space alone, where there is one: it says what the keys are."""
         return self.origin.written_with
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The info, as `spec`."""
+        return self.origin.settings
 
     @property
     def tree(self) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,11 @@ class NeuroglancerShard(Shard):
     def written_with(self) -> str:
         """The info with this key space alone, where there is one: it says what the keys are."""
         return self.origin.written_with
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The info, as `spec`."""
+        return self.origin.settings
 
     @property
     def evidence(self) -> tuple[str, ...]:

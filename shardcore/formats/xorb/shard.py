@@ -197,6 +197,11 @@ class XorbShard(Shard):
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
 
+    @property
+    def checksum(self) -> str:
+        """BLAKE3: hashes of chunks are part of the format."""
+        return "blake3"
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""
         from shardcore.formats.xorb.verify import verify
