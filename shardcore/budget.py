@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, Protocol, TypeVar
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError
 from shardcore.text import short
 from shardcore.words import plural
 
@@ -218,6 +218,8 @@ def budgeted(*, taking: bool = False, allowed: int = 0) -> Iterator[Budget]:
         outer.allowed = max(outer.allowed, allowed)
         try:
             yield outer
+        except KeyAbsent:
+            raise  # a `KeyError` too
         except UNFORESEEN as error:
             raise unforeseen(error, outer.name) from error
         return
@@ -231,6 +233,8 @@ def budgeted(*, taking: bool = False, allowed: int = 0) -> Iterator[Budget]:
         if over.budget is not own:
             raise
         raise LimitExceeded(over.message) from over
+    except KeyAbsent:
+        raise  # a `KeyError` too
     except UNFORESEEN as error:
         raise unforeseen(error, own.name) from error
     finally:

@@ -91,7 +91,7 @@ class StoreUntrusted(UsageError):
 
     remedy = Remedy.STORE
 
-    def __init__(self, file: str, stores: tuple[str, ...], who: str) -> None:
+    def __init__(self, file: str, stores: tuple[str, ...] = (), who: str = "anonymously") -> None:
         self.file, self.stores, self.who = file, stores, who
         super().__init__(f"{file} names a store; no request was sent to {self._listed}")
 

@@ -569,6 +569,8 @@ def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[.
     def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
         try:
             yield from stream(shard, ref)
+        except KeyAbsent:
+            raise  # a `KeyError` too
         except UNFORESEEN as error:
             raise unforeseen(error, shard.source.name if shard.source is not None else "") from error
 
