@@ -302,6 +302,8 @@ class Output:
         if not (self.force and self.folder and self.target is not None):
             return []
         there = {path for pattern in self.replaces for path in self.target.glob(pattern)}
+        if self._prepared is not None:
+            there = {path for path in there if self._prepared not in path.parents}
         return sorted(path for path in there - written - self._there if is_removable(self.target, path))
 
     def _check_free(self, path: Path) -> None:
