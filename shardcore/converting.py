@@ -332,12 +332,9 @@ class _Source:
         kept = settings if self._choice is KeyChoice.AS_IS and format == self._format else {}
         if self._earlier is not None:
             kept = kept | self._earlier.header
-        made = self._writes.inherited
-        inherited = (
-            made(kept, given, folder)
-            if made is not None
-            else {name: value for name, value in kept.items() if name in self._options and name not in given}
-        )
+        inherited = {name: kept[name] for name in self._writes.settings if name in kept and name not in given}
+        if self._writes.inherited is not None:
+            inherited |= self._writes.inherited(kept, given, folder)
         stated = settings if self._earlier is None else self._earlier.header
         named = {*inherited, *given, *(["spec"] if "template" in inherited else [])}
         self._settings = [
