@@ -97,8 +97,8 @@ class Writes:
         checksum: The checksum or digest of every content, for some options; without it there is none.
         settings: Options that a conversion takes over from the settings of its source (see `Shard.settings`). They come
             from result manifests, too: none may name a path.
-        inherited: The same by a rule of the format, from the settings, the options that were given, and whether the
-            target is a folder.
+        inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
+            is a folder, and whether objects have other keys.
         dial: Its main parameter; None where nothing that can be chosen changes much.
         without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
@@ -119,7 +119,7 @@ class Writes:
     converted: str = ""
     checksum: Callable[[Mapping[str, Any]], str] | None = None
     settings: tuple[str, ...] = ()
-    inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool], Mapping[str, Any]] | None = None
+    inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool, bool], Mapping[str, Any]] | None = None
     dial: Dial | None = None
     without: Mapping[str, Without] = field(default_factory=dict)
 

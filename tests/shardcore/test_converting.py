@@ -263,3 +263,20 @@ def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
     with shardcore.open(tmp_path / "bloscpack/7.blp") as shard:
         assert (shard.checksum, shard.facts(shard.find("all"))) == ("md5", {})
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
+    """Meshes keep their info with other keys; that of a volume, where keys are places, is a loss, as are other scales."""
+    mesh, volume = DATA / "neuroglancer/mesh", DATA / "neuroglancer/volume/4_4_40"
+    with shardcore.open(mesh) as shard:
+        done = convert(shard, "neuroglancer", f"{tmp_path / 'mesh'}/", keys="number")
+    assert [loss.kind for loss in done.losses] == ["keys"]
+    assert json.loads((tmp_path / "mesh/info").read_text()) == json.loads((mesh / "info").read_text())
+    with shardcore.open(volume) as shard:
+        done = convert(shard, "neuroglancer", f"{tmp_path / 'volume'}/", keys="number")
+    assert [(loss.kind, loss.name) for loss in done.losses] == [
+        ("setting", "spec"),
+        ("setting", "key_spaces"),
+        ("keys", "number"),
+    ]
+    assert "left out: 1 other key space of the info (8_8_80)" in done.notes
