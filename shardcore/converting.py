@@ -333,16 +333,12 @@ class _Source:
         Raises:
             UsageError: One does not fit.
         """
-        # Settings describe the keys, too (chunks of a volume), and are those of another format after other keys.
-        kept = settings if self._choice is KeyChoice.AS_IS and format == self._format else {}
+        kept = settings if format == self._format else {}
         if self._earlier is not None:
             kept = kept | self._earlier.header
-        made = self._writes.inherited
-        inherited = (
-            made(kept, given, folder)
-            if made is not None
-            else {name: value for name, value in kept.items() if name in self._options and name not in given}
-        )
+        inherited = {name: kept[name] for name in self._writes.settings if name in kept and name not in given}
+        if self._writes.inherited is not None:
+            inherited |= self._writes.inherited(kept, given, folder, self._choice is not KeyChoice.AS_IS)
         stated = settings if self._earlier is None else self._earlier.header
         named = {*inherited, *given, *(["spec"] if "template" in inherited else [])}
         self._settings = [
@@ -402,7 +398,10 @@ class _Source:
     def _setting_lost(self, name: str, value: Mapping[str, Any]) -> Loss:
         members = [visible(str(member))[:LONGEST_NAME] for member in islice(value, MOST_NAMED)]
         listed = ", ".join([*members, *(["…"] if len(value) > MOST_NAMED else [])])
-        return Loss(LossKind.SETTING, name, 0, f"{self._format} has no place for {visible(name)} ({listed})")
+        text = f"{self._format} has no place for {visible(name)} ({listed})"
+        if name == "key_spaces":
+            text = f"left out: {plural(len(value), 'other key space')} of the info ({listed})"
+        return Loss(LossKind.SETTING, name, 0, text)
 
     def _compare(self, told: Told) -> None:
         """Counts what an object loses whatever becomes of its key."""

@@ -95,8 +95,10 @@ class Writes:
         single: Whether a file holds one content, so that several inputs need a folder.
         converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
         checksum: The checksum or digest of every content, for some options; without it there is none.
-        inherited: Options that follow from the settings of a converted source (see `Shard.settings`), the options that
-            were given, and whether the target is a folder. Without it settings are options of the same names.
+        settings: Options that a conversion takes over from the settings of its source (see `Shard.settings`). They come
+            from result manifests, too: none may name a path.
+        inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
+            is a folder, and whether objects have other keys.
         dial: Its main parameter; None where nothing that can be chosen changes much.
         without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
@@ -116,7 +118,8 @@ class Writes:
     single: bool = False
     converted: str = ""
     checksum: Callable[[Mapping[str, Any]], str] | None = None
-    inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool], Mapping[str, Any]] | None = None
+    settings: tuple[str, ...] = ()
+    inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool, bool], Mapping[str, Any]] | None = None
     dial: Dial | None = None
     without: Mapping[str, Without] = field(default_factory=dict)
 

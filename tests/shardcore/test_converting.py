@@ -243,3 +243,40 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [Path(line["path"]).name for line in lines] == ["x.shard", "x.shard.manifest.json"]
     assert run(arguments) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
+    """Of the settings in a manifest only declared ones are taken over: it chooses no files to read or write."""
+    (tmp_path / "secret").write_text('{"a": "secret"}')
+    stated = {"format": "des", "source": "bloscpack", "metadata": str(tmp_path / "secret"), "checksum": "md5"}
+    stated |= {"xorbs": str(tmp_path / "elsewhere"), "spec": str(tmp_path / "secret"), "volume": "x.npy"}
+    manifest = tmp_path / "m.json"
+    manifest.write_text(json.dumps(stated | {"objects": []}))
+    for format in ("bloscpack", "mdb", "neuroglancer"):
+        with shardcore.open(DATA / "des/tiny.des") as shard:
+            key = shard.objects.keys[0]
+            lines = [{"key": "7", "stored": key}, {"key": "8", "stored": shard.objects.keys[1]}]
+            manifest.write_text(json.dumps(stated | {"objects": lines}))
+            convert(
+                shard, format, f"{tmp_path / format}/" if format != "mdb" else tmp_path / "x.mdb", manifest=manifest
+            )
+    with shardcore.open(tmp_path / "bloscpack/7.blp") as shard:
+        assert (shard.checksum, shard.facts(shard.find("all"))) == ("md5", {})
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
+    """Meshes keep their info with other keys; that of a volume, where keys are places, is a loss, as are other scales."""
+    mesh, volume = DATA / "neuroglancer/mesh", DATA / "neuroglancer/volume/4_4_40"
+    with shardcore.open(mesh) as shard:
+        done = convert(shard, "neuroglancer", f"{tmp_path / 'mesh'}/", keys="number")
+    assert [loss.kind for loss in done.losses] == ["keys"]
+    assert json.loads((tmp_path / "mesh/info").read_text()) == json.loads((mesh / "info").read_text())
+    with shardcore.open(volume) as shard:
+        done = convert(shard, "neuroglancer", f"{tmp_path / 'volume'}/", keys="number")
+    assert [(loss.kind, loss.name) for loss in done.losses] == [
+        ("setting", "spec"),
+        ("setting", "key_spaces"),
+        ("keys", "number"),
+    ]
+    assert "left out: 1 other key space of the info (8_8_80)" in done.notes

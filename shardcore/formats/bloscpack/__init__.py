@@ -22,6 +22,7 @@ FORMAT = Format(
         folder=True,
         members=("**/*.blp",),
         single=True,
+        settings=("checksum",),
         checksum=lazily("shardcore.formats.bloscpack.checksums:name_of"),
         dial=Dial(
             "chunk_size",
