@@ -6,7 +6,6 @@ import contextlib
 import getpass
 import hashlib
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from shardcore.cli.output import print_json, print_line, tell_json, tell_line, w
 from shardcore.errors import SourceChanged, UsageError
 from shardcore.words import plural
 from shardcore.writing.audit import Audit
-from shardcore.writing.lock import WAIT
 from shardcore.writing.verbs import TOMBSTONE, made
 
 if TYPE_CHECKING:
@@ -198,9 +196,9 @@ def tombstone(
         print_json([one.told() for one in _rewrites(uri, how, wanted, reason, who, ticket, back=take_back)])
         return 0
     agreed = yes
-    until = time.monotonic() + WAIT
+    paths: list[str | Path] = [uri]
     while True:
-        with locked(uri):
+        with locked(*paths):
             rewrites = _rewrites(uri, how, wanted, reason, who, ticket, back=take_back)
             if not agreed:
                 _tell_rewrites(rewrites, as_json=json)
@@ -212,9 +210,10 @@ def tombstone(
                 make_rewrites(rewrites, hard_links=hard_links, audit=_audit(audit, reason, who, ticket))
                 break
             except SourceChanged:
-                # Another editor of the folder, or of one of its files, was first: the sidecars are read again.
-                if time.monotonic() >= until:
+                # Another editor of one of the files of a folder was first: they are locked, and read again.
+                if len(paths) > 1:
                     raise
+                paths += [one.shard for one in rewrites]
     if json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
