@@ -26,7 +26,7 @@ from shardcore.writing.chain import all_journals
 from shardcore.writing.undo import undo
 
 EDITORS = 8
-SECONDS, OBJECTS = (60.0, 8000) if FULL else (2.0, 1000)
+SECONDS, OBJECTS = (60.0, 8000) if FULL else (4.0, 1000)
 BASE = b"base" * 1000
 
 
