@@ -20,7 +20,7 @@ class Remedy(Enum):
     LIMIT = "a higher limit allows it"
     REPLACE = "it is replaced with force=True"
     HARD_LINKS = "all of its names are edited with hard_links=True; else copy it"
-    JOURNAL = "if both were moved, or restored from a backup, trust=True uses it"
+    JOURNAL = "trust=True uses it; look first where it comes from"
     FINISH = "write into it again with force=True, which finishes that first"
     KEYS = "another rule makes keys that fit (keys=)"
     DEDUPE = "a shard has each key once: with dedupe=True one of equal objects is kept"

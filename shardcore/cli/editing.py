@@ -108,8 +108,8 @@ def undo(
         bool,
         typer.Option(
             "--trust",
-            help="Use FILE.undo though it names another device or inode (both were moved or restored from a backup), "
-            "or makes FILE longer by more than 1 GiB of zeros.",
+            help="Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
+            "restored from a backup), or makes FILE longer by more than 1 GiB of zeros.",
         ),
     ] = False,
     yes: Yes = False,

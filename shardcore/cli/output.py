@@ -70,7 +70,7 @@ FLAGS = {
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.REPLACE: "--force replaces it",
     Remedy.HARD_LINKS: "--hard-links edits all of its names; else copy it",
-    Remedy.JOURNAL: "if both were moved, or restored from a backup, --trust uses it",
+    Remedy.JOURNAL: "--trust uses it (of a copy, a restored backup): look first where it comes from",
     Remedy.FINISH: "shardcore pack FORMAT OUT --force finishes it, without inputs or before it packs them",
     Remedy.KEYS: "--key sha256, number or name makes others",
     Remedy.DEDUPE: "a shard has each key once: --dedupe keeps one of equal objects",
