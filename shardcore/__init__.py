@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.tape import Request, Tape
     from shardcore.span import Span
     from shardcore.trace import Step, Trace
-    from shardcore.writing.edit import Edit, Rewrite
+    from shardcore.writing.edit import Rewrite
     from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
     from shardcore.writing.undo import purge
     from shardcore.writing.writer import Sized, Writer
@@ -86,7 +86,6 @@ __all__ = [
     "Depth",
     "Detection",
     "Drawing",
-    "Edit",
     "EditResult",
     "ExternalMissing",
     "ExtractOptions",
@@ -197,7 +196,7 @@ _NAMES = {
     "sources.remote.tape": "Request Tape",
     "span": "Span",
     "trace": "Step Trace",
-    "writing.edit": "Edit Rewrite",
+    "writing.edit": "Rewrite",
     "writing.plan": "Plan PlannedFile WrittenFile",
     "writing.undo": "purge",
     "writing.writer": "Sized Writer",

@@ -43,7 +43,8 @@ class EditResult:
         path: The file.
         what: What the edit did: `delete 2 objects`.
         changed: Whether the file was changed.
-        plan: Of a dry run the edit that would be made; `Edit.told` shows old and new bytes.
+        plan: Of a dry run what would be changed, as `--dry-run --json` prints it: `size`, `new_size`, and `changes` with
+            the first old and new bytes of each in hex.
         undoes: Of undoing, the journal of the edit that was taken back.
         journal: The file that holds the old bytes; None where none are kept.
         finished: The keys of an interrupted edit that was finished first; None where there was none.
@@ -55,7 +56,7 @@ class EditResult:
     path: Path
     what: str
     changed: bool
-    plan: Edit | None = None
+    plan: dict[str, Any] | None = None
     undoes: Journal | None = None
     journal: Path | None = None
     finished: frozenset[str] | None = None
@@ -106,7 +107,7 @@ def delete(
         audit: Whether a line is appended to `FILE.audit.jsonl`.
         no_undo: Whether no copy of the old bytes is kept, for takedowns; else `FILE.undo` holds them.
         hard_links: Whether a file with several names is edited.
-        dry_run: Whether nothing is changed; `EditResult.plan` is the edit.
+        dry_run: Whether nothing is changed; `EditResult.plan` says what would be.
         progress: Called after every piece.
         **options: As for `shardcore.open`.
 
@@ -361,7 +362,7 @@ def change(
         if dry_run:
             edit = compute(texts)
             agreed(edit)
-            return EditResult(Path(path), edit.what, False, edit, size=edit.new_size)
+            return EditResult(Path(path), edit.what, False, edit.told(), size=edit.new_size)
         stack.enter_context(locked(path))
         done = edit_in_place(
             path,
