@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import getpass
 import hashlib
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.writing.audit import Audit
 from shardcore.writing.chain import bring_back
 from shardcore.writing.edit import Edit, Rewrite, make_rewrites
-from shardcore.writing.lock import WAIT, locked, real_path
+from shardcore.writing.lock import locked, real_path
 from shardcore.writing.undo import Journal, edit_in_place, read_journal
 from shardcore.writing.undo import undo as put_back
 from shardcore.writing.verbs import TOMBSTONE, made
@@ -422,17 +421,18 @@ def put_tombstones(
 
     if dry_run:
         return computed()
-    until = time.monotonic() + WAIT
+    paths: list[str | Path] = [path]
     while True:
-        with locked(path):
+        with locked(*paths):
             rewrites = computed()
             agreed(rewrites)
             try:
                 make_rewrites(rewrites, hard_links=hard_links, audit=audit_of(audit, reason, who, ticket))
             except SourceChanged:
-                # Another editor of the folder, or of one of its files, was first: the sidecars are read again.
-                if time.monotonic() >= until:
+                # Another editor of one of the files of a folder was first: they are locked, and read again.
+                if len(paths) > 1:
                     raise
+                paths += [one.shard for one in rewrites]
             else:
                 return rewrites
 

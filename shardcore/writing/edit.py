@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_at_once, read_side_file
@@ -379,8 +379,8 @@ def check_names(path: Path, *, hard_links: bool) -> None:
         raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not hard_links:
         raise UsageError(
-            f"{path} has {status.st_nlink} names (hard links), and an edit under this one is about all of them: "
-            "pass --hard-links to edit it, or copy it"
+            f"{path} has {status.st_nlink} names (hard links): an edit changes the file under all of them",
+            remedy=Remedy.HARD_LINKS,
         )
 
 

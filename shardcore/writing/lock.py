@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, SourceError, UsageError, reason_of
 
 WAIT = 5.0
 """Seconds to wait for another editor before the edit is refused."""
@@ -71,7 +71,7 @@ def _locked(path: Path, until: float) -> Iterator[None]:
                 break
             if not _lock(descriptor):
                 if time.monotonic() >= until:
-                    raise UsageError(f"{path} is being edited by another process{_holder(inode)}: try again later")
+                    raise UsageError(f"{path} is being edited by another process{_holder(inode)}", remedy=Remedy.AGAIN)
                 time.sleep(_POLL)
             elif _inode_at(path) == inode:
                 break

@@ -28,9 +28,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from shardcore.errors import BadChecksum, FormatError, ShardError, SourceError, Truncated, UsageError, reason_of
+from shardcore.errors import BadChecksum, FormatError, Remedy, ShardError, SourceError, Truncated, UsageError, reason_of
+from shardcore.finding import Findings
 from shardcore.json_text import parse_json
 from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_side_file
 from shardcore.span import Span
 from shardcore.words import plural
@@ -193,6 +195,25 @@ def interrupted(path: str | Path) -> str:
     return found.told if found is not None else ""
 
 
+def note_interrupted(findings: Findings, source: Source, format_name: str) -> None:
+    """Report an edit of a file that did not come to its end.
+
+    Args:
+        findings: Where to report.
+        source: The file.
+        format_name: The beginning of the code.
+    """
+    if not isinstance(source, FileSource) or not os.path.lexists(journal_of(source.path)):
+        return
+    try:
+        found = interrupted_edit(source.path)
+    except ShardError:
+        findings.warning(f"{format_name}.journal", None, interrupted(source.path))
+        return
+    if found is not None:
+        findings.error(f"{format_name}.interrupted-edit", None, found.told)
+
+
 def kept_of(path: Path) -> int | None:
     """Count the edits of a file that can be undone, one after the other.
 
@@ -297,7 +318,7 @@ def apply(
             if keep:
                 _take_back(edit.path, error)
             elif isinstance(error, ShardError):
-                raise type(error)(f"{error.message}; {interrupted(edit.path)}") from error
+                raise SourceError(f"{error.message}; {interrupted(edit.path)}") from error
             raise
         if journal:
             _mark(path, DONE)
@@ -641,10 +662,7 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
         raise FormatError(f"{where} was written by another version of shardcore: undo with that") from None
     if inode != source.inode and not trust:
         # Before anything else of it is read: it may be as long as its maker liked.
-        raise UsageError(
-            f"{where} was made for another file (device and inode differ): if you moved both or restored them from a "
-            "backup, check that, and pass --trust"
-        )
+        raise UsageError(f"{where} was made for another file: device or inode differ", remedy=Remedy.JOURNAL)
     changes: list[Record] = []
     old: list[Record] = []
     keys = None
@@ -743,8 +761,7 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
     holes = sum(one.stop - max(one.start, source.size) for one in journal.old if one.kind == _OLD_ZEROS)
     if holes > MOST_HOLES and not trust:
         raise UsageError(
-            f"{journal.undo_path} makes {journal.path} longer by {plural(holes, 'zero byte')}: pass --trust if it was "
-            "as long before"
+            f"{journal.undo_path} makes {journal.path} longer by {plural(holes, 'zero byte')}", remedy=Remedy.JOURNAL
         )
 
 
