@@ -42,8 +42,8 @@ class EditResult:
         path: The file.
         what: What the edit did: `delete 2 objects`.
         changed: Whether the file was changed.
-        plan: Of a dry run what would be changed, as `--dry-run --json` prints it: `size`, `new_size`, and `changes` with
-            the first old and new bytes of each in hex.
+        plan: Of a dry run what would be changed, as `--dry-run --json` prints it: `size`, `new_size`, and `changes`
+            with the first old and new bytes of each in hex.
         undoes: Of undoing, the journal of the edit that was taken back.
         journal: The file that holds the old bytes; None where none are kept.
         finished: The keys of an interrupted edit that was finished first; None where there was none.
