@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.tape import Request, Tape
     from shardcore.span import Span
     from shardcore.trace import Step, Trace
-    from shardcore.writing.edit import Edit, Rewrite
+    from shardcore.writing.edit import Rewrite
     from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
     from shardcore.writing.undo import purge
     from shardcore.writing.writer import Sized, Writer
@@ -87,7 +87,6 @@ __all__ = [
     "Depth",
     "Detection",
     "Drawing",
-    "Edit",
     "EditResult",
     "ExternalMissing",
     "ExtractOptions",
@@ -199,7 +198,7 @@ _NAMES = {
     "sources.remote.tape": "Request Tape",
     "span": "Span",
     "trace": "Step Trace",
-    "writing.edit": "Edit Rewrite",
+    "writing.edit": "Rewrite",
     "writing.plan": "Plan PlannedFile WrittenFile",
     "writing.undo": "purge",
     "writing.writer": "Sized Writer",

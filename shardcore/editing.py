@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import getpass
 import hashlib
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.writing.audit import Audit
 from shardcore.writing.chain import bring_back
 from shardcore.writing.edit import Edit, Rewrite, make_rewrites
-from shardcore.writing.lock import WAIT, locked, real_path
+from shardcore.writing.lock import locked, real_path
 from shardcore.writing.undo import Journal, edit_in_place, read_journal
 from shardcore.writing.undo import undo as put_back
 from shardcore.writing.verbs import TOMBSTONE, made
@@ -43,7 +42,8 @@ class EditResult:
         path: The file.
         what: What the edit did: `delete 2 objects`.
         changed: Whether the file was changed.
-        plan: Of a dry run the edit that would be made; `Edit.told` shows old and new bytes.
+        plan: Of a dry run what would be changed, as `--dry-run --json` prints it: `size`, `new_size`, and `changes`
+            with the first old and new bytes of each in hex.
         undoes: Of undoing, the journal of the edit that was taken back.
         journal: The file that holds the old bytes; None where none are kept.
         finished: The keys of an interrupted edit that was finished first; None where there was none.
@@ -55,7 +55,7 @@ class EditResult:
     path: Path
     what: str
     changed: bool
-    plan: Edit | None = None
+    plan: dict[str, Any] | None = None
     undoes: Journal | None = None
     journal: Path | None = None
     finished: frozenset[str] | None = None
@@ -106,7 +106,7 @@ def delete(
         audit: Whether a line is appended to `FILE.audit.jsonl`.
         no_undo: Whether no copy of the old bytes is kept, for takedowns; else `FILE.undo` holds them.
         hard_links: Whether a file with several names is edited.
-        dry_run: Whether nothing is changed; `EditResult.plan` is the edit.
+        dry_run: Whether nothing is changed; `EditResult.plan` says what would be.
         progress: Called after every piece.
         **options: As for `shardcore.open`.
 
@@ -361,7 +361,7 @@ def change(
         if dry_run:
             edit = compute(texts)
             agreed(edit)
-            return EditResult(Path(path), edit.what, False, edit, size=edit.new_size)
+            return EditResult(Path(path), edit.what, False, edit.told(), size=edit.new_size)
         stack.enter_context(locked(path))
         done = edit_in_place(
             path,
@@ -421,17 +421,18 @@ def put_tombstones(
 
     if dry_run:
         return computed()
-    until = time.monotonic() + WAIT
+    paths: list[str | Path] = [path]
     while True:
-        with locked(path):
+        with locked(*paths):
             rewrites = computed()
             agreed(rewrites)
             try:
                 make_rewrites(rewrites, hard_links=hard_links, audit=audit_of(audit, reason, who, ticket))
             except SourceChanged:
-                # Another editor of the folder, or of one of its files, was first: the sidecars are read again.
-                if time.monotonic() >= until:
+                # Another editor of one of the files of a folder was first: they are locked, and read again.
+                if len(paths) > 1:
                     raise
+                paths += [one.shard for one in rewrites]
             else:
                 return rewrites
 

@@ -126,14 +126,15 @@ def extract_each(
     if keys is not None and (match is not None or kind is not None):
         raise UsageError("give keys, or choose by match and kind; not both")
     with ExitStack() as ends:
-        each, refs, total = progress, iter(()), 0
+        each, total = progress, 0
+        refs: Iterable[ObjectRef]
         if keys is not None:
             wanted = [shard.find(key) for key in keys]
-            refs, total = iter(wanted), len(wanted)
+            refs, total = wanted, len(wanted)
         elif isinstance(shard, DataSet) and shard.joins:
             members = _MemberRefs(shard, match, kind, options, progress, unreadable)
             ends.callback(members.close)
-            each, refs, total = no_progress, iter(members), int(not members.none)
+            each, refs, total = no_progress, members, int(not members.none)
         else:
             refs, total = _all_refs(shard, match, kind, options, progress)
             for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():

@@ -83,12 +83,14 @@ class SwhObjects(Objects):
         slots = read_slots_at(self._file.source, self._geometry, rows)
         states = self._states(slots)
         sizes = self._sizes(rows, slots["offset"].astype(np.int64), states == State.LIVE)
-        for number, row in enumerate(rows.tolist()):
-            offset, state = int(slots["offset"][number]), State(int(states[number]))
-            key = slots["key"][number].tobytes().hex()
-            if state is State.LIVE:
-                yield live_ref(key, row, offset, int(sizes[number]))
+        keys = slots["key"].tobytes().hex()
+        columns = zip(rows.tolist(), slots["offset"].tolist(), states.tolist(), sizes.tolist(), strict=True)
+        for number, (row, offset, code, size) in enumerate(columns):
+            key = keys[64 * number : 64 * (number + 1)]
+            if code == State.LIVE:
+                yield live_ref(key, row, offset, size)
                 continue
+            state = State(code)
             damaged = state is State.DAMAGED
             yield ObjectRef(
                 key if damaged else None,
