@@ -49,7 +49,9 @@ def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
             yield one
 
 
-def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -> Iterator[tuple[Path, str]]:
+def input_files(
+    inputs: Iterable[str | Path], left_out: LeftOut | None = None, *, deep: bool = True
+) -> Iterator[tuple[Path, str]]:
     """The files that are named, and those in the folders that are named, sorted by name.
 
     In folders, links are left out, and so are the temporary files of shards that are being written.
@@ -57,6 +59,7 @@ def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -
     Args:
         inputs: Files and folders.
         left_out: Told what is left out.
+        deep: Whether folders in folders are looked into.
 
     Yields:
         The path, and the name below the folder that was given, with `/`; else the name of the file.
@@ -68,7 +71,7 @@ def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -
         path = Path(one)
         # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
         if os.path.isdir(path):  # noqa: PTH112
-            yield from _files_below(path, "", left_out or LeftOut())
+            yield from _files_below(path, "", left_out or LeftOut(), deep=deep)
         elif os.path.isfile(path):  # noqa: PTH113
             yield path, path.name
         else:
@@ -76,14 +79,15 @@ def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -
             raise SourceError(f"{path} is not a regular file" if there else f"there is no file {path}")
 
 
-def _files_below(folder: Path, above: str, left_out: LeftOut) -> Iterator[tuple[Path, str]]:
+def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = True) -> Iterator[tuple[Path, str]]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
         raise SourceError(f"cannot list {folder}: {reason_of(error)}") from error
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(Path(entry.path), f"{above}{entry.name}/", left_out)
+            if deep:
+                yield from _files_below(Path(entry.path), f"{above}{entry.name}/", left_out)
         elif not entry.is_file(follow_symlinks=False):
             left_out.add(entry)
         elif not is_left_over(entry.name):
