@@ -128,7 +128,7 @@ def shown_uri(uri: str) -> str:
 
 def _tell_interrupted(uri: str) -> None:
     """Says on standard error that an edit of a local file did not come to its end."""
-    if not is_address(uri) and os.path.lexists(f"{uri}.undo"):
+    if not is_address(uri) and os.path.lexists(f"{os.path.realpath(uri)}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 

@@ -36,7 +36,7 @@ class FileSource(Source):
         self.path = Path(path)
         self.name = self.path.name
         self.uri = str(path)
-        self._descriptor = _open_at_once(self.path, os.O_RDONLY, follow_links=follow_links)
+        self._descriptor = open_at_once(self.path, os.O_RDONLY, follow_links=follow_links)
         self._lock = threading.Lock()
         self._seeking = threading.Lock()
         self._readers = 0
@@ -62,6 +62,16 @@ class FileSource(Source):
         return self._size
 
     @property
+    def inode(self) -> tuple[int, int]:
+        """Device and inode of the file."""
+        return self._status[:2]
+
+    @property
+    def modified(self) -> int:
+        """Modification time when the file was opened, in nanoseconds."""
+        return self._status[3]
+
+    @property
     def identity(self) -> str:
         """Device, inode, size and modification time when the file was opened."""
         return f"{self.uri}#{'-'.join(map(str, self._status))}"
@@ -76,6 +86,20 @@ class FileSource(Source):
             parts.append(part)
             at += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def check_same(self, descriptor: int) -> None:
+        """Compare a file that is open with this one.
+
+        Raises:
+            SourceChanged: It is another file, or was changed since.
+            SourceError: It cannot be looked at.
+        """
+        try:
+            now = _identity(os.fstat(descriptor))
+        except OSError as error:
+            raise SourceError(f"cannot read {self.uri}: {reason_of(error)}") from error
+        if now != self._status:
+            raise SourceChanged(f"{self.name} was changed by another program")
 
     def check_unchanged(self) -> None:
         """Compares the file at the path with the one that was opened.
@@ -268,7 +292,7 @@ def open_side_file(path: str | Path, *, writable: bool = False, named: bool = Fa
     try:
         if own:
             return open(path, "rb")
-        descriptor = _open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
+        descriptor = open_at_once(Path(path), os.O_RDWR if writable else os.O_RDONLY, follow_links=False)
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -304,8 +328,8 @@ def read_side_file(path: str | Path, most: int = -1, *, named: bool = False) -> 
 _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
-def _open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
-    """Return the descriptor of a file that was opened without waiting; the caller looks at what it is.
+def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
+    """Open a file without waiting, and return its descriptor; the caller looks at what it is.
 
     Raises:
         SourceError: It cannot be opened, or a link is at `path` and is not to be followed.

@@ -1,7 +1,8 @@
 """The journals of a file: `FILE.undo` is about its last edit, `FILE.undo.1`, `FILE.undo.2` … about those before it.
 
-A new edit moves the journal of the one before to the next number, and undoing moves it back. A run that is killed in
-between leaves no `FILE.undo`: then the highest number is about the last edit.
+They lie beside the file itself, under its own name: a link to a file has no journals of its own. A new edit moves the
+journal of the one before to the next number, and undoing moves it back. A run that is killed in between leaves no
+`FILE.undo`: then the highest number is about the last edit.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ import os
 from pathlib import Path
 
 from shardcore.errors import SourceError, reason_of
+from shardcore.writing.lock import real_path
 
 SUFFIX = ".undo"
 
 
 def journal_of(path: Path) -> Path:
-    """The name of the journal of the last edit of a file."""
-    return path.with_name(path.name + SUFFIX)
+    """Return the path of the journal of the last edit of a file, beside the file itself.
+
+    Raises:
+        SourceError: The system does not take such a path.
+    """
+    real = real_path(path)
+    return real.with_name(real.name + SUFFIX)
 
 
 def earlier_journals(path: Path) -> list[Path]:
@@ -25,6 +32,27 @@ def earlier_journals(path: Path) -> list[Path]:
     while os.path.lexists(one := _numbered(path, len(found) + 1)):
         found.append(one)
     return found
+
+
+def all_journals(path: Path) -> list[Path]:
+    """Return all journals of a file, the last first, even where one in between is missing.
+
+    Raises:
+        SourceError: The folder cannot be listed.
+    """
+    last = journal_of(path)
+    lead = f"{last.name}."
+    try:
+        names = [one.name for one in last.parent.iterdir()]
+    except OSError as error:
+        raise SourceError(f"cannot list {last.parent}: {reason_of(error)}") from error
+    numbers = sorted((int(name[len(lead) :]) for name in names if _is_numbered(name, lead)), reverse=True)
+    return [*([last] if last.name in names else []), *(_numbered(path, number) for number in numbers)]
+
+
+def _is_numbered(name: str, lead: str) -> bool:
+    digits = name[len(lead) :] if name.startswith(lead) else ""
+    return digits.isascii() and digits.isdigit() and str(int(digits)) == digits
 
 
 def put_aside(path: Path) -> None:
@@ -63,7 +91,8 @@ def forget(path: Path) -> None:
 
 
 def _numbered(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}{SUFFIX}.{number}")
+    last = journal_of(path)
+    return last.with_name(f"{last.name}.{number}")
 
 
 def _rename(old: Path, new: Path) -> None:

@@ -55,6 +55,7 @@ class TemporaryFile(Draining):
         final: The name under which it appears.
         run: See `temporary_path`.
         stem: See `temporary_path`.
+        like: A file whose mode and owner it gets, as far as that is allowed; else those of a new file.
 
     Attributes:
         final: The name under which it appears; may be changed until then, within the folder.
@@ -65,7 +66,7 @@ class TemporaryFile(Draining):
         SourceError: The folder cannot be written to.
     """
 
-    def __init__(self, final: Path, run: str = "", stem: str = "") -> None:
+    def __init__(self, final: Path, run: str = "", stem: str = "", *, like: Path | None = None) -> None:
         super().__init__()
         self.final = final
         self.sha256 = ""
@@ -74,11 +75,16 @@ class TemporaryFile(Draining):
         self.path = temporary_path(final, run, stem)
         self._held: int | None = None
         self._over = False
+        self._like = like
         self._file: IO[bytes] | None = self._opened("x+b")
         lock(self._file.fileno())
 
     def _opened(self, mode: str) -> IO[bytes]:
         try:
+            if mode == "x+b" and self._like is not None:
+                file = open(self.path, mode, buffering=BUFFER, opener=_private)  # noqa: SIM115
+                give_mode(file.fileno(), self._like)
+                return file
             if mode == "x+b":
                 return self.path.open(mode, buffering=BUFFER)
             return open(self.path, mode, buffering=BUFFER, opener=_without_links)
@@ -353,6 +359,32 @@ def is_replaceable(path: Path) -> bool:
 def _without_links(path: str, flags: int) -> int:
     """Opens a file that is there; never what a link in its place leads to."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def _private(path: str, flags: int) -> int:
+    """Opens a new file that nobody else may read before it has its mode."""
+    return os.open(path, flags, 0o600)
+
+
+def give_mode(descriptor: int, like: Path) -> None:
+    """Give a new private file the owner and the mode of another one, as far as that is allowed.
+
+    Where it cannot get the group, the group gets no rights; where there is no other file, it stays private.
+    """
+    if not hasattr(os, "fchmod"):
+        return
+    with contextlib.suppress(OSError):
+        there, mine = like.stat(), os.fstat(descriptor)
+        mode = there.st_mode & 0o666
+        if (there.st_uid, there.st_gid) != (mine.st_uid, mine.st_gid):
+            try:
+                os.fchown(descriptor, there.st_uid, there.st_gid)
+            except OSError:
+                try:
+                    os.fchown(descriptor, -1, there.st_gid)
+                except OSError:
+                    mode &= 0o606
+        os.fchmod(descriptor, mode)
 
 
 def is_there(path: Path) -> bool:

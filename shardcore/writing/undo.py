@@ -1,51 +1,104 @@
-"""The journal of an edit, `FILE.undo`: what to put back where; complete before the first byte of the file changes.
+"""The journal of an edit, `FILE.undo`: what to put back, and what to finish; complete before the file changes.
 
     magic 8 | state 1 | size of the head, u32 | head, JSON | records | end record 17 | sha256 of all after the state 32
 
-A record is a kind (1: bytes follow, 2: so many zeros), the first byte and the size as u64, little-endian; kind 0 ends
-them. Old bytes are put back from records alone, whatever of the edit was done, so the journal holds for every
-half-done state. The state is 0 while the file is being changed and 1 when it is: a journal with 0 is an edit that was
-interrupted. Journals of edits before the last one are kept, too; `chain` says how they are called.
+A record is a kind, the first byte and the size as u64, little-endian. First come the changes in the order in which
+they are made (3: new bytes follow, 4: so many zeros, 5: bytes that the journal does not hold), then the keys (6), then
+the old bytes in ascending order (1: bytes follow, 2: so many zeros); 0 ends them. Old bytes are put back from records
+alone, whatever of the edit was done, and the new ones are written again from records alone: the journal holds for every
+half-done state. The state is 0 while the file is being changed, 1 when it is, and 2 while it is being put back.
+
+Of an edit that keeps no old bytes (`--no-undo`) there is the same file without old bytes as long as the edit lasts.
+
+A journal is untrusted input, as it lies where others may write: see `_checked`. `docs/dev/editing.md` has the rules.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
+import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from shardcore.errors import BadChecksum, FormatError, ShardError, SourceError, Truncated, UsageError, reason_of
+from shardcore.errors import BadChecksum, FormatError, Remedy, ShardError, SourceError, Truncated, UsageError, reason_of
+from shardcore.finding import Findings
 from shardcore.json_text import parse_json
 from shardcore.progress import Progress, no_progress
-from shardcore.sources.local import FileSource
+from shardcore.sources.base import Source
+from shardcore.sources.local import FileSource, open_side_file
 from shardcore.span import Span
 from shardcore.text import shell_line, typed
-from shardcore.writing.chain import bring_back, earlier_journals, forget, journal_of, put_aside
-from shardcore.writing.edit import Change, Edit, New, Stream, Zeros, make_changes, write_all
+from shardcore.words import plural
+from shardcore.writing.audit import Audit, check_audit_log
+from shardcore.writing.chain import all_journals, bring_back, earlier_journals, forget, journal_of, put_aside
+from shardcore.writing.edit import (
+    Change,
+    Edit,
+    New,
+    Stream,
+    Zeros,
+    check_names,
+    make_changes,
+    make_durable,
+    open_for_edit,
+    write_all,
+)
 from shardcore.writing.left_over import stem_of, sweep
+from shardcore.writing.lock import locked, real_path
 from shardcore.writing.temporary import TemporaryFile, sync_folder
 
 MAGIC = b"SHRDUNDO"
-BEGUN, DONE = b"\0", b"\1"
+BEGUN, DONE, UNDOING = b"\0", b"\1", b"\2"
+VERSION = 2
 
 _HEAD = struct.Struct("<I")
 _RECORD = struct.Struct("<BQQ")
-_END, _BYTES, _ZEROS = 0, 1, 2
+_END, _OLD, _OLD_ZEROS, _NEW, _NEW_ZEROS, _NEW_UNKNOWN, _KEYS = range(7)
+_CHANGES = (_NEW, _NEW_ZEROS, _NEW_UNKNOWN)
+_HOLDS = (_OLD, _NEW, _KEYS)
+"""Records that bytes follow."""
 _FIRST = len(MAGIC) + 1 + _HEAD.size
 BLOCK = 4096
 """Runs of zeros are found in blocks of so many bytes."""
 BLOCKS = 256
 """Blocks read at once."""
-MAX_HEAD = 16 << 20
+MAX_HEAD = 1 << 20
 SAMPLE = 1 << 16
 """Bytes at each end of what stays as it is, by which the file is recognised."""
+AROUND = 64
+"""Bytes on both sides of each change, by which the file is recognised, too."""
+MOST_HOLES = 1 << 30
+"""Bytes by which putting back zeros may make a file longer, unless the journal is trusted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of a journal.
+
+    Attributes:
+        kind: See the module.
+        start: The first byte in the file.
+        stop: One past the last.
+        at: Where its bytes are stored in the journal.
+    """
+
+    kind: int
+    start: int
+    stop: int
+    at: int
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self.stop - self.start
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,75 +108,116 @@ class Journal:
     Attributes:
         path: The file that was edited.
         what: What the edit did.
+        verb: The kind of edit.
         old_size: Bytes of the file before.
         new_size: Bytes of it afterwards.
-        done: Whether the edit came to its end.
+        state: `BEGUN`, `DONE` or `UNDOING`.
+        kept: Whether it holds the old bytes.
+        inode: Device and inode of the file.
         sample: Digest of bytes that the edit leaves alone.
-        changes: `start`, `stop` and `sha256` (or none) of each change.
-        records_at: Where the records begin.
+        changes: The records of the changes.
+        old: The records of the old bytes.
+        keys_at: The record of the keys; None without keys.
     """
 
     path: Path
     what: str
+    verb: str
     old_size: int
     new_size: int
-    done: bool
+    state: bytes
+    kept: bool
+    inode: tuple[int, int]
     sample: str
-    changes: tuple[dict[str, Any], ...]
-    records_at: int
+    changes: tuple[Record, ...]
+    old: tuple[Record, ...]
+    keys_at: Record | None
+
+    @property
+    def done(self) -> bool:
+        """Whether the edit came to its end."""
+        return self.state == DONE
 
     @property
     def undo_path(self) -> Path:
         """Where it is."""
         return journal_of(self.path)
 
+    @property
+    def can_finish(self) -> bool:
+        """Whether it holds all that the edit was to write, and nobody began to put back the old bytes."""
+        return self.state == BEGUN and not any(one.kind == _NEW_UNKNOWN for one in self.changes)
 
-def interrupted(path: str | Path) -> str:
-    """A sentence about an edit of a file that did not come to its end; empty where there is none."""
-    try:
-        with journal_of(Path(path)).open("rb") as file:
-            head = file.read(len(MAGIC) + 1)
-    except (OSError, ValueError):
-        return ""
-    if head != MAGIC + BEGUN:
-        return ""
-    line = shell_line(["shardcore", "undo", typed(str(path))])
-    return f"an edit of {path} was interrupted: it may be half done; `{line}` puts back what was there"
+    @property
+    def told(self) -> str:
+        """A sentence about an edit that was interrupted."""
+        line = shell_line(["shardcore", "undo", typed(str(self.path))])
+        if self.state == UNDOING:
+            return f"undoing an edit of {self.path} was interrupted: `{line}` puts back the rest"
+        again = f"run the same {self.verb or 'edit'} again to finish it"
+        if not self.kept:
+            return (
+                f"an edit of {self.path} was interrupted ({self.what}); its old bytes were not kept, so that it cannot "
+                f"be undone: {again}"
+            )
+        text = f"an edit of {self.path} was interrupted: it may be half done; `{line}` puts back"
+        return f"{text} what was there" + (f", or {again}" if self.can_finish else "")
 
 
-def apply(edit: Edit, *, journal: bool = True, progress: Progress = no_progress) -> Path | None:
-    """Makes an edit: the journal first, then the changes.
+# --- what is there ---
 
-    Args:
-        edit: The edit.
-        journal: Whether the old bytes are kept.
-        progress: Called after every piece.
 
-    Returns:
-        The journal, where there is one. Those of the edits before it stay, as long as they are about this file.
+def interrupted_edit(path: str | Path) -> Journal | None:
+    """Return the journal of an edit that did not come to its end; None where there is none that fits the file.
 
     Raises:
-        UsageError: An older edit was interrupted, or the changes make no sense.
-        SourceChanged: The file changed since it was opened.
-        SourceError: The file or the journal cannot be written.
+        ShardError: There is one, but it is damaged, or was not made for this file.
     """
-    edit.check()
-    left = interrupted(edit.path)
-    if left:
-        raise UsageError(left)
-    if not journal:
-        make_changes(edit, progress)
+    try:
+        where = journal_of(Path(path))
+        with open_side_file(where) as file:
+            head = file.read(len(MAGIC) + 1)
+    except (ShardError, OSError):
         return None
-    path = journal_of(edit.path)
-    bring_back(edit.path)
-    _write_journal(edit, path, stale=kept_of(edit.path) is None)
-    make_changes(edit, progress)
-    _mark(path, DONE)
-    return path
+    if head not in (MAGIC + BEGUN, MAGIC + UNDOING):
+        return None
+    found = read_journal(Path(path))
+    return None if found.done else found
+
+
+def interrupted(path: str | Path) -> str:
+    """Return a sentence about an edit of a file that did not come to its end; empty where there is none.
+
+    It names a way to mend the file only where the journal was checked.
+    """
+    try:
+        found = interrupted_edit(path)
+    except ShardError as error:
+        return f"{journal_of(Path(path))} is about an interrupted edit, but it is ignored: {error.message}"
+    return found.told if found is not None else ""
+
+
+def note_interrupted(findings: Findings, source: Source, format_name: str) -> None:
+    """Report an edit of a file that did not come to its end.
+
+    Args:
+        findings: Where to report.
+        source: The file.
+        format_name: The beginning of the code.
+    """
+    if not isinstance(source, FileSource) or not os.path.lexists(journal_of(source.path)):
+        return
+    try:
+        found = interrupted_edit(source.path)
+    except ShardError:
+        findings.warning(f"{format_name}.journal", None, interrupted(source.path))
+        return
+    if found is not None:
+        findings.error(f"{format_name}.interrupted-edit", None, found.told)
 
 
 def kept_of(path: Path) -> int | None:
-    """How many edits of a file can be undone, one after the other.
+    """Count the edits of a file that can be undone, one after the other.
 
     Returns:
         None where there are journals, but the file is another one than they are about: the next edit replaces them.
@@ -135,198 +229,607 @@ def kept_of(path: Path) -> int | None:
     where, earlier = journal_of(path), len(earlier_journals(path))
     if not os.path.lexists(where):
         return earlier
+    _check_ours(where)
     try:
-        with where.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise UsageError(f"{where} is no journal of an edit: move it away, its name is needed")
-    except OSError as error:
-        raise SourceError(f"cannot read {where}: {reason_of(error)}") from error
-    try:
-        _check_file(read_journal(path))
+        read_journal(path)
     except (UsageError, FormatError):
         return None
     return 1 + earlier
 
 
-def undo(path: str | Path, progress: Progress = no_progress) -> Journal:
-    """Puts back what the last edit of a file changed, and removes its journal; that of the edit before is next.
+def _check_ours(where: Path) -> None:
+    """Refuse to replace what has the name of a journal and is none.
 
     Raises:
-        UsageError: There is no journal, or the file is another one than the journal is about.
+        UsageError: It is none.
+    """
+    try:
+        with open_side_file(where) as file:
+            ours = file.read(len(MAGIC)) == MAGIC
+    except SourceError as error:
+        raise UsageError(f"{error.message}: move it away, its name is needed for a journal") from error
+    if not ours:
+        raise UsageError(f"{where} is no journal of an edit: move it away, its name is needed")
+
+
+def read_journal(path: Path, *, trust: bool = False) -> Journal:
+    """Return the journal of a file, all of it checked.
+
+    Args:
+        path: The file.
+        trust: Accepts a journal that names another device or inode, and one that restores large holes.
+
+    Raises:
+        UsageError: There is none, or it was not made for this file.
+        FormatError: It is damaged.
+        SourceError: It cannot be read.
+    """
+    with _journal(path) as raw:
+        return _checked(path, raw, trust=trust)
+
+
+# --- editing ---
+
+
+def apply(
+    edit: Edit,
+    *,
+    journal: bool = True,
+    hard_links: bool = False,
+    audit: Audit | None = None,
+    progress: Progress = no_progress,
+) -> Path | None:
+    """Makes an edit: the journal first, then the changes. Where that fails, the old bytes are put back at once.
+
+    Args:
+        edit: The edit.
+        journal: Whether the old bytes are kept.
+        hard_links: Whether a file with several names is edited.
+        audit: What the audit log notes; None for no note.
+        progress: Called after every piece.
+
+    Returns:
+        The journal, where there is one. Those of the edits before it stay, as long as they are about this file.
+
+    Raises:
+        UsageError: An older edit was interrupted, another process edits the file, it has several names, or the changes
+            make no sense.
+        SourceChanged: The file changed since it was opened.
+        SourceError: The file or the journal cannot be written.
+    """
+    with locked(edit.path):
+        edit.check()
+        check_names(edit.path, hard_links=hard_links)
+        open_for_edit(edit.path).close()
+        if audit is not None:
+            check_audit_log(edit.path)
+        if left := interrupted(edit.path):
+            raise UsageError(left)
+        # What cannot be written again from the journal needs the old bytes as long as the edit lasts.
+        keep = journal or any(isinstance(one.new, Stream) for one in edit.changes)
+        path = journal_of(edit.path)
+        bring_back(edit.path)
+        # Where no old bytes are kept, the journals of earlier edits stay, even those of another file.
+        stale = kept_of(edit.path) is None and journal
+        _write_journal(edit, path, stale=stale, keep=keep)
+        try:
+            make_changes(edit, progress)
+            if audit is not None:
+                _note(audit, edit.path, edit.verb, edit.keys, edit.what, edit.old_size)
+        except BaseException as error:
+            if keep:
+                _take_back(edit.path, error)
+            elif isinstance(error, ShardError):
+                raise SourceError(f"{error.message}; {interrupted(edit.path)}") from error
+            raise
+        if journal:
+            _mark(path, DONE)
+            return path
+        _remove_journal(path)
+        bring_back(edit.path)
+        sync_folder(path.parent)
+        return None
+
+
+def _take_back(path: Path, error: BaseException) -> None:
+    """Put back what was there before an edit that failed; where that fails, too, its journal stays."""
+    try:
+        undo(path)
+    except ShardError as second:
+        if isinstance(error, ShardError):
+            raise SourceError(f"{error.message}; putting back failed, too: {second.message}") from error
+        raise second from error
+
+
+def _note(audit: Audit, path: Path, verb: str, keys: Sequence[str], what: str, old_size: int) -> None:
+    size = path.stat().st_size
+    audit.note(path, verb, keys, what=what, size_before=old_size, size_after=size)
+
+
+def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Journal, frozenset[str]] | None:
+    """Return the journal of an edit that was interrupted and can be finished, and the keys of that edit.
+
+    Args:
+        path: The file.
+        verb: The kind of edit that is requested.
+        keys: Its objects.
+
+    Returns:
+        None where nothing was interrupted.
+
+    Raises:
+        UsageError: Another edit was interrupted, or one that cannot be finished.
+    """
+    where = real_path(path)
+    try:
+        found = interrupted_edit(where)
+    except ShardError as error:
+        purge = shell_line(["shardcore", "undo", typed(str(where)), "--purge"])
+        raise UsageError(f"{interrupted(where)}; move it away, or remove it: `{purge}`") from error
+    if found is None:
+        return None
+    with _journal(where) as raw:
+        had = frozenset(_keys(raw, found))
+    if not found.can_finish or found.verb != verb or not had <= set(keys):
+        raise UsageError(found.told)
+    return found, had
+
+
+def finish(
+    path: str | Path, *, keep: bool = True, audit: Audit | None = None, progress: Progress = no_progress
+) -> Journal:
+    """Write all that an interrupted edit was to write; `to_finish` says whether there is one.
+
+    Args:
+        path: The file.
+        keep: Whether its old bytes stay in the journal, where it holds them.
+        audit: What the audit log notes; None for no note.
+        progress: Called after every piece.
+
+    Raises:
+        UsageError: The edit cannot be finished.
         FormatError: The journal is damaged.
         SourceError: The file cannot be written.
     """
-    where = Path(path)
-    bring_back(where)
-    found = read_journal(where)
-    _check_file(found)
-    _mark(found.undo_path, BEGUN)
-    try:
-        with found.undo_path.open("rb") as journal, where.open("r+b", buffering=0) as file:
-            journal.seek(found.records_at)
-            now = file.seek(0, os.SEEK_END)
-            if now != found.old_size:
-                # What was cut off comes back as a hole: zeros there need not be written.
-                file.truncate(found.old_size)
-            for start, data in _old_bytes(journal, now):
-                file.seek(start)
-                write_all(file, data)
-                progress(min(start, found.old_size), max(found.old_size, 1))
-            os.fsync(file.fileno())
-        found.undo_path.unlink()
-    except OSError as error:
-        raise SourceError(f"cannot write {where}: {reason_of(error)}") from error
-    bring_back(where)
-    sync_folder(where.absolute().parent)
+    where = real_path(path)
+    with locked(where):
+        with _journal(where, writable=True) as raw:
+            found = _checked(where, raw)
+            if not found.can_finish:
+                raise UsageError(found.told)
+            if audit is not None:
+                check_audit_log(where)
+            _write(where, raw, found.changes, found.new_size, progress)
+            if audit is not None:
+                _note(audit, where, found.verb, _keys(raw, found), f"{found.what} (finished)", found.old_size)
+            stays = keep and found.kept
+            if stays:
+                _set_state(raw, DONE)
+        if not stays:
+            _remove_journal(found.undo_path, wipe=found.kept)
+            bring_back(where)
+            sync_folder(where.parent)
     return found
 
 
+def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = False) -> Journal:
+    """Puts back what the last edit of a file changed, and removes its journal; that of the edit before is next.
+
+    Args:
+        path: The file.
+        progress: Called after every piece.
+        trust: See `read_journal`.
+
+    Raises:
+        UsageError: There is no journal, it was not made for this file, it holds no old bytes, or another process edits
+            the file.
+        FormatError: The journal is damaged.
+        SourceError: The file cannot be written.
+    """
+    where = real_path(path)
+    with locked(where):
+        bring_back(where)
+        with _journal(where, writable=True) as raw:
+            found = _checked(where, raw, trust=trust)
+            if not found.kept:
+                raise UsageError(found.told)
+            open_for_edit(where).close()
+            _set_state(raw, UNDOING)
+            _write(where, raw, found.old, found.old_size, progress)
+        _remove_journal(found.undo_path)
+        bring_back(where)
+        sync_folder(where.parent)
+    return found
+
+
+def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
+    """Remove all journals of a file with the old bytes in them, which are overwritten first.
+
+    Args:
+        path: The file.
+        dry_run: Removes nothing.
+
+    Returns:
+        The journals, the last first.
+
+    Raises:
+        UsageError: An edit was interrupted, which needs its journal; another process edits the file; what has the name
+            of a journal is something else.
+        SourceError: One cannot be removed.
+    """
+    where = real_path(path)
+    with locked(where):
+        try:
+            left = interrupted_edit(where)
+        except (FormatError, UsageError):
+            left = None
+        if left is not None:
+            raise UsageError(f"{left.told}; its journal is needed until then")
+        found = all_journals(where)
+        for one in found:
+            _check_ours(one)
+        if not dry_run:
+            for one in found:
+                _remove_journal(one, wipe=True)
+            sweep(where.parent, stem_of(journal_of(where)))
+            sync_folder(where.parent)
+    return found
+
+
+def _write(path: Path, raw: IO[bytes], records: Sequence[Record], size: int, progress: Progress) -> None:
+    """Write records to a file, and set its size.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
+    done, total = 0, max(sum(one.size for one in records), 1)
+    with open_for_edit(path) as file:
+        try:
+            status = os.fstat(file.fileno())
+            now = file.seek(0, os.SEEK_END)
+            grows = now < size
+            if now != size and stat.S_ISREG(status.st_mode):
+                # What was cut off comes back as a hole: zeros there need not be written.
+                file.truncate(size)
+            for one in records:
+                for start, data in _pieces(raw, one, now if grows else size):
+                    file.seek(start)
+                    write_all(file, data)
+                    done += len(data)
+                    progress(min(done, total), total)
+            make_durable(file, before=status.st_mtime_ns)
+        except OSError as error:
+            raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+
+
+def _pieces(raw: IO[bytes], record: Record, end: int) -> Iterator[tuple[int, bytes]]:
+    """The bytes of a record, in pieces; zeros only before `end`."""
+    holds = record.kind in _HOLDS
+    stop = record.stop if holds else min(record.stop, end)
+    for start in range(record.start, stop, BLOCK * BLOCKS):
+        size = min(BLOCK * BLOCKS, stop - start)
+        yield start, _held(raw, record, start - record.start, size) if holds else bytes(size)
+
+
+def _held(raw: IO[bytes], record: Record, first: int, size: int) -> bytes:
+    """Bytes of a record out of the journal.
+
+    Raises:
+        SourceError: The journal cannot be read, or shrank.
+    """
+    try:
+        raw.seek(record.at + first)
+        data = raw.read(size)
+    except OSError as error:
+        raise SourceError(f"cannot read the journal: {reason_of(error)}") from error
+    if len(data) < size:
+        raise SourceError("cannot read the journal: it shrank")
+    return data
+
+
+def _keys(raw: IO[bytes], found: Journal) -> list[str]:
+    if found.keys_at is None:
+        return []
+    text = _held(raw, found.keys_at, 0, found.keys_at.size)
+    return [str(parse_json(line, "a key of the journal")) for line in text.split(b"\n")]
+
+
 def putting_back(source: FileSource) -> tuple[Journal, Edit]:
-    """What `undo` would write, as an edit that can be shown; it is made by `undo` alone.
+    """Return what `undo` would write, as an edit that can be shown; it is made by `undo` alone.
 
     Args:
         source: The file as it is now.
 
     Raises:
-        UsageError: There is no journal, or the file is another one than the journal is about.
+        UsageError: There is no journal, it was not made for this file, or it holds no old bytes.
         FormatError: The journal is damaged.
         SourceError: It cannot be read.
     """
-    bring_back(source.path)
-    found = read_journal(source.path)
-    _check_file(found)
+    path = real_path(source.path)
+    with locked(path):
+        bring_back(path)
+        found = read_journal(path)
+    if not found.kept:
+        raise UsageError(found.told)
     changes: list[Change] = []
-    try:
-        with found.undo_path.open("rb") as file:
-            file.seek(found.records_at)
-            while (record := _RECORD.unpack(file.read(_RECORD.size)))[0] != _END:
-                kind, start, length = record
-                pieces = partial(_kept, found.undo_path, file.tell(), length)
-                new: New = Stream(length, pieces) if kind == _BYTES else Zeros(length)
-                changes.append(Change(start, new, "put back"))
-                file.seek(length if kind == _BYTES else 0, os.SEEK_CUR)
-    except (OSError, struct.error) as error:
-        raise SourceError(f"cannot read {found.undo_path}: {reason_of(error)}") from error
+    for one in found.old:
+        new: New = Stream(one.size, partial(_kept, found.undo_path, one)) if one.kind == _OLD else Zeros(one.size)
+        changes.append(Change(one.start, new, "put back"))
     return found, Edit(source, f"undo this: {found.what}", tuple(changes), found.old_size)
 
 
-def _kept(path: Path, at: int, length: int) -> Iterator[bytes]:
+def _kept(path: Path, record: Record) -> Iterator[bytes]:
     """Old bytes out of a journal, in pieces."""
-    try:
-        with path.open("rb") as file:
-            file.seek(at)
-            while length and (piece := file.read(min(length, BLOCK * BLOCKS))):
-                yield piece
-                length -= len(piece)
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+    with open_side_file(path) as raw:
+        for _, piece in _pieces(raw, record, 0):
+            yield piece
 
 
-def read_journal(path: Path) -> Journal:
-    """The journal of a file, all of it checked.
+# --- reading a journal ---
+
+
+@contextlib.contextmanager
+def _journal(path: Path, *, writable: bool = False) -> Iterator[IO[bytes]]:
+    """Open the journal of a file.
 
     Raises:
         UsageError: There is none.
+        SourceError: It cannot be opened.
+    """
+    where = journal_of(path)
+    try:
+        raw = open_side_file(where, writable=writable)
+    except SourceError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise UsageError(f"there is no {where}: nothing to undo") from error
+        raise
+    with raw:
+        yield raw
+
+
+def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
+    """Read a journal, and refuse it where it was not made for the file as it is now.
+
+    The journal belongs to the owner of the file, to the superuser or to you. It names device and inode of the file, its
+    records stay within the old and new size, do not overlap and cover just what the edit overwrites; bytes at the ends
+    of the file and around each change are those of the edit, and so are the new bytes where the edit came to its end.
+
+    Raises:
+        UsageError: It was made for another file.
         FormatError: It is damaged.
         SourceError: It cannot be read.
     """
     where = journal_of(path)
     try:
-        with where.open("rb") as file:
-            return _read(path, where, file)
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no {where}: nothing to undo") from error
+        status = os.fstat(raw.fileno())
+        with FileSource(real_path(path), follow_links=False) as source:
+            owners = (0, source.path.stat().st_uid, *([os.geteuid()] if hasattr(os, "geteuid") else []))
+            if status.st_uid not in owners:
+                raise UsageError(f"{where} belongs to another user than {path}: not used")
+            found = _read(path, where, io.BufferedReader(_Raw(raw)), source, trust=trust)
+            _check_records(found, where)
+            _check_file(found, raw, source, trust=trust)
+            return found
     except OSError as error:
         raise SourceError(f"cannot read {where}: {reason_of(error)}") from error
 
 
-def _read(path: Path, where: Path, file: IO[bytes]) -> Journal:
+class _Raw(io.RawIOBase):
+    """Reads a file from its beginning on, without closing it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._file.seek(0)
+
+    def readable(self) -> bool:
+        """It is read only."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Reads into a buffer."""
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust: bool) -> Journal:
     first = file.read(_FIRST)
     if len(first) < _FIRST or first[: len(MAGIC)] != MAGIC:
         raise FormatError(f"{where} is no journal of an edit")
     (size,) = _HEAD.unpack(first[-_HEAD.size :])
     head = file.read(size) if size <= MAX_HEAD else b""
-    if len(head) < size:
+    if len(head) < size or size > MAX_HEAD:
         raise Truncated(f"{where} ends within its head", span=Span(where.name, 0, _FIRST))
     digest = hashlib.sha256(first[len(MAGIC) + 1 :] + head)
     tree = parse_json(head, f"the head of {where.name}")
-    for kind, start, length in _records(file, where, digest):
-        if kind == _BYTES:
-            _pass_over(file, where, digest, length, start)
-    if file.read() != digest.digest():
-        raise BadChecksum(f"{where} is damaged: its sha256 is another one; {path} stays as it is")
+    state = first[len(MAGIC) : len(MAGIC) + 1]
     try:
-        return Journal(
-            path,
-            str(tree["what"]),
-            int(tree["old_size"]),
-            int(tree["new_size"]),
-            first[len(MAGIC) : len(MAGIC) + 1] == DONE,
-            str(tree["sample"]),
-            tuple(tree["changes"]),
-            _FIRST + size,
+        if int(tree["version"]) != VERSION or state not in (BEGUN, DONE, UNDOING):
+            raise ValueError
+        journal = partial(
+            Journal,
+            path=path,
+            what=str(tree["what"]),
+            verb=str(tree["verb"]),
+            old_size=int(tree["old_size"]),
+            new_size=int(tree["new_size"]),
+            state=state,
+            kept=bool(tree["kept"]),
+            inode=(int(tree["device"]), int(tree["inode"])),
+            sample=str(tree["sample"]),
         )
+        inode = int(tree["device"]), int(tree["inode"])
     except (KeyError, TypeError, ValueError):
-        raise FormatError(f"{where} is of another version than is known here") from None
+        raise FormatError(f"{where} was written by another version of shardcore: undo with that") from None
+    if inode != source.inode and not trust:
+        # Before anything else of it is read: it may be as long as its maker liked.
+        raise UsageError(f"{where} was made for another file: device or inode differ", remedy=Remedy.JOURNAL)
+    changes: list[Record] = []
+    old: list[Record] = []
+    keys = None
+    for one in _records(file, where, digest, _FIRST + size):
+        if one.kind in _CHANGES:
+            changes.append(one)
+        elif one.kind == _KEYS:
+            keys = one
+        else:
+            old.append(one)
+    if file.read(len(digest.digest()) + 1) != digest.digest():
+        raise BadChecksum(f"{where} is damaged: its sha256 is another one; {path} stays as it is")
+    return journal(changes=tuple(changes), old=tuple(old), keys_at=keys)
 
 
-def _records(file: IO[bytes], where: Path, digest: Any) -> Iterator[tuple[int, int, int]]:
+def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Record]:
     while True:
         raw = file.read(_RECORD.size)
         if len(raw) < _RECORD.size:
             raise Truncated(f"{where} ends within its records")
         digest.update(raw)
+        at += _RECORD.size
         kind, start, length = _RECORD.unpack(raw)
         if kind == _END:
             return
-        if kind not in (_BYTES, _ZEROS):
+        if kind > _KEYS:
             raise FormatError(f"{where} is of another version than is known here")
-        yield kind, start, length
+        yield Record(kind, start, start + length, at)
+        if kind not in _HOLDS:
+            continue
+        at += length
+        while length:
+            piece = file.read(min(length, BLOCK * BLOCKS))
+            if not piece:
+                raise Truncated(f"{where} ends within the bytes from {start}")
+            digest.update(piece)
+            length -= len(piece)
 
 
-def _pass_over(file: IO[bytes], where: Path, digest: Any, length: int, start: int) -> None:
-    while length:
-        piece = file.read(min(length, BLOCK * BLOCKS))
-        if not piece:
-            raise Truncated(f"{where} ends within the bytes from {start}")
-        digest.update(piece)
-        length -= len(piece)
+def _check_records(journal: Journal, where: Path) -> None:
+    """Refuse records that no edit writes.
+
+    Raises:
+        FormatError: A change or an old byte lies outside the file, twice, or where nothing was overwritten.
+    """
+    wrong = FormatError(f"{where} is damaged: its records are not those of an edit of {journal.path}")
+    old, new = journal.old_size, journal.new_size
+    if not (0 <= old < 1 << 63 and 0 <= new < 1 << 63):
+        raise wrong
+    at = 0
+    for one in sorted(journal.changes, key=lambda one: one.start):
+        if one.start < at or one.stop > new:
+            raise wrong
+        at = one.stop
+    at = 0
+    for one in journal.old:
+        if one.start < at:
+            raise wrong
+        at = one.stop
+    overwritten = _merged((one.start, min(one.stop, old)) for one in journal.changes if one.start < old)
+    overwritten = _merged([*overwritten, *([(new, old)] if new < old else [])])
+    if _merged((one.start, one.stop) for one in journal.old) != (overwritten if journal.kept else []):
+        raise wrong
 
 
-def _old_bytes(file: IO[bytes], end: int) -> Iterator[tuple[int, bytes]]:
-    """The old bytes, in pieces, of a journal that was checked; zeros only before `end`."""
-    while True:
-        kind, start, length = _RECORD.unpack(file.read(_RECORD.size))
-        if kind == _END:
-            return
-        if kind == _ZEROS:
-            length = max(min(length, end - start), 0)
-        for at in range(0, length, BLOCK * BLOCKS):
-            size = min(BLOCK * BLOCKS, length - at)
-            yield start + at, file.read(size) if kind == _BYTES else bytes(size)
+def _merged(stretches: Any) -> list[tuple[int, int]]:
+    """Stretches in ascending order, neighbours joined, empty ones left out."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(stretches):
+        if start == stop:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        else:
+            found.append((start, stop))
+    return found
 
 
-def _write_journal(edit: Edit, path: Path, *, stale: bool) -> None:
+def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: bool) -> None:
+    """Refuse a file that is another one than the journal is about.
+
+    Raises:
+        UsageError: It is.
+        SourceError: It cannot be read.
+    """
+    fits = min(journal.old_size, journal.new_size) <= source.size <= max(journal.old_size, journal.new_size)
+    if fits:
+        stretches = _merged((one.start, one.stop) for one in journal.changes)
+        fits = _sample(source, stretches, journal.old_size, journal.new_size) == journal.sample
+    if fits and journal.done:
+        fits = source.size == journal.new_size and all(_stands(source, raw, one) for one in journal.changes)
+    if not fits:
+        raise UsageError(
+            f"{journal.path} was changed after the edit that {journal.undo_path.name} is about: not undone"
+        )
+    holes = sum(one.stop - max(one.start, source.size) for one in journal.old if one.kind == _OLD_ZEROS)
+    if holes > MOST_HOLES and not trust:
+        raise UsageError(
+            f"{journal.undo_path} makes {journal.path} longer by {plural(holes, 'zero byte')}", remedy=Remedy.JOURNAL
+        )
+
+
+def _stands(source: FileSource, raw: IO[bytes], record: Record) -> bool:
+    """Whether a change still stands as the edit wrote it; of a stream that is not known."""
+    if record.kind == _NEW_UNKNOWN:
+        return True
+    return all(source.read(at, at + len(data)) == data for at, data in _pieces(raw, record, record.stop))
+
+
+def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: int, new_size: int) -> str:
+    """The digest of bytes that an edit leaves alone: at both ends of the file, and around each change.
+
+    Args:
+        source: The file.
+        stretches: Those that change, merged.
+        old_size: Bytes of the file before.
+        new_size: Bytes of it afterwards.
+    """
+    end = min(old_size, new_size)
+    digest = hashlib.sha256()
+    for start, stop in ((0, min(SAMPLE, end)), (max(end - SAMPLE, 0), end)):
+        data = bytearray(source.read(start, stop))
+        for first, last in stretches:
+            low, high = max(first, start), min(last, stop)
+            if low < high:
+                data[low - start : high - start] = bytes(high - low)
+        digest.update(data)
+    gaps = zip([0, *(stop for _, stop in stretches)], [*(start for start, _ in stretches), end], strict=True)
+    for first, last in gaps:
+        last = min(last, end)
+        near = min(first + AROUND, last), max(last - AROUND, first)
+        for start, stop in ((first, near[0]), (near[1], last)):
+            if start < stop:
+                digest.update(source.read(start, stop))
+    return digest.hexdigest()
+
+
+# --- writing a journal ---
+
+
+def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
     """Writes the journal under a temporary name; it appears when it is complete and durable.
 
     Args:
         edit: The edit.
         path: The journal.
         stale: Whether the journals that are there are about another file, and go.
+        keep: Whether the old bytes are kept.
     """
-    sweep(path.absolute().parent, stem_of(path))
-    file = TemporaryFile(path)
+    sweep(path.parent, stem_of(path))
+    file = TemporaryFile(path, like=edit.path)
     try:
+        device, inode = edit.source.inode
+        stretches = _merged((one.start, one.stop) for one in edit.changes)
         head = json.dumps(
             {
-                "version": 1,
+                "version": VERSION,
                 "file": edit.path.name,
                 "what": edit.what,
+                "verb": edit.verb,
+                "kept": keep,
                 "old_size": edit.old_size,
                 "new_size": edit.new_size,
-                "identity": edit.source.identity.rpartition("#")[2],
-                "sample": _sample(edit.source, [(c.start, c.stop) for c in edit.changes], edit.old_size, edit.new_size),
-                "changes": [{"start": c.start, "stop": c.stop, "sha256": c.digest()} for c in edit.changes],
+                "device": device,
+                "inode": inode,
+                "sample": _sample(edit.source, stretches, edit.old_size, edit.new_size),
             }
         ).encode()
         digest = hashlib.sha256()
@@ -334,7 +837,7 @@ def _write_journal(edit: Edit, path: Path, *, stale: bool) -> None:
         for piece in (_HEAD.pack(len(head)), head):
             digest.update(piece)
             file.write(piece)
-        for record in _journal_records(edit):
+        for record in _journal_records(edit, keep=keep):
             digest.update(record)
             file.write(record)
         file.write(digest.digest())
@@ -345,14 +848,22 @@ def _write_journal(edit: Edit, path: Path, *, stale: bool) -> None:
         file.discard()
         bring_back(edit.path)
         raise
-    sync_folder(path.absolute().parent)
+    sync_folder(path.parent)
 
 
-def _journal_records(edit: Edit) -> Iterator[bytes]:
-    for start, stop in edit.old_stretches():
+def _journal_records(edit: Edit, *, keep: bool) -> Iterator[bytes]:
+    for one in edit.changes:
+        kind = _NEW if isinstance(one.new, bytes) else _NEW_ZEROS if isinstance(one.new, Zeros) else _NEW_UNKNOWN
+        yield _RECORD.pack(kind, one.start, one.size)
+        if isinstance(one.new, bytes):
+            yield one.new
+    if edit.keys:
+        text = "\n".join(map(json.dumps, edit.keys)).encode()
+        yield _RECORD.pack(_KEYS, 0, len(text)) + text
+    for start, stop in _merged(edit.old_stretches()) if keep else ():
         held: tuple[int, int, int] | None = None  # kind, first, last of the run that goes on
         for kind, first, last in _runs(edit.source, start, stop):
-            if held is not None and held[0] == kind == _ZEROS:
+            if held is not None and held[0] == kind == _OLD_ZEROS:
                 held = (kind, held[1], last)
                 continue
             if held is not None:
@@ -368,11 +879,11 @@ def _runs(source: FileSource, start: int, stop: int) -> Iterator[tuple[int, int,
     for at in range(start, stop, BLOCK * BLOCKS):
         data = source.read(at, min(at + BLOCK * BLOCKS, stop))
         if not any(data):
-            yield _ZEROS, at, at + len(data)
+            yield _OLD_ZEROS, at, at + len(data)
             continue
         begun, kind = 0, -1
         for place in range(0, len(data), BLOCK):
-            now = _BYTES if any(data[place : place + BLOCK]) else _ZEROS
+            now = _OLD if any(data[place : place + BLOCK]) else _OLD_ZEROS
             if kind not in (now, -1):
                 yield kind, at + begun, at + place
                 begun = place
@@ -382,60 +893,116 @@ def _runs(source: FileSource, start: int, stop: int) -> Iterator[tuple[int, int,
 
 def _record(source: FileSource, kind: int, first: int, last: int) -> Iterator[bytes]:
     yield _RECORD.pack(kind, first, last - first)
-    if kind == _BYTES:
+    if kind == _OLD:
         yield source.read(first, last)
 
 
 def _mark(path: Path, state: bytes) -> None:
-    """Notes in a journal whether the edit came to its end."""
-    try:
-        with path.open("r+b", buffering=0) as file:
-            file.seek(len(MAGIC))
-            write_all(file, state)
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
-
-
-def _check_file(journal: Journal) -> None:
-    """Refuses a file that is another one than the journal is about.
+    """Note in a journal how far the edit came.
 
     Raises:
-        UsageError: It is.
-        SourceError: It cannot be read.
+        SourceError: It cannot be written.
     """
-    stretches = [(int(one["start"]), int(one["stop"])) for one in journal.changes]
-    with FileSource(journal.path) as source:
-        fits = min(journal.old_size, journal.new_size) <= source.size <= max(journal.old_size, journal.new_size)
-        with contextlib.suppress(ShardError):
-            fits = fits and _sample(source, stretches, journal.old_size, journal.new_size) == journal.sample
-            if fits and journal.done:
-                fits = source.size == journal.new_size and all(_holds(source, one) for one in journal.changes)
-    if not fits:
-        raise UsageError(
-            f"{journal.path} was changed after the edit that {journal.undo_path.name} is about: not undone"
-        )
+    with open_side_file(path, writable=True) as raw:
+        _set_state(raw, state)
 
 
-def _holds(source: FileSource, change: dict[str, Any]) -> bool:
-    """Whether a change still stands as the edit wrote it; of a stream that is not known."""
-    if not change["sha256"]:
-        return True
-    digest = hashlib.sha256()
-    for at in range(change["start"], change["stop"], BLOCK * BLOCKS):
-        digest.update(source.read(at, min(at + BLOCK * BLOCKS, change["stop"])))
-    return digest.hexdigest() == str(change["sha256"])
+def _set_state(raw: IO[bytes], state: bytes) -> None:
+    try:
+        raw.seek(len(MAGIC))
+        write_all(raw, state)
+        os.fsync(raw.fileno())
+    except OSError as error:
+        raise SourceError(f"cannot write the journal: {reason_of(error)}") from error
 
 
-def _sample(source: FileSource, stretches: list[tuple[int, int]], old_size: int, new_size: int) -> str:
-    """The digest of bytes at both ends of the file that an edit leaves alone."""
-    end = min(old_size, new_size)
-    digest = hashlib.sha256()
-    for start, stop in ((0, min(SAMPLE, end)), (max(end - SAMPLE, 0), end)):
-        data = bytearray(source.read(start, stop))
-        for first, last in stretches:
-            low, high = max(first, start), min(last, stop)
-            if low < high:
-                data[low - start : high - start] = bytes(high - low)
-        digest.update(data)
-    return digest.hexdigest()
+def _remove_journal(path: Path, *, wipe: bool = False) -> None:
+    """Remove a journal.
+
+    Args:
+        path: The journal.
+        wipe: Overwrites its bytes with zeros, once it has no name any more: so no half of it is left under one.
+
+    Raises:
+        SourceError: It cannot be removed.
+    """
+    try:
+        if not wipe:
+            path.unlink()
+            return
+        with open_side_file(path, writable=True) as raw:
+            path.unlink()
+            for _ in range(0, os.fstat(raw.fileno()).st_size, BLOCK * BLOCKS):
+                write_all(raw, bytes(BLOCK * BLOCKS))
+            os.fsync(raw.fileno())
+    except OSError as error:
+        raise SourceError(f"cannot remove {path}: {reason_of(error)}") from error
+
+
+# --- an edit as it is requested ---
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What became of an edit that was requested.
+
+    Attributes:
+        what: What the edit did.
+        finished: Keys of an interrupted edit that was finished first; None where there was none.
+        journal: The journal of the edit; None without.
+        changed: Whether the file was changed.
+    """
+
+    what: str
+    finished: frozenset[str] | None
+    journal: Path | None
+    changed: bool
+
+
+def edit_in_place(
+    path: str | Path,
+    verb: str,
+    compute: Callable[[Sequence[str]], Edit],
+    keys: Sequence[str] = (),
+    *,
+    agreed: Callable[[Edit | Journal], bool] = lambda _: True,
+    keep: bool = True,
+    hard_links: bool = False,
+    audit: Audit | None = None,
+    progress: Progress = no_progress,
+) -> Edited:
+    """Edit a file under its lock: an interrupted edit of the same kind is finished, then the new one is made.
+
+    Args:
+        path: The file.
+        verb: The kind of edit, as in `Format.edits`.
+        compute: Opens the file, and returns the edit for the keys that are left. What it opens, its caller closes.
+        keys: The objects, of a verb that takes keys.
+        agreed: Whether the edit is to be made, or the interrupted one of the journal to be finished; it may ask.
+        keep: Whether the old bytes are kept.
+        hard_links: Whether a file with several names is edited.
+        audit: What the audit log notes; None for no note.
+        progress: Called after every piece.
+
+    Raises:
+        UsageError: Another process edits the file, another edit was interrupted, or the file has several names.
+        ShardError: The edit cannot be computed or made.
+    """
+    where = real_path(path)
+    with locked(where):
+        check_names(where, hard_links=hard_links)
+        found = to_finish(where, verb, keys)
+        finished: frozenset[str] | None = None
+        if found is not None:
+            if not agreed(found[0]):
+                return Edited(found[0].what, None, None, changed=False)
+            finish(where, keep=keep, audit=audit, progress=progress)
+            finished = found[1]
+            keys = [key for key in keys if key not in finished]
+            if not keys:
+                return Edited(found[0].what, finished, None, changed=True)
+        edit = compute(keys)
+        if (edit.new_size == edit.old_size and not edit.changes) or not agreed(edit):
+            return Edited(edit.what, finished, None, changed=finished is not None)
+        journal = apply(edit, journal=keep, hard_links=hard_links, audit=audit, progress=progress)
+        return Edited(edit.what, finished, journal, changed=True)

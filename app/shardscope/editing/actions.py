@@ -95,7 +95,9 @@ class EditActions(QObject):
 
     def _update_undo(self) -> None:
         standing, why_not = self._switch.standing, ""
-        if standing.interrupted:
+        if standing.interrupted and not standing.interrupted.kept:
+            why_not = self.tr("The old bytes of the interrupted edit were not kept: it can only be finished")
+        elif standing.interrupted:
             # Putting back half of an edit is what the file needs, damaged or not.
             why_not = ""
         elif standing.why_not:
@@ -104,7 +106,7 @@ class EditActions(QObject):
             why_not = self.tr("There is no edit whose old bytes were kept")
         elif not self._switch.allowed:
             why_not = self._switch.why_not
-        self.undo.setVisible(standing.interrupted or any(not verb.beside for verb in standing.verbs))
+        self.undo.setVisible(bool(standing.interrupted) or any(not verb.beside for verb in standing.verbs))
         self.undo.setEnabled(self.undo.isVisible() and not why_not)
         self.undo.setToolTip(tip(why_not or self.tr("Puts back the bytes that the last edit changed")))
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
 from shardcore.options import Option
 from shardcore.words import plural
+from shardcore.writing.undo import Journal
 from shardcore.writing.verbs import Takes, Verb
 from shardscope.editing.proposal import Asked, Proposal, Row, propose, propose_undo, put_back
 from shardscope.editing.sheet import EditSheet
@@ -245,11 +246,19 @@ class Editor(QObject):
             lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=keep and bool(proposal.kept)
         )
 
-    def put_back(self, uri: str) -> Job:
-        """Puts back what the last edit of a file changed, and opens it again."""
+    def put_back(self, uri: str, journal: Journal | None = None) -> Job:
+        """Puts back what the last edit of a file changed, and opens it again.
+
+        Args:
+            uri: The file.
+            journal: Of an edit that was interrupted: without old bytes, that edit is finished instead.
+        """
         name = Path(uri).name
-        work, what = lambda job: put_back(Path(uri), job.progress), f"put back {name}"
-        return self._run(work, what, self._undone(name), uri=uri)
+        if journal is not None and not journal.kept:
+            what, news = f"finish {journal.what}", News(self.tr("{0} was changed: {1}").format(name, journal.what))
+        else:
+            what, news = f"put back {name}", self._undone(name)
+        return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri)
 
     def _undone(self, name: str) -> News:
         return News(self.tr("{0} is again what it was before the edit").format(name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
@@ -15,9 +16,10 @@ from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.names import SourceName
 from shardcore.words import plural
-from shardcore.writing.edit import Change, Edit, Rewrite, Zeros
+from shardcore.writing.edit import Change, Edit, Rewrite, Zeros, check_names, make_rewrites
 from shardcore.writing.kept import kept_text
-from shardcore.writing.undo import apply, interrupted, putting_back, undo
+from shardcore.writing.lock import locked
+from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
 from shardcore.writing.verbs import Verb, made
 from shardscope.editing.standing import maker
 from shardscope.models.proposed import Proposed, Stretch
@@ -133,18 +135,21 @@ def propose(shard: Shard, asked: Asked) -> Proposal:
     Raises:
         ShardError: It cannot be done.
     """
-    edit = made(
-        asked.verb,
-        maker(shard, asked.verb),
-        shard,
-        keys=asked.keys,
-        paths=asked.paths,
-        values=asked.values,
-        now=asked.now,
-        back=asked.back,
-    )
+    # Not while another process edits it: half of another edit would be shown, and refused later.
+    with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
+        edit = made(
+            asked.verb,
+            maker(shard, asked.verb),
+            shard,
+            keys=asked.keys,
+            paths=asked.paths,
+            values=asked.values,
+            now=asked.now,
+            back=asked.back,
+        )
     if not isinstance(edit, Edit):
         return _of_rewrites(shard, edit)
+    check_names(edit.path, hard_links=False)
     return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
 
 
@@ -162,31 +167,26 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Puts back what the last edit changed. It is not stopped half-way.
+    """Puts back what the last edit changed; one that kept no old bytes is finished. It is not stopped half-way.
 
     Raises:
         ShardError: It cannot be put back.
     """
-    with stopped_by(_go_on):
-        undo(path, _telling(progress))
+    with stopped_by(_go_on), locked(path):
+        left = interrupted_edit(path)
+        if left is not None and not left.kept:
+            finish(path, keep=False, progress=_telling(progress))
+        else:
+            undo(path, _telling(progress))
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
-    """Makes an edit; where it fails or is stopped half-way, what was there is put back.
-
-    Without a journal nothing could be put back: such an edit is not stopped.
-    """
+    """Makes an edit; without old bytes nothing could be put back: such an edit is not stopped."""
     if not keep:
         with stopped_by(_go_on):
             apply(edit, journal=False, progress=_telling(progress))
         return
-    left = interrupted(edit.path)
-    try:
-        apply(edit, progress=progress)
-    except BaseException:
-        if not left and interrupted(edit.path):
-            put_back(edit.path)
-        raise
+    apply(edit, progress=progress)
 
 
 def _go_on() -> None:
@@ -315,9 +315,7 @@ def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[Row]) -> 
 
 
 def _rewrite(rewrites: Sequence[Rewrite], _: bool, progress: Progress) -> None:
-    for number, one in enumerate(rewrites):
-        progress(number, len(rewrites))
-        one.make()
+    make_rewrites(rewrites, progress=progress)
 
 
 def _source_of(shard: Shard, path: Path) -> str | None:

@@ -16,7 +16,7 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched import PatchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.chain import earlier_journals, journal_of
-from shardcore.writing.undo import interrupted, read_journal
+from shardcore.writing.undo import Journal, interrupted_edit
 from shardcore.writing.verbs import REKEY, VERBS, Verb
 
 
@@ -28,16 +28,14 @@ class Standing:
         verbs: What its format can change, in the order of menus.
         why_not: Why nothing may be changed, as a sentence; empty where it may.
         journal: Whether there is an edit that can be put back.
-        interrupted: Whether that edit did not come to its end.
-        what: What that edit did, where it was interrupted.
+        interrupted: The journal of that edit where it did not come to its end; None where it did.
         rekey: The options for writing it anew under another key; none where its format cannot.
     """
 
     verbs: tuple[Verb, ...] = ()
     why_not: str = "Nothing is open"
     journal: bool = False
-    interrupted: bool = False
-    what: str = ""
+    interrupted: Journal | None = None
     rekey: tuple[Option, ...] = ()
 
 
@@ -55,19 +53,17 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
     rekey = _rekey(shard)
     if path is None:
         return Standing(verbs, why_not, rekey=rekey)
-    what = what_was_interrupted(path)
-    there = journal_of(path).exists() or bool(earlier_journals(path))
-    return Standing(verbs, why_not, there, what is not None, what or "", rekey)
+    there = journal_of(path).is_file() or bool(earlier_journals(path))
+    return Standing(verbs, why_not, there, journal_to_mend(path), rekey)
 
 
-def what_was_interrupted(path: Path) -> str | None:
-    """What an edit did that did not come to its end; empty where its journal is damaged, None where there is none."""
-    if not interrupted(path):
-        return None
+def journal_to_mend(path: Path) -> Journal | None:
+    """Return the journal of an edit that did not come to its end; None where there is none that can be used."""
     try:
-        return read_journal(path).what
+        return interrupted_edit(path)
     except ShardError:
-        return ""
+        # Nothing is recommended that was not checked: an edit is refused with the reason.
+        return None
 
 
 def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:

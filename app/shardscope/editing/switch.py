@@ -8,8 +8,9 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard
 from shardcore.sources.remote.address import is_address
+from shardcore.writing.undo import Journal
 from shardscope import assets
-from shardscope.editing.standing import Standing, standing, what_was_interrupted
+from shardscope.editing.standing import Standing, journal_to_mend, standing
 from shardscope.jobs import Priority
 from shardscope.session import OpenFailure, Session
 
@@ -19,7 +20,7 @@ LOOKING = "It is being looked whether it can be changed"
 class EditSwitch(QObject):
     """Holds the permission, and knows what could be changed.
 
-    `changed()` tells that one of them is another. `interrupted(path, what)` tells of an edit that did not come to its
+    `changed()` tells that one of them is another. `interrupted(path, journal)` reports an edit that did not come to its
     end, of a file that was opened or could not be.
 
     Attributes:
@@ -59,6 +60,8 @@ class EditSwitch(QObject):
         if not self.allowed:
             return self.tr("Read-only: choose Edit > Allow changes to this file first")
         if self.standing.interrupted:
+            if not self.standing.interrupted.kept:
+                return self.tr("An edit of this file was interrupted: finish that first")
             return self.tr("An edit of this file was interrupted: undo that first")
         return ""
 
@@ -72,7 +75,7 @@ class EditSwitch(QObject):
             self.standing, self.allowed = found, stays and not found.why_not
             self.changed.emit()
             if found.interrupted:
-                self.interrupted.emit(uri, found.what)
+                self.interrupted.emit(uri, found.interrupted)
 
         def failed(_: BaseException) -> None:
             self.standing = Standing(why_not=self.tr("It cannot be looked whether it can be changed"))
@@ -96,9 +99,9 @@ class EditSwitch(QObject):
         self._stays = False
         uri = failure.request.uri
 
-        def done(what: str | None, _: BaseException | None) -> None:
-            if what is not None:
-                self.interrupted.emit(uri, what)
+        def done(found: Journal | None, _: BaseException | None) -> None:
+            if found is not None:
+                self.interrupted.emit(uri, found)
 
         if not is_address(uri):
-            self._session.jobs.submit(lambda _: what_was_interrupted(Path(uri)), key=("standing", self), done=done)
+            self._session.jobs.submit(lambda _: journal_to_mend(Path(uri)), key=("standing", self), done=done)

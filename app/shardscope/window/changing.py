@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QHelpEvent
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Span
+from shardcore.writing.undo import Journal
 from shardscope.editing.actions import EditActions, EditChip
 from shardscope.editing.editor import Editor, News
 from shardscope.editing.rekeying import Rekeying
@@ -141,7 +142,8 @@ class Changing(QObject):
     def _tell(self, news: News) -> None:
         self._bar.tell(news.text, Tone.ERROR if news.bad else Tone.NOTE, action=news.action, do=news.do)
 
-    def _tell_interrupted(self, uri: str, what: str) -> None:
-        which = f" ({what})" if what else ""
+    def _tell_interrupted(self, uri: str, journal: Journal) -> None:
+        which = f" ({journal.what})" if journal.what else ""
         text = self.tr("An edit of {0}{1} was interrupted: the file may be half changed.").format(Path(uri).name, which)
-        self._bar.tell(text, Tone.WARNING, action=self.tr("Put back"), do=partial(self.editor.put_back, uri))
+        action = self.tr("Put back") if journal.kept else self.tr("Finish")
+        self._bar.tell(text, Tone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))

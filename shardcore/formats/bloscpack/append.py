@@ -139,7 +139,8 @@ class _Append:
         files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
         grows = f"{plural(header.nchunks, 'chunk')} become "
         what = f"append {plural(self._added, 'plain byte')}{files} {how}: {grows}"
-        return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), start + self._kept.size)
+        size = start + self._kept.size
+        return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> Shape:
         """The chunks afterwards: of the same size, unless the one that there is may grow."""

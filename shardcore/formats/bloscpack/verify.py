@@ -14,6 +14,7 @@ from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.progress import Progress
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
+from shardcore.writing.undo import note_interrupted
 
 SLOTS_AT_ONCE = 2**16
 CHUNK_COST = 16384
@@ -43,6 +44,7 @@ class Verification:
     def run(self, depth: Depth, progress: Progress) -> Report:
         """Checks to a depth; see `Shard.verify`."""
         progress(0, 1)
+        note_interrupted(self._findings, self._file.source, "bloscpack")
         self._structure()
         if depth.reaches(Depth.INDEX):
             self._table.load(progress)

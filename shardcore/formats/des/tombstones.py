@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,9 @@ def _rewritten(
     else:
         tree = bury(_parsed(old, name) if old is not None else _made(shard), entries, facts, now)
         what = f"note {plural(len(uids), 'object')} as deleted"
-    return Rewrite(path, what, old, sidecar_bytes(tree))
+    shard_path = source.path if isinstance(source, FileSource) else folder.path / source.name
+    verb = "lift tombstone" if undo else "tombstone"
+    return Rewrite(path, what, old, sidecar_bytes(tree), shard_path, verb, tuple(uids))
 
 
 def _read(path: Path) -> bytes | None:
@@ -95,7 +98,7 @@ def _read(path: Path) -> bytes | None:
         SourceError: It cannot be read.
         UsageError: It is larger than any that is read.
     """
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
     with FileSource(path, follow_links=False) as source:
         if source.size > MAX_SIDECAR:

@@ -12,6 +12,7 @@ from shardcore.formats.mdb.geometry import CHUNK
 from shardcore.formats.mdb.hashes import protect_many
 from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FOOTER, FOOTER_SIZE, RECORD_SIZE
 from shardcore.formats.mdb.times import expiry_field, read_key, read_time
+from shardcore.writing.edit import check_other_file
 from shardcore.writing.output import Output
 from shardcore.xet.hashes import SIZE, ZERO, words
 
@@ -34,12 +35,13 @@ def rekey(
         force: Whether an existing file is replaced.
 
     Raises:
-        UsageError: Neither is given, the shard has a key already or no footer, or the target exists.
+        UsageError: Neither is given, the shard has a key already or no footer, or the target exists or is the shard.
         FormatError: The shard is damaged.
         SourceError: The bytes cannot be had or written.
     """
     if not key and not expiry:
         raise UsageError("what is to be changed? give key=HEX, expiry=WHEN, or both")
+    check_other_file(shard.source, target)
     data = rekeyed(shard.file, read_key(key), expiry)
     output = Output(target, force=force)
     try:

@@ -9,6 +9,8 @@ import numpy as np
 from shardcore.errors import UsageError
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.shard import SwhShard
+from shardcore.objects import ObjectRef
+from shardcore.span import Span
 from shardcore.words import plural
 from shardcore.writing.edit import Change, Edit, Zeros, edit_of
 
@@ -17,9 +19,10 @@ MANY = 100
 
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
-    """Deletes objects as the reference does: length and content become zeros, then the slot that of no object.
+    """Delete objects: their contents become zeros, then their lengths, then their slots those of no object.
 
-    All keys are looked up before anything is planned.
+    The lengths and keys go last: what was interrupted in between still shows what is to be deleted. All keys are
+    looked up before anything is planned.
 
     Raises:
         KeyAbsent: A key is not in the shard, or its object was deleted before.
@@ -28,7 +31,8 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     if not keys:
         raise UsageError("which objects? give keys")
     rows: dict[int, str] = {}
-    objects: list[Change] = []
+    contents: list[Change] = []
+    lengths: list[Change] = []
     slots: list[Change] = []
     found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
     for key, row in zip(keys, found, strict=True):
@@ -37,12 +41,40 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
         if ref.row in rows:
             raise UsageError(f"the key {key} is given twice")
         rows[ref.row] = key
-        content = ref.spans[0]
+        content = _extent(shard, ref)
+        if content.size:
+            contents.append(Change(content.start, Zeros(content.size), f"content of {ref.key}"))
         start = content.start - layout.OBJECT.size
-        objects.append(Change(start, Zeros(content.stop - start), f"length and content of {ref.key}"))
+        lengths.append(Change(start, Zeros(layout.OBJECT.size), f"length of {ref.key}"))
         slot = shard.file.geometry.slot_span(ref.row)
         slots.append(Change(slot.start, _EMPTY, f"slot {ref.row}"))
-    return edit_of(shard.source, f"delete {plural(len(rows), 'object')}", (*objects, *slots))
+    changes = (*contents, *lengths, *slots)
+    return edit_of(
+        shard.source, f"delete {plural(len(rows), 'object')}", changes, verb="delete", keys=tuple(rows.values())
+    )
+
+
+def _extent(shard: SwhShard, ref: ObjectRef) -> Span:
+    """Return the content of an object; of one without a length all up to the next, as far as it is not zero.
+
+    A deletion that was interrupted may have left a length of zero, and the content.
+    """
+    content = ref.spans[0]
+    if content.size:
+        return content
+    shard.load_index()
+    order = shard.file.order
+    geometry = shard.file.geometry
+    after = order.offsets[order.offsets >= content.start] if order is not None else ()
+    stop = int(min(after)) if len(after) else geometry.index_start
+    source = shard.file.source
+    for at in range(content.start, stop, _PIECE):
+        if any(source.read(at, min(at + _PIECE, stop))):
+            return Span("", content.start, stop)
+    return content
+
+
+_PIECE = 1 << 20
 
 
 def truncate(shard: SwhShard) -> Edit:
@@ -54,7 +86,7 @@ def truncate(shard: SwhShard) -> Edit:
     trailing = next((section for section in shard.sections if section.name == "trailing"), None)
     if trailing is None:
         return edit_of(shard.source, "nothing follows the shard", ())
-    return edit_of(shard.source, f"cut off {plural(trailing.size, 'byte')}", (), trailing.start)
+    return edit_of(shard.source, f"cut off {plural(trailing.size, 'byte')}", (), trailing.start, verb="truncate")
 
 
 def _empty_slot() -> bytes:

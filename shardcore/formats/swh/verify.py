@@ -20,6 +20,7 @@ from shardcore.progress import Progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
+from shardcore.writing.undo import note_interrupted
 
 CONTENT_WINDOW = 1 << 23
 """Bytes of the objects read at once."""
@@ -43,6 +44,7 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     if file.damage is not None:
         span = file.damage.span
         findings.error("swh.hash-function", span, file.damage.message)
+    note_interrupted(findings, file.source, "swh")
     _check_structure(file, findings)
     objects = 0
     if depth.reaches(Depth.INDEX):

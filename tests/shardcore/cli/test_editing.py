@@ -96,7 +96,8 @@ def test_a_dry_run_shows_old_and_new(shard: Path, keys: list[str], capsys: pytes
     before = shard.read_bytes()
     assert run(["delete", str(shard), keys[0], "--dry-run", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    content, slot = told["changes"]
+    content, length, slot = told["changes"]
+    assert (length["stop"], length["new"]) == (content["start"], "00" * 8)
     assert bytes.fromhex(slot["old"])[:32].hex() == keys[0]
     assert slot["new"] == "00" * 32 + "ff" * 8
     assert bytes.fromhex(content["old"]) == before[content["start"] : min(content["stop"], content["start"] + 64)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -316,20 +316,25 @@ def test_only_local_files_are_changed() -> None:
 
 
 def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the system refuses is an error of ours."""
+    """What the system refuses is an error of ours, and no journal is left that would block later edits."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
     edit = made(path)
+    opens = os.open
 
-    def refused(*arguments: object, **named: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    def read_only(name: str | Path, flags: int, mode: int = 0o777, **named: int) -> int:
+        if os.fspath(name) == str(path) and flags & (os.O_RDWR | os.O_WRONLY):
+            raise PermissionError(13, "Permission denied")
+        return opens(name, flags, mode, **named)
 
-    monkeypatch.setattr(Path, "open", refused)
-    with pytest.raises(SourceError, match="denied"):
-        journals.apply(edit, journal=False)
+    monkeypatch.setattr(os, "open", read_only)
+    for keep in (False, True):
+        with pytest.raises(SourceError, match="denied"):
+            journals.apply(edit, journal=keep)
     monkeypatch.undo()
     edit.source.close()
-    assert hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(OLD).digest()
+    assert path.read_bytes() == OLD
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
 def test_putting_back_is_shown_first(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.des.tombstones import tombstone
 from shardcore.objects import State
 from shardcore.testing import killed
+from shardcore.writing.edit import make_rewrites
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 NOW = "2026-11-22T10:00:00Z"
@@ -31,7 +32,7 @@ def test_a_tombstone_is_noted_and_taken_back(folder: Path) -> None:
     before, shard_bytes = json.loads(path.with_suffix(".meta").read_text()), path.read_bytes()
     with shardcore.open(path) as shard:
         (rewrite,) = tombstone(shard, ["keep"], now=NOW, facts={"deleted_by": "bob", "reason": "r", "ticket_id": "T"})
-    rewrite.make()
+    make_rewrites([rewrite])
     tree = json.loads(path.with_suffix(".meta").read_text())
     assert tree["tombstones"]["keep:2026-11-03T08:00:00Z"] == {
         "uid": "keep",
@@ -49,7 +50,7 @@ def test_a_tombstone_is_noted_and_taken_back(folder: Path) -> None:
         with pytest.raises(UsageError, match="bob"):
             shard.read(shard.find("keep"))
         (rewrite,) = tombstone(shard, ["keep"], now=NOW, undo=True)
-    rewrite.make()
+    make_rewrites([rewrite])
     tree = json.loads(path.with_suffix(".meta").read_text())
     assert tree["tombstones"] == before["tombstones"]
     with shardcore.open(path) as shard:
@@ -65,7 +66,7 @@ def test_a_shard_without_a_sidecar_gets_one(tmp_path: Path) -> None:
         assert key is not None
         (rewrite,) = tombstone(shard, [key], now=NOW)
     assert rewrite.old is None
-    rewrite.make()
+    make_rewrites([rewrite])
     with shardcore.open(path) as shard:
         assert shard.find(key).state is State.TOMBSTONED
         assert not [finding for finding in shard.verify().findings if finding.severity.value == "error"]
@@ -88,7 +89,7 @@ class Killed:
         """Notes a tombstone."""
         with shardcore.open(next(target.glob("*.des"))) as shard:
             (rewrite,) = tombstone(shard, ["keep"], now=NOW)
-        rewrite.make()
+        make_rewrites([rewrite])
 
     def judged(self, target: Path) -> str:
         """`old` or `new` where the sidecar is one of them, and the next run leaves nothing behind."""

@@ -1,0 +1,107 @@
+"""The audit log of a file, `FILE.audit.jsonl`: who deleted what, when and why, one JSON object per line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import SourceError, reason_of
+from shardcore.writing.lock import real_path
+from shardcore.writing.temporary import give_mode, sync_folder
+
+SUFFIX = ".audit.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What the audit log notes of an edit besides what the edit states itself.
+
+    Attributes:
+        reason: Why.
+        who: Who edits.
+        ticket: Where it was decided.
+        time: In ISO 8601 and UTC; empty for now.
+    """
+
+    reason: str = ""
+    who: str = ""
+    ticket: str = ""
+    time: str = ""
+
+    def note(self, path: Path, verb: str, keys: Sequence[str], **facts: Any) -> None:
+        """Append a line to the audit log of a file, and make it durable.
+
+        Args:
+            path: The file.
+            verb: What was done.
+            keys: The objects.
+            facts: Further members of the line.
+
+        Raises:
+            SourceError: The log cannot be written, or is a link or no regular file.
+        """
+        time = self.time or datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        told = {"reason": self.reason, "who": self.who, "ticket": self.ticket}
+        line = {"time": time, "verb": verb, "file": real_path(path).name, "keys": list(keys), **told, **facts}
+        _append(path, json.dumps(line).encode() + b"\n")
+
+
+def audit_log_of(path: Path) -> Path:
+    """Return the path of the audit log of a file."""
+    real = real_path(path)
+    return real.with_name(real.name + SUFFIX)
+
+
+def check_audit_log(path: Path) -> None:
+    """Look whether the audit log of a file can be written, before the file is edited.
+
+    Raises:
+        SourceError: It cannot.
+    """
+    os.close(_opened(path))
+
+
+def _append(path: Path, line: bytes) -> None:
+    descriptor = _opened(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size:
+            os.lseek(descriptor, size - 1, os.SEEK_SET)
+            if os.read(descriptor, 1) != b"\n":
+                # A line that a power failure cut off stays alone.
+                line = b"\n" + line
+        written = os.write(descriptor, line)
+        if written < len(line):
+            os.ftruncate(descriptor, size)
+            raise OSError("the disk is full")
+        os.fsync(descriptor)
+    except OSError as error:
+        raise SourceError(f"cannot write {audit_log_of(path)}: {reason_of(error)}") from error
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    log = audit_log_of(path)
+    flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(log, flags)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise SourceError(f"cannot write {log}: not a regular file")
+            return descriptor
+        descriptor = os.open(log, flags | os.O_CREAT | os.O_EXCL, 0o600)
+        give_mode(descriptor, real_path(path))
+        sync_folder(log.parent)
+        return descriptor
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot write {log}: {reason_of(error)}") from error

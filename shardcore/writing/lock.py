@@ -1,0 +1,146 @@
+"""Locks that keep two processes from editing the same file at once.
+
+The lock is an `flock` of the edited file itself: edits in place keep its inode, and nothing is left behind by a process
+that is killed. A sidecar, which is replaced as a whole, is locked by its shard. Where the file system has no locks,
+edits are not serialised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from shardcore.errors import Remedy, SourceError, UsageError, reason_of
+
+WAIT = 5.0
+"""Seconds to wait for another editor before the edit is refused."""
+
+_POLL = 0.02
+_FAR = 1 << 62
+"""Windows locks bytes against reading, too: one far beyond the end of any file is locked."""
+
+_held = threading.local()
+
+
+def real_path(path: str | Path) -> Path:
+    """Return the path of a file without links: locks, journals and audit logs are named by it.
+
+    Raises:
+        SourceError: The system does not take such a path.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
+
+
+@contextlib.contextmanager
+def locked(*paths: str | Path, wait: float = WAIT) -> Iterator[None]:
+    """Hold the locks of files, or of folders, while their state is read, journaled, changed and synced.
+
+    A thread that holds a lock may take it again.
+
+    Args:
+        paths: The files, or folders.
+        wait: Seconds to wait for another editor.
+
+    Raises:
+        UsageError: Another process, or another thread, is editing one of them.
+        SourceError: One cannot be opened.
+    """
+    with contextlib.ExitStack() as stack:
+        # In one order, whoever asks: two editors of the same files never wait for each other.
+        for path in sorted({real_path(path) for path in paths}):
+            stack.enter_context(_locked(path, time.monotonic() + wait))
+        yield
+
+
+@contextlib.contextmanager
+def _locked(path: Path, until: float) -> Iterator[None]:
+    mine: dict[tuple[int, int], int] = _held.__dict__.setdefault("files", {})
+    while True:
+        descriptor, inode = _opened(path)
+        try:
+            if mine.get(inode):
+                break
+            if not _lock(descriptor):
+                if time.monotonic() >= until:
+                    raise UsageError(f"{path} is being edited by another process{_holder(inode)}", remedy=Remedy.AGAIN)
+                time.sleep(_POLL)
+            elif _inode_at(path) == inode:
+                break
+            # Else the file was replaced while we waited: the lock is of a file that has no name any more.
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    mine[inode] = mine.get(inode, 0) + 1
+    try:
+        yield
+    finally:
+        mine[inode] -= 1
+        if not mine[inode]:
+            del mine[inode]
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> tuple[int, tuple[int, int]]:
+    flags = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        try:
+            # Locks of a network file system need a file that is open for writing.
+            descriptor = os.open(path, os.O_RDWR | flags)
+        except OSError:
+            descriptor = os.open(path, os.O_RDONLY | flags)
+        status = os.fstat(descriptor)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
+    return descriptor, (status.st_dev, status.st_ino)
+
+
+def _inode_at(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file; False where another one has done so."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+    return True
+
+
+def _holder(inode: tuple[int, int]) -> str:
+    """Return ` (pid N)` of the process that holds the lock, as far as the system shows it; else nothing."""
+    for line in _locks():
+        parts = line.split()
+        # 1: FLOCK ADVISORY WRITE 4711 08:01:131082 0 EOF
+        locks = len(parts) > 5 and parts[1:4] == ["FLOCK", "ADVISORY", "WRITE"] and int(parts[4]) > 0
+        if locks and parts[5].rpartition(":")[2] == str(inode[1]):
+            return f" (pid {parts[4]})"
+    return ""
+
+
+def _locks() -> Iterable[str]:
+    with contextlib.suppress(OSError):
+        return Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines()
+    return ()

@@ -1,0 +1,456 @@
+"""Journals as untrusted input: a planted `FILE.undo` changes nothing, blocks nothing and is not recommended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shardcore.cli.program import run
+from shardcore.errors import FormatError, ShardError, SourceError, UsageError
+from shardcore.sources.local import FileSource
+from shardcore.writing import undo as journals
+from shardcore.writing.chain import journal_of
+from shardcore.writing.edit import Change, Stream, edit_of
+
+DATA = Path(__file__).parents[2] / "data"
+SMALL = DATA / "swh" / "small.shard"
+KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
+ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+OLD = bytes(range(256)) * 64
+
+Head = dict[str, object]
+Plant = Callable[[Head, list[bytes]], None]
+
+
+def edited(path: Path) -> Path:
+    """Edit a file: bytes in its middle change, and its end is cut off; return the journal."""
+    path.write_bytes(OLD)
+    with FileSource(path) as source:
+        journal = journals.apply(edit_of(source, "change", (Change(5000, b"hello"),), len(OLD) - 100))
+    assert journal is not None
+    return journal
+
+
+def record(kind: int, start: int, size: int, data: bytes = b"") -> bytes:
+    """A record of a journal."""
+    return struct.pack("<BQQ", kind, start, size) + data
+
+
+def planted(journal: Path, plant: Plant) -> None:
+    """Replace a journal by another one with a sound digest, its head and records changed."""
+    data = journal.read_bytes()
+    (size,) = struct.unpack_from("<I", data, 9)
+    head = json.loads(data[13 : 13 + size])
+    records = [data[13 + size : -32 - 17]]
+    plant(head, records)
+    text = json.dumps(head).encode()
+    body = struct.pack("<I", len(text)) + text + b"".join(records) + record(0, 0, 0)
+    journal.write_bytes(b"SHRDUNDO\0" + body + hashlib.sha256(body).digest())
+
+
+def _grown(head: Head, records: list[bytes]) -> None:
+    head["old_size"] = 8 << 40
+    records[:] = [
+        record(3, 5000, 5, b"hello"),
+        record(1, 5000, 5, bytes(5)),
+        record(2, len(OLD) - 100, (8 << 40) - len(OLD) + 100),
+    ]
+
+
+def _elsewhere(head: Head, records: list[bytes]) -> None:
+    records.append(record(1, 0, 4, b"evil"))
+
+
+def _twice(head: Head, records: list[bytes]) -> None:
+    records.append(records[0][:0] + record(1, len(OLD) - 100, 100, bytes(100)))
+
+
+def _beyond(head: Head, records: list[bytes]) -> None:
+    records.append(record(1, len(OLD) + 5, 4, b"evil"))
+
+
+def _inode(head: Head, records: list[bytes]) -> None:
+    head["inode"] = 1
+
+
+def _device(head: Head, records: list[bytes]) -> None:
+    head["device"] = 1
+
+
+def _sizes(head: Head, records: list[bytes]) -> None:
+    head["old_size"], head["new_size"] = 1 << 70, -5
+
+
+def _version(head: Head, records: list[bytes]) -> None:
+    head["version"] = 99
+
+
+def _sample(head: Head, records: list[bytes]) -> None:
+    head["sample"] = "00" * 32
+
+
+@pytest.mark.parametrize("plant", [_grown, _elsewhere, _twice, _beyond, _inode, _device, _sizes, _version, _sample])
+def test_a_planted_journal_changes_nothing_and_is_not_recommended(
+    tmp_path: Path, plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its digest fits, yet it names another file, or places that no edit overwrote: refused before a byte changes."""
+    path = tmp_path / "file"
+    journal = edited(path)
+    planted(journal, plant)
+    before = path.read_bytes()
+    assert "shardcore undo" not in journals.interrupted(path)
+    with pytest.raises((UsageError, FormatError)):
+        journals.undo(path)
+    with FileSource(path) as source, pytest.raises(ShardError):
+        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    assert run(["undo", str(path), "--yes"]) in (2, 3)
+    assert path.read_bytes() == before
+    capsys.readouterr()
+
+
+def test_a_copied_pair_is_undone_only_when_it_is_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """File and journal restored from a backup have another inode: refused by name, and undone with `--trust`."""
+    path = Path(shutil.copy(SMALL, tmp_path))
+    before = path.read_bytes()
+    assert run(["delete", str(path), KEY, "--yes"]) == 0
+    (tmp_path / "copy").mkdir()
+    for one in (path, journal_of(path)):
+        shutil.copy(one, tmp_path / "copy")
+    copy = tmp_path / "copy" / path.name
+    assert run(["undo", str(copy), "--yes"]) == 2
+    assert "device or inode differ; if both were moved, or restored from a backup, --trust" in capsys.readouterr().err
+    assert run(["undo", str(copy), "--yes", "--trust"]) == 0
+    assert copy.read_bytes() == before
+
+
+@pytest.mark.parametrize("what", ["fifo", "link", "folder", "other"])
+def test_what_is_no_journal_blocks_no_command(tmp_path: Path, what: str) -> None:
+    """A FIFO, a link or another file called `FILE.undo` hangs nothing; edits refuse it by name and leave it alone."""
+    path = Path(shutil.copy(SMALL, tmp_path))
+    journal = journal_of(path)
+    target = tmp_path / "mine"
+    target.write_bytes(b"mine")
+    {
+        "fifo": lambda: os.mkfifo(journal),
+        "link": lambda: journal.symlink_to(target),
+        "folder": journal.mkdir,
+        "other": lambda: journal.write_bytes(b"mine"),
+    }[what]()
+    before = path.read_bytes()
+    for command, code in (
+        (["info", path], 0),
+        (["verify", path], 0),
+        (["undo", path, "--yes"], None),
+        (["undo", path, "--purge", "--yes"], 2),
+        (["delete", path, KEY, "--yes"], 2),
+        (["delete", path, KEY, "--yes", "--no-undo"], 2),
+    ):
+        words = [sys.executable, "-m", "shardcore", *map(str, command)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode in ((2, 3, 4) if code is None else (code,)), (command, done.stderr)
+        assert "Traceback" not in done.stderr
+    assert path.read_bytes() == before
+    assert os.path.lexists(journal)
+    assert target.read_bytes() == b"mine"
+
+
+def test_edits_through_a_link_have_the_journal_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Edited through a link, the journal and the audit log lie beside the file itself; undo finds it by either name."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "links").mkdir()
+    path = Path(shutil.copy(SMALL, tmp_path / "real"))
+    link = tmp_path / "links" / "link.shard"
+    link.symlink_to(path)
+    before = path.read_bytes()
+    assert run(["delete", str(link), KEY, "--yes", "--audit"]) == 0
+    assert sorted(one.name for one in path.parent.iterdir()) == [
+        "small.shard",
+        "small.shard.audit.jsonl",
+        "small.shard.undo",
+    ]
+    assert [one.name for one in link.parent.iterdir()] == ["link.shard"]
+    with journal_of(path).open("r+b") as file:
+        file.seek(8)
+        file.write(b"\0")
+    for name in (link, path):
+        assert run(["info", str(name)]) == 0
+        assert "was interrupted" in capsys.readouterr().err
+    assert run(["undo", str(link), "--yes"]) == 0
+    assert path.read_bytes() == before
+    assert link.is_symlink()
+
+
+def test_a_file_with_several_names_is_edited_only_when_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An edit under one name would be interrupted without a sign under the other: `--hard-links` allows it."""
+    path = Path(shutil.copy(SMALL, tmp_path))
+    os.link(path, tmp_path / "other")
+    before = path.read_bytes()
+    assert run(["delete", str(path), KEY, "--yes"]) == 2
+    assert "has 2 names (hard links)" in capsys.readouterr().err
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "small.shard"]
+    assert run(["delete", str(path), KEY, "--yes", "--hard-links"]) == 0
+    assert run(["undo", str(path), "--yes"]) == 0
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_journals_have_the_mode_of_the_file(tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal and the audit log of a private file are private, also while they are written."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    path.chmod(mode)
+    seen: list[int] = []
+    write = journals.TemporaryFile.write
+
+    def noting(self: journals.TemporaryFile, data: bytes) -> None:
+        seen.append(stat.S_IMODE(self.path.stat().st_mode))
+        write(self, data)
+
+    monkeypatch.setattr(journals.TemporaryFile, "write", noting)
+    with FileSource(path) as source:
+        journal = journals.apply(edit_of(source, "edit", (Change(0, b"x"),)), audit=journals.Audit())
+    assert journal is not None
+    assert set(seen) == {mode}
+    for one in tmp_path.iterdir():
+        assert stat.S_IMODE(one.stat().st_mode) == mode, one
+
+
+@pytest.mark.skipif(not ROOT, reason="only the superuser may give files away")
+def test_a_journal_of_another_user_is_not_used(tmp_path: Path) -> None:
+    """A journal belongs to the owner of the file, to the superuser or to you; a new one gets the owner of the file."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    os.chown(path, 1234, 1234)
+    with FileSource(path) as source:
+        journal = journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    assert journal is not None
+    assert (journal.stat().st_uid, journal.stat().st_gid) == (1234, 1234)
+    os.chown(journal, 4321, 4321)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        journals.undo(path)
+    os.chown(journal, 0, 0)
+    journals.undo(path)
+    assert path.read_bytes() == OLD
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    """What grows beyond the room that there is is put back at once; no journal is left."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from shardcore.errors import SourceError
+from shardcore.sources.local import FileSource
+from shardcore.writing.edit import Change, Stream, edit_of
+from shardcore.writing.undo import apply
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+path = Path(sys.argv[1])
+more = Stream(4 << 20, lambda: iter([b"m" * (1 << 20)] * 4))
+for journal in (True, False):
+    with FileSource(path) as source:
+        edit = edit_of(source, "append", (Change(source.size, more),), source.size + (4 << 20))
+        try:
+            apply(edit, journal=journal)
+        except SourceError as error:
+            print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    assert done.stdout.count("File too large") == 2, (done.stdout, done.stderr)
+    assert path.read_bytes() == OLD
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_holes_are_put_back_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A journal holds runs of zeros as lengths: what makes the file longer than a bound needs your word."""
+    monkeypatch.setattr(journals, "MOST_HOLES", 1 << 20)
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    os.truncate(path, 3 << 20)
+    with FileSource(path) as source:
+        journals.apply(edit_of(source, "cut", (), len(OLD)))
+    with pytest.raises(UsageError, match="longer by 3,129,344 zero bytes"):
+        journals.undo(path)
+    journals.undo(path, trust=True)
+    assert path.read_bytes() == OLD + bytes((3 << 20) - len(OLD))
+
+
+def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`undo --purge` lists, asks and removes every journal; nothing of the old bytes is left, the file stays."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD + b"secret")
+    for number in range(3):
+        with FileSource(path) as source:
+            journals.apply(edit_of(source, "edit", (Change(len(OLD) - number, b"x" * 6),)))
+    journal_of(path).with_name("file.undo.1").rename(tmp_path / "file.undo.7")
+    after = path.read_bytes()
+    assert run(["undo", str(path), "--purge", "--dry-run"]) == 0
+    assert capsys.readouterr().out.count("\n") == 3
+    assert run(["undo", str(path), "--purge"]) == 2
+    assert len(list(tmp_path.iterdir())) == 4
+    assert run(["undo", str(path), "--purge", "--yes", "--json"]) == 0
+    assert capsys.readouterr().out.count('"removed": true') == 3
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", after)]
+    assert run(["undo", str(path), "--purge", "--yes"]) == 2
+    assert "no journals" in capsys.readouterr().err
+
+
+def test_an_interrupted_edit_keeps_its_journal(tmp_path: Path) -> None:
+    """What the file needs to be mended is not purged."""
+    path = tmp_path / "file"
+    journal = edited(path)
+    journals._mark(journal, journals.BEGUN)
+    with pytest.raises(UsageError, match="needed until then"):
+        journals.purge(path)
+    journals.undo(path)
+    assert path.read_bytes() == OLD
+
+
+def test_an_edit_without_copies_leaves_a_mark_while_it_lasts(tmp_path: Path) -> None:
+    """Interrupted without old bytes, it cannot be undone, is told so, and the same edit run again finishes it."""
+    path = Path(shutil.copy(SMALL, tmp_path))
+    code = """
+import os, signal, sys
+from shardcore.writing import undo
+from shardcore.cli.program import run
+def killed(edit, progress):
+    os.kill(os.getpid(), signal.SIGKILL)
+undo.make_changes = killed
+run(["delete", sys.argv[1], sys.argv[2], "--no-undo", "--yes"])
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(path), KEY], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    told = journals.interrupted(path)
+    assert "cannot be undone" in told
+    assert "run the same delete again" in told
+    mark = journal_of(path).read_bytes()
+    with pytest.raises(UsageError, match="were not kept"):
+        journals.undo(path)
+    other = "94d9c5e753e28ad33301c9ddfec0f337b0e9fd64bd9d5126e3a30dc78b10bd92"
+    assert run(["delete", str(path), other, "--yes"]) == 2
+    assert run(["verify", str(path)]) == 1
+    assert journal_of(path).read_bytes() == mark
+    assert run(["delete", str(path), KEY, other, "--no-undo", "--yes"]) == 0
+    assert not journal_of(path).exists()
+    assert run(["get", str(path), KEY]) == 1
+    assert run(["get", str(path), other]) == 1
+    assert run(["verify", str(path)]) == 0
+
+
+def test_undoing_that_was_interrupted_is_not_finished_by_an_edit(tmp_path: Path) -> None:
+    """You wanted the old bytes back: another edit is refused until they are."""
+    path = tmp_path / "file"
+    journal = edited(path)
+    journals._mark(journal, journals.UNDOING)
+    assert "undoing an edit" in journals.interrupted(path)
+    with pytest.raises(UsageError, match="undoing an edit"):
+        journals.to_finish(path, "", ())
+    journals.undo(path)
+    assert path.read_bytes() == OLD
+
+
+def test_what_an_edit_streams_cannot_be_finished(tmp_path: Path) -> None:
+    """The journal does not hold bytes that come from elsewhere: it says so, and they are taken back."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    with FileSource(path) as source:
+        more = Stream(5, lambda: iter([b"hello"]))
+        journal = journals.apply(edit_of(source, "more", (Change(len(OLD), more),), len(OLD) + 5, verb="append"))
+    assert journal is not None
+    journals._mark(journal, journals.BEGUN)
+    assert "again" not in journals.interrupted(path)
+    with pytest.raises(UsageError, match="shardcore undo"):
+        journals.to_finish(path, "append", ())
+    with pytest.raises(UsageError):
+        journals.finish(path)
+    journals.undo(path)
+    assert path.read_bytes() == OLD
+
+
+def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--audit` notes when, who, why and what; a link in the place of the log is refused before anything changes."""
+    path = Path(shutil.copy(SMALL, tmp_path))
+    told = ["--audit", "--reason", "GDPR", "--who", "me", "--ticket", "T-1"]
+    assert run(["delete", str(path), KEY, "--yes", *told]) == 0
+    log = tmp_path / "small.shard.audit.jsonl"
+    (line,) = map(json.loads, log.read_text().splitlines())
+    assert {name: line[name] for name in ("verb", "file", "keys", "reason", "who", "ticket")} == {
+        "verb": "delete",
+        "file": "small.shard",
+        "keys": [KEY],
+        "reason": "GDPR",
+        "who": "me",
+        "ticket": "T-1",
+    }
+    assert line["size_before"] == line["size_after"] == path.stat().st_size
+    assert line["time"].endswith("Z")
+    other = "94d9c5e753e28ad33301c9ddfec0f337b0e9fd64bd9d5126e3a30dc78b10bd92"
+    log.write_bytes(log.read_bytes()[:-5])
+    assert run(["delete", str(path), other, "--yes", "--audit"]) == 0
+    assert json.loads(log.read_text().splitlines()[-1])["keys"] == [other]
+    before = path.read_bytes()
+    third = "f2bebd1b3a6d0faa686b1aa0045ab5ae36509d0cb643ae68b57c4e176c6a7def"
+    log.rename(tmp_path / "moved")
+    log.symlink_to(tmp_path / "moved")
+    assert run(["delete", str(path), third, "--yes", "--audit"]) == 4
+    log.unlink()
+    os.mkfifo(log)
+    assert run(["delete", str(path), third, "--yes", "--audit"]) == 4
+    assert path.read_bytes() == before
+    capsys.readouterr()
+    assert run(["delete", str(path), third, "--yes", "--reason", "x"]) == 0
+    assert "add --audit" in capsys.readouterr().err
+
+
+def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:
+    """The log is that of the shard; the old option `--by` still names who deletes."""
+    folder = Path(shutil.copytree(DATA / "des" / "sidecar", tmp_path / "a"))
+    (path,) = folder.glob("*.des")
+    (meta,) = folder.glob("*.meta")
+    meta.chmod(0o600)
+    assert run(["tombstone", str(folder), "keep", "--yes", "--audit", "--by", "me", "--reason", "GDPR"]) == 0
+    assert stat.S_IMODE(meta.stat().st_mode) == 0o600
+    assert run(["tombstone", str(path), "keep", "--yes", "--audit", "--undo"]) == 0
+    lines = [json.loads(line) for line in Path(f"{path}.audit.jsonl").read_text().splitlines()]
+    assert [(one["verb"], one["keys"], one["sidecar"]) for one in lines] == [
+        ("tombstone", ["keep"], meta.name),
+        ("lift tombstone", ["keep"], meta.name),
+    ]
+    assert (lines[0]["who"], lines[0]["reason"]) == ("me", "GDPR")
+
+
+def test_rekey_never_replaces_its_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also through a link, by another name of the file, and with `--force`: the shard stays as it is."""
+    (sample,) = list((DATA / "mdb" / "cas" / "shard-cache").glob("*.mdb"))[:1]
+    path = Path(shutil.copy(sample, tmp_path))
+    before = path.read_bytes()
+    (tmp_path / "link").symlink_to(path)
+    os.link(path, tmp_path / "name")
+    for target in (path, tmp_path / "link", tmp_path / "name", tmp_path / "." / path.name):
+        assert run(["rekey", str(path), str(target), "--force", "-O", f"key={'ab' * 32}"]) == 2
+        assert "is the shard itself" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_journal_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    """`undo` of a FIFO names it."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    os.mkfifo(journal_of(path))
+    with pytest.raises(SourceError, match=r"file\.undo: not a regular file"):
+        journals.undo(path)
