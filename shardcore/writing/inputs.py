@@ -88,14 +88,17 @@ def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
             yield one
 
 
-def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -> Iterator[tuple[Path, str]]:
+def input_files(
+    inputs: Iterable[str | Path], left_out: LeftOut | None = None, *, deep: bool = True
+) -> Iterator[tuple[Path, str]]:
     """The files that are named, and those in the folders that are named, sorted by name.
 
     In folders, links are left out, and so are the temporary files of shards that are being written.
 
     Args:
         inputs: Files and folders.
-        left_out: Told what is left out and skipped.
+        left_out: Records skipped inputs.
+        deep: Whether folders in folders are searched.
 
     Yields:
         The path, and the name below the folder that was given, with `/`; else the name of the file.
@@ -108,7 +111,7 @@ def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -
         path = Path(one)
         # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
         if os.path.isdir(path):  # noqa: PTH112
-            yield from _files_below(path, "", left_out)
+            yield from _files_below(path, "", left_out, deep=deep)
         elif os.path.isfile(path):  # noqa: PTH113
             yield path, path.name
         else:
@@ -117,7 +120,7 @@ def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -
             left_out.fail(str(path), SourceError(why))
 
 
-def _files_below(folder: Path, above: str, left_out: LeftOut) -> Iterator[tuple[Path, str]]:
+def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = True) -> Iterator[tuple[Path, str]]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -127,7 +130,8 @@ def _files_below(folder: Path, above: str, left_out: LeftOut) -> Iterator[tuple[
         if is_left_over(entry.name):
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(Path(entry.path), f"{above}{entry.name}/", left_out)
+            if deep:
+                yield from _files_below(Path(entry.path), f"{above}{entry.name}/", left_out)
         elif not entry.is_file(follow_symlinks=False):
             left_out.add(entry)
         else:

@@ -365,9 +365,8 @@ def to_finish(path: str | Path, verb: str, keys: Sequence[str] = ()) -> tuple[Jo
     try:
         found = interrupted_edit(where)
     except ShardError as error:
-        raise UsageError(
-            f"{interrupted(where)}; move it away, or remove it: `shardcore undo {where} --purge`"
-        ) from error
+        purge = shell_line(["shardcore", "undo", typed(str(where)), "--purge"])
+        raise UsageError(f"{interrupted(where)}; move it away, or remove it: `{purge}`") from error
     if found is None:
         return None
     with _journal(where) as raw:

@@ -6,7 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+
 import shardscope
+from shardscope.looks.clipboard import copy_lines, copy_text
 
 SOURCES = sorted(Path(shardscope.__file__).parent.rglob("*.py"))
 FORMATS = "setTextFormat"
@@ -59,3 +63,12 @@ def test_text_reaches_the_clipboard_through_one_place() -> None:
     found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES}
     assert [name for name, text in found.items() if "clipboard().setText" in text] == ["clipboard.py"]
     assert not [name for name, text in found.items() if "= QGuiApplication.clipboard()" in text]
+
+
+def test_copied_text_does_not_act(qapp: QApplication) -> None:
+    """What is put on the clipboard has no control character and no mark of direction; of lines, tabs and ends stay."""
+    text = "a\x1b[201~\x9b\u202e\r\x00b\tc\nd"
+    copy_text(text)
+    assert QGuiApplication.clipboard().text() == "a\\x1b[201~\\x9b\\u202e\\r\\x00b\\tc\\nd"
+    copy_lines(text)
+    assert QGuiApplication.clipboard().text() == "a\\x1b[201~\\x9b\\u202e\\r\\x00b\tc\nd"

@@ -69,9 +69,9 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         numbers = [random.randrange(1000) for _ in range(fresh.objects * _PIECE // 8)]
         (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
     else:
-        for name in random.sample(_NAMES, fresh.objects):
+        for number in random.sample(_NAMES, fresh.objects):
             words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
-            (inputs / str(name)).write_text(words)
+            (inputs / str(number)).write_text(words)
     out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
     pack(found.name, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
     return out

@@ -364,7 +364,8 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
         text = spec.encode() if isinstance(spec, str) else spec
     elif isinstance(spec, (str, Path)):
         path = Path(spec)
-        with FileSource(path / INFO_NAME if path.is_dir() else path) as source:
+        inside = path.is_dir()
+        with FileSource(path / INFO_NAME if inside else path, follow_links=not inside) as source:
             if source.size > INFO_LIMIT:
                 raise UsageError(f"{spec} has {source.size} bytes: that is no specification")
             text = source.read(0, source.size)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import posixpath
+import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.neuroglancer.described import Described, spaces_of
 from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
 from shardcore.formats.neuroglancer.info import (
@@ -29,8 +29,10 @@ from shardcore.formats.neuroglancer.number import key_number
 from shardcore.formats.neuroglancer.origin import INFO_NAME, LEVELS_ABOVE
 from shardcore.formats.neuroglancer.volume import box_of
 from shardcore.json_text import parse_json
+from shardcore.sources.local import read_side_file
 from shardcore.text import short
 from shardcore.words import plural
+from shardcore.writing.inputs import LeftOut, input_files
 from shardcore.writing.items import Item
 
 MANIFEST = ".index"
@@ -67,10 +69,10 @@ class Unsharded:
             UsageError: A file is of a form that cannot be sharded.
             SourceError: The folder cannot be listed.
         """
-        names = _names(self.folder)
+        names, links = _names(self.folder)
         if self.described.kind is SpaceKind.MESH:
             taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
-            return taken, self._left_out(path.name for path, _ in rest)
+            return taken, (*links, *self._left_out(path.name for path, _ in rest))
         key_of = self._key_rule()
         keys = {name: key_of(plain_name(name)) for name in names}
         items = [
@@ -78,7 +80,7 @@ class Unsharded:
             for name, key in keys.items()
             if key is not None
         ]
-        return items, self._left_out(name for name, key in keys.items() if key is None)
+        return items, (*links, *self._left_out(name for name, key in keys.items() if key is None))
 
     def _key_rule(self) -> Callable[[str], str | None]:
         """What says the key of a file by its name; None where it is no object."""
@@ -157,7 +159,10 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
     inside = ""
     for above in whole.parents[:LEVELS_ABOVE]:
         inside = f"{whole.relative_to(above).as_posix()}"
-        members = _info(above)
+        members = None
+        with contextlib.suppress(SourceError):
+            # Folders above are not what was given.
+            members = _info(above)
         for scale in _scales(members or {}):
             if scale.get("key") == inside:
                 return _scale(folder, above, members or {}, scale)
@@ -231,13 +236,17 @@ def cell_key(name: str, space: KeySpace) -> str | None:
 def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     """The scales of a root, and the meshes and skeletons that its info names."""
     scales = _scales(members)
-    there = [scale for scale in scales if (folder / str(scale.get("key"))).is_dir()]
+    there = [scale for scale in scales if _is_below(folder, scale.get("key"))]
     plain = [scale for scale in there if scale.get("sharding") is None]
     if there and not plain:
         raise _sharded_already(folder)
     if not there:
         raise UsageError(f"{folder} has an info of a volume, but none of the folders of its scales")
-    notes = [f"scale {scale.get('key')} is left out: there is no such folder" for scale in scales if scale not in there]
+    notes = [
+        f"scale {scale.get('key')} is left out: {_why_not_below(folder, scale.get('key'))}"
+        for scale in scales
+        if scale not in there
+    ]
     notes += [f"scale {scale.get('key')} is left out: it is sharded already" for scale in there if scale not in plain]
     taken = {**members, "scales": plain}
     parts = [(folder / str(scale["key"]), said) for scale, said in zip(plain, _described(folder, taken), strict=True)]
@@ -245,6 +254,9 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
     for name in ("mesh", "skeletons", "segment_properties"):
         below = members.get(name)
         if not isinstance(below, str) or not (folder / below).is_dir():
+            continue
+        if not _is_below(folder, below):
+            notes.append(f"{below} is left out: {_why_not_below(folder, below)}")
             continue
         why, inner = _along(folder, below)
         if inner is None:
@@ -269,10 +281,23 @@ def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
         return f"its info is of type {short(kind)}", None
     if members.get("sharding") is not None:
         return "it is sharded already", None
-    normal = posixpath.normpath(below)
-    if normal != below or normal.startswith(("/", "..")) or normal == ".":
-        return "its name is not a plain one below the data set", None
     return "", members
+
+
+def _why_not_below(root: Path, below: object) -> str:
+    there = isinstance(below, str) and "\0" not in below and (root / below).is_dir()
+    return "its name is not a plain one below the data set, or a link" if there else "there is no such folder"
+
+
+def _is_below(root: Path, below: object) -> bool:
+    """Whether an info names a folder below the data set: by a plain name, and without links on the way."""
+    if not isinstance(below, str) or "\0" in below:
+        return False
+    inside = PurePosixPath(below)
+    if inside.is_absolute() or Path(below).is_absolute() or ".." in inside.parts or not inside.parts:
+        return False
+    way = (root.joinpath(*inside.parts[: count + 1]) for count in range(len(inside.parts)))
+    return all(path.is_dir() and not path.is_symlink() for path in way)
 
 
 def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
@@ -284,11 +309,13 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
         space = one.space()
         if space.folder in sharded:
             raise _sharded_already(folder)
-        if (folder / space.folder).is_dir():
+        if _is_below(folder, space.folder):
             parts.append((folder / space.folder, one))
         else:
             # It has no annotations; a shard without keys says so.
-            notes.append(f"{space.name}: there is no folder {folder / space.folder}, and so no object")
+            why = "a link leads there" if (folder / space.folder).is_symlink() else ""
+            why = why or f"there is no folder {folder / space.folder}"
+            notes.append(f"{space.name}: {why}, and so no object")
     if not parts:
         raise UsageError(f"{folder} has an info of annotations, but none of the folders of its indices")
     return _set(folder, parts, {"": members}, notes)
@@ -334,25 +361,22 @@ def _scales(members: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _info(folder: Path) -> Mapping[str, Any] | None:
     """The info in a folder; None where there is none."""
-    path = folder / INFO_NAME
     try:
-        with path.open("rb") as stream:
-            text = stream.read(INFO_LIMIT + 1)
+        text = read_side_file(folder / INFO_NAME, INFO_LIMIT + 1)
         members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+    except SourceError as error:
+        if isinstance(error.__cause__, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
+            return None
+        raise
     except FormatError:
         # A file of that name that is something else.
         return None
     return members if isinstance(members, Mapping) else None
 
 
-def _names(folder: Path) -> list[str]:
-    """The files of a folder, sorted; not its info, nor what is hidden."""
-    try:
-        names = [entry.name for entry in folder.iterdir() if entry.is_file()]
-    except OSError as error:
-        raise SourceError(f"cannot list {folder}: {reason_of(error)}") from error
-    return sorted(name for name in names if name != INFO_NAME and not name.startswith("."))
+def _names(folder: Path) -> tuple[list[str], tuple[str, ...]]:
+    """The files of a folder, sorted, not its info, nor what is hidden; and a sentence on links and pipes in it."""
+    left_out = LeftOut()
+    names = [path.name for path, _ in input_files([folder], left_out, deep=False)]
+    notes = tuple(f"{folder}: {note}" for note in left_out.notes())
+    return [name for name in names if name != INFO_NAME and not name.startswith(".")], notes

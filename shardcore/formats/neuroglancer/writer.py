@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.neuroglancer.arranged import ArrangedShard, Order
 from shardcore.formats.neuroglancer.described import (
     Described,
@@ -28,6 +28,7 @@ from shardcore.formats.neuroglancer.voxels import described_volume
 from shardcore.keys import NUMBERS
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
+from shardcore.sources.local import read_side_file
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.output import Output
@@ -287,7 +288,7 @@ def _shard_folders(output: Output) -> tuple[str, ...]:
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:
-        text = (output.target / INFO_NAME).read_bytes()[:INFO_LIMIT]
+        text = read_side_file(output.target / INFO_NAME, INFO_LIMIT)
         return ("", *(space.folder for space in parse_info(text).spaces))
-    except (OSError, FormatError):
+    except (SourceError, FormatError):
         return ("",)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from shardcore.errors import UsageError
-from shardcore.sources.remote.address import shown_address
-from shardcore.text import short, visible
+from shardcore.text import short, visible, without_secrets
 
 CACHE_BYTES = 256 << 20
 """Bytes that are kept of what was fetched."""
@@ -92,7 +91,7 @@ class RemoteOptions:
         """Return the store that requests go to, as `trusted` names it."""
         usual = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
         found = self.endpoint_url or usual
-        return visible(shown_address(found).rstrip("/")) if found else AMAZON
+        return visible(without_secrets(found)).rstrip("/") if found else AMAZON
 
     @property
     def signer(self) -> str:

@@ -70,9 +70,6 @@ def test_every_remedy_names_a_flag() -> None:
         "hard-links",
         "trust",
     }
-<<<<<<< HEAD
     known |= {"dedupe", "manifest", "skip-unreadable"}
-=======
->>>>>>> wt-library
     for words in FLAGS.values():
         assert set(re.findall(r"--([a-z-]+)", words)) <= known

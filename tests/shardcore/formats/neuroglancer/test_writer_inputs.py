@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import zstandard
 
 import shardcore
-from shardcore.errors import ShardError, UsageError
+from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.extraction import extract_objects
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
 from shardcore.formats.neuroglancer.volume import chunk_array
@@ -304,3 +306,59 @@ def told(found: shardcore.Shard) -> dict[str, tuple[bytes, ...]]:
     found.load_index()
     refs = [found.find(str(key)) for key in sorted(filter(None, found.objects.keys[:]))]
     return {str(ref.key): (found.read(ref), *(found.read_part(ref, part) for part in ref.parts)) for ref in refs}
+
+
+@pytest.mark.parametrize("plant", ["file", "scale", "above", "outside", "absolute", "mesh"])
+def test_no_link_and_no_name_leads_out_of_the_folder(tmp_path: Path, plant: str) -> None:
+    """Only what lies in the folder that was given is packed, whatever its links and its info name."""
+    chunks = {name: array_bytes(part) for part, name in boxes()}
+    secret = written(tmp_path / "secret", {**{f"s/{name}": b"secret" * 99 for name in chunks}, "mesh/info": MESH_INFO})
+    written(secret, {"mesh/7": b"secret", "mesh/7.index": manifest(6)})
+    info = volume_info("s")
+    root = written(tmp_path / "in", {f"s/{name}": data for name, data in chunks.items()})
+    first = next(iter(chunks))
+    if plant == "file":
+        (root / "s" / first).unlink()
+        (root / "s" / first).symlink_to(secret / "s" / first)
+    elif plant == "mesh":
+        (root / "mesh").symlink_to(secret / "mesh")
+    else:
+        keys = {"scale": "linked", "above": "over/s", "outside": "../secret/s", "absolute": str(secret / "s")}
+        (root / "linked").symlink_to(secret / "s")
+        (root / "over").symlink_to(secret)
+        info["scales"].append({**info["scales"][0], "key": keys[plant]})
+    written(root, {"info": info})
+    out, done = packed(tmp_path, root)
+    assert [note for note in done.notes if "link" in note]
+    assert not [path for path in out.rglob("*") if path.is_file() and b"secret" in path.read_bytes()]
+
+
+def array_bytes(part: tuple[slice, ...]) -> bytes:
+    """The voxels of a chunk."""
+    return np.zeros(SIZE, "<u2")[part].tobytes(order="F")
+
+
+def test_an_info_that_is_a_link_or_a_pipe(tmp_path: Path) -> None:
+    """Nothing waits for a pipe, in the folder that is packed, above it, or in the one that is replaced."""
+    real = written(tmp_path / "real", {"info": MESH_INFO})
+    for name, plant in (("pipe", os.mkfifo), ("link", lambda path: path.symlink_to(real / "info"))):
+        root = written(
+            tmp_path / name, {"7": b"x", "7.index": manifest(1), "below/7": b"x", "below/7.index": manifest(1)}
+        )
+        plant(root / "info")
+        with pytest.raises(SourceError, match=r"not a regular file|refused to follow the link"):
+            pack("neuroglancer", f"{tmp_path / 'out'}/", [root])
+        done = pack("neuroglancer", f"{tmp_path / name}-out/", [root / "below"], options={"spec": SPEC})
+        assert done.report is not None
+        out = tmp_path / f"{name}-replaced"
+        out.mkdir()
+        plant(out / "info")
+        with suppress(ShardError):
+            pack("neuroglancer", f"{out}/", [root / "below"], options={"spec": SPEC}, force=True)
+        assert json.loads((real / "info").read_text()) == MESH_INFO
+
+
+SPEC = (
+    '{"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity", "minishard_bits": 0, '
+    '"shard_bits": 0, "minishard_index_encoding": "raw", "data_encoding": "raw"}'
+)

@@ -1,0 +1,317 @@
+"""The page on security: each of its sentences has tests that fail when it is not so."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import socket
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore import FormatError, RemoteOptions
+from shardcore.cli.program import run
+from shardcore.formats.des.zones import Zones
+from tests.remote.servers import RangeServer
+from tests.shardcore.formats.des.made import Stored, shard
+from tests.shardcore.nodes.test_pasted import HOSTILE
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "security.md"
+HERE = "tests/test_security.py"
+PASTED = "tests/shardcore/nodes/test_pasted.py"
+KEPT = "tests/shardcore/writing/test_broken_off.py"
+JOURNAL = "tests/shardcore/writing/test_journal.py"
+TRUST = "tests/remote/test_trust.py"
+SECRETS = "tests/remote/test_secrets.py"
+TAKING = "tests/shardcore/cli/test_taking.py"
+INPUTS = "tests/shardcore/formats/neuroglancer/test_writer_inputs.py"
+LESSON = "tests/app/lessons/test_lesson.py"
+SIDE_FILES = "tests/shardcore/sources/test_sources.py::test_side_files_are_opened_without_links_and_without_waiting"
+BOUNDS = "tests/hostile/test_bounds.py::test_every_command_stays_within_the_bounds"
+
+PROOF: dict[str, tuple[str, ...]] = {
+    "The program trusts you": (f"{TRUST}::test_you_agree", f"{TAKING}::test_get_into_what_is_no_file"),
+    "It trusts no file": (BOUNDS,),
+    "It trusts no folder": (
+        f"{JOURNAL}::test_a_planted_journal_changes_nothing_and_is_not_recommended",
+        f"{TRUST}::test_no_command_connects_unasked",
+        f"{KEPT}::test_files_in_the_folder_say_nothing",
+        f"{INPUTS}::test_an_info_that_is_a_link_or_a_pipe",
+    ),
+    "It trusts no server": (
+        "tests/remote/test_listings.py::test_a_listing_that_is_none",
+        "tests/remote/test_listings.py::test_answers_to_other_requests",
+    ),
+    "It trusts no lesson": (
+        f"{LESSON}::test_a_fresh_file_names_no_place",
+        f"{LESSON}::test_a_sample_lies_beside_the_lesson",
+    ),
+    "No content of a file is executed": (
+        f"{HERE}::test_yaml_gives_plain_values",
+        "tests/shardcore/formats/bloscpack/test_writer.py::test_arrays_that_are_none_are_named",
+        f"{INPUTS}::test_what_is_no_volume_is_refused",
+    ),
+    "A file of at most 10 MB": (BOUNDS, "tests/hostile/test_clicks.py::test_every_click_stays_within_the_bounds"),
+    "XML of a store": ("tests/remote/test_listings.py::test_a_listing_that_is_none",),
+    "Chunks that could kill": (
+        "tests/shardcore/formats/bloscpack/test_decode.py::test_damaged_chunks_never_kill_the_process",
+        "tests/shardcore/formats/bloscpack/test_worker.py::test_a_dead_process_is_an_error_and_replaced",
+    ),
+    "A name inside a file": (
+        "tests/shardcore/sources/test_sources.py::test_names_that_leave_the_folder_are_refused",
+        "tests/shardcore/formats/neuroglancer/test_folder.py::test_names_in_an_info_do_not_lead_outside",
+        f"{HERE}::test_addresses_inside_files_open_nothing",
+        f"{TRUST}::test_no_command_connects_unasked",
+    ),
+    "Links in a folder": (
+        "tests/shardcore/sources/test_sources.py::test_links_below_a_folder_are_not_followed",
+        "tests/shardcore/formats/neuroglancer/test_folder.py::test_links_are_not_followed",
+        "tests/shardcore/formats/des/test_content.py::test_links_are_not_followed",
+    ),
+    "Opening a side file": (
+        SIDE_FILES,
+        "tests/shardcore/cli/test_program.py::test_side_files_that_you_name_never_block",
+        f"{INPUTS}::test_an_info_that_is_a_link_or_a_pipe",
+    ),
+    "No format is recognised": (f"{HERE}::test_local_files_cause_no_connection",),
+    "Extracted objects": (
+        "tests/shardcore/test_extract.py::test_every_key_has_a_safe_name_of_its_own",
+        "tests/shardcore/test_extract_options.py::test_every_path_is_safe",
+    ),
+    "Links in the place of files": (
+        "tests/hostile/test_changing.py::test_planted_links_are_not_followed",
+        "tests/shardcore/test_extract_options.py::test_folders_and_links_are_never_replaced_or_followed",
+        f"{TAKING}::test_get_over_a_link",
+    ),
+    "Nothing is renamed over": (
+        f"{TAKING}::test_get_into_what_is_no_file",
+        f"{TAKING}::test_no_command_renames_over_a_device",
+    ),
+    "Temporary names are random": (
+        f"{KEPT}::test_names_are_not_known_before",
+        f"{KEPT}::test_what_was_changed_is_not_trusted",
+        f"{KEPT}::test_files_in_the_folder_say_nothing",
+    ),
+    "An undo journal is used only": (
+        f"{JOURNAL}::test_a_planted_journal_changes_nothing_and_is_not_recommended",
+        f"{JOURNAL}::test_a_copied_pair_is_undone_only_when_it_is_trusted",
+        f"{JOURNAL}::test_a_journal_of_another_user_is_not_used",
+    ),
+    "`undo` is not recommended": (f"{JOURNAL}::test_a_planted_journal_changes_nothing_and_is_not_recommended",),
+    "Journals, locks and audit logs": (
+        f"{JOURNAL}::test_what_is_no_journal_blocks_no_command",
+        f"{JOURNAL}::test_journals_have_the_mode_of_the_file",
+        f"{JOURNAL}::test_the_audit_log_has_a_line_for_each_deletion",
+        "tests/shardcore/writing/test_lock.py::test_what_cannot_be_opened",
+    ),
+    "Packing takes what lies": (f"{INPUTS}::test_no_link_and_no_name_leads_out_of_the_folder",),
+    "A lesson reads and writes": (
+        f"{LESSON}::test_a_fresh_file_names_no_place",
+        f"{LESSON}::test_every_option_with_a_text_says_whether_it_names_a_file",
+        f"{LESSON}::test_a_sample_lies_beside_the_lesson",
+    ),
+    "No control character": (
+        f"{HERE}::test_nothing_that_acts_reaches_the_terminal",
+        "tests/shardcore/cli/test_program.py::test_text_never_moves_the_cursor",
+    ),
+    "None reaches the window": (
+        "tests/app/window/test_strange_texts.py::test_nothing_out_of_a_file_acts",
+        "tests/app/test_plain_texts.py::test_labels_do_not_guess",
+    ),
+    "A line that is copied": (
+        f"{PASTED}::test_a_shell_reads_back_every_word",
+        f"{PASTED}::test_the_line_of_a_card_gets_the_object",
+        f"{PASTED}::test_a_name_that_begins_with_a_dash_is_no_option",
+    ),
+    "A key with such characters": (f"{PASTED}::test_the_line_of_a_card_gets_the_object",),
+    "Copied text holds none": (
+        "tests/app/test_plain_texts.py::test_text_reaches_the_clipboard_through_one_place",
+        "tests/app/test_plain_texts.py::test_copied_text_does_not_act",
+    ),
+    "Markdown that is copied": (f"{PASTED}::test_nothing_that_is_copied_acts",),
+    "No request goes to a store": (
+        f"{TRUST}::test_no_command_connects_unasked",
+        f"{TRUST}::test_one_store_agreed_to_is_not_another",
+        "tests/app/window/test_trust.py::test_the_window_asks_before_it_connects",
+    ),
+    "The question names": (
+        f"{TRUST}::test_the_refusal_names_store_and_way",
+        f"{TRUST}::test_the_terminal_is_asked",
+        "tests/app/window/test_trust.py::test_the_window_asks_before_it_connects",
+    ),
+    "A file on another machine": (
+        "tests/shardcore/sources/remote/test_sources.py::test_a_changed_object_is_told_and_never_mixed",
+    ),
+    "A login goes": (f"{SECRETS}::test_a_login_goes_to_its_own_server_only",),
+    "No message, title": (
+        f"{SECRETS}::test_a_signed_address_is_read_and_never_shown",
+        f"{SECRETS}::test_no_command_shows_a_secret",
+        f"{SECRETS}::test_keys_are_in_no_text_of_the_options_or_of_errors",
+        "tests/app/test_opening.py::test_lines_of_cards_have_no_secrets",
+    ),
+    "No setting keeps a key": ("tests/app/window/test_open_address.py::test_no_secret_is_kept",),
+}
+"""The sentences, by their first words, and the tests behind them."""
+
+
+def sentences() -> list[str]:
+    """The promises of the page: its list items."""
+    return re.findall(r"^- (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@cache
+def defined_in(path: Path) -> frozenset[str]:
+    """The names of the tests in a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+
+
+def test_every_sentence_has_a_test() -> None:
+    """No sentence stands on the page without a test, and no test is named for a sentence that is not there."""
+    found = sentences()
+    assert len(found) > 30
+    for sentence in found:
+        assert len([begin for begin in PROOF if sentence.startswith(begin)]) == 1, sentence
+    for begin in PROOF:
+        assert len([sentence for sentence in found if sentence.startswith(begin)]) == 1, begin
+
+
+@pytest.mark.parametrize("begin", PROOF)
+def test_the_tests_are_there(begin: str) -> None:
+    """What is named is a test."""
+    assert PROOF[begin]
+    for named in PROOF[begin]:
+        path, _, name = named.partition("::")
+        assert name in defined_in(ROOT / path), named
+        assert name.startswith("test_")
+
+
+def test_the_page_promises_in_its_lists_alone() -> None:
+    """Besides the lists, the page has titles, an introduction, and what the program does not do."""
+    text = PAGE.read_text(encoding="utf-8").partition("## What it does not do")[0]
+    rest = [line for line in text.splitlines() if line and not line.startswith(("- ", "#"))]
+    assert len(rest) == 1
+
+
+# --- what has no test elsewhere -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n_bits: !!python/object/apply:os.system ['touch pwned']\nzones: []\n",
+        "n_bits: 8\nzones: !!python/name:os.system\n",
+        "n_bits: 8\nzones: &a [*a]\n",
+        "n_bits: 8\na: &a [x, x]\nzones: [*a, *a]\n",
+    ],
+)
+def test_yaml_gives_plain_values(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tags of Python and aliases are refused, and nothing is called."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FormatError):
+        Zones.parse(text)
+    (tmp_path / "zones.yaml").write_text(text)
+    assert run(["info", "zones.yaml"]) in (3, 4)
+    assert [path.name for path in tmp_path.iterdir()] == ["zones.yaml"]
+
+
+@pytest.fixture
+def no_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Notes and refuses every connection and every name that is looked up."""
+    asked: list[Any] = []
+
+    def refuse(*arguments: Any, **_: Any) -> Any:
+        asked.append(arguments)
+        raise OSError("no connections here")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    yield asked
+    assert not asked
+
+
+@pytest.mark.usefixtures("no_connections")
+def test_local_files_cause_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every sample is recognised, listed and verified without the network."""
+    for folder in sorted((ROOT / "resources" / "samples").iterdir()):
+        for path in sorted(folder.iterdir())[:4]:
+            for command in (["info"], ["ls", "--limit", "5"], ["verify"]):
+                run([command[0], str(path), *command[1:]])
+    capsys.readouterr()
+
+
+def test_addresses_inside_files_open_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where an info, a uid or a hash names an address, nothing is requested from it."""
+    with RangeServer() as server:
+        for address in (f"{server.url}/x", "s3://bucket/x", "//evil/x", "file:///etc/passwd"):
+            info = {
+                "@type": "neuroglancer_multiscale_volume",
+                "type": "image",
+                "data_type": "uint8",
+                "num_channels": 1,
+                "mesh": address,
+                "skeletons": address,
+                "scales": [
+                    {
+                        "key": address,
+                        "size": [8, 8, 8],
+                        "voxel_offset": [0, 0, 0],
+                        "chunk_sizes": [[8, 8, 8]],
+                        "resolution": [1, 1, 1],
+                        "encoding": "raw",
+                        "sharding": {
+                            "@type": "neuroglancer_uint64_sharded_v1",
+                            "preshift_bits": 0,
+                            "hash": "identity",
+                            "minishard_bits": 0,
+                            "shard_bits": 0,
+                        },
+                    }
+                ],
+            }
+            folder = tmp_path / re.sub(r"\W", "_", address)
+            folder.mkdir()
+            (folder / "info").write_text(json.dumps(info))
+            (folder / "a.des").write_bytes(shard([Stored(address.encode(), b"x", "none", {"url": address})]))
+            for uri in (folder, folder / "info", folder / "a.des"):
+                for command in (["info"], ["ls"], ["verify"], ["get", "0"], ["trace", address], ["extract", "out"]):
+                    more = [str(tmp_path / "out")] if command[0] == "extract" else command[1:]
+                    run([command[0], str(uri), *more])
+        assert not list(server.log)
+    assert "root:" not in capsys.readouterr().out
+
+
+def test_nothing_that_acts_reaches_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command over a file whose name, keys and metadata are hostile prints text that only shows."""
+    stored = [Stored(key.encode(), b"content" * 9, "zstd", {key: key}) for key in HOSTILE]
+    path = tmp_path / "n\x1b[31m\u202e\x9b2J.des"
+    path.write_bytes(shard(stored))
+    key = HOSTILE[0]
+    commands = [
+        *(["info"], ["tree"], ["ls"], ["ls", "--json"], ["verify"], ["verify", "--json"], ["trace", key]),
+        *(["trace", key, "--json"], ["get", f"{key}absent"], ["explain", "40"], ["search", "content"], ["draw"]),
+        *(["draw", "--text"], ["chart"], ["leads", "40"], ["extract", str(tmp_path / "out"), "--conflict", "skip"]),
+        *(["salvage", "--plan"], ["delete", key, "--dry-run"], ["undo"], ["tombstone", key, "--dry-run"]),
+        *(["truncate"], ["append", key], ["get", key, "--part", key], ["ls", "--kind", key], [key]),
+    ]
+    for command in commands:
+        run([command[0], str(path), *command[1:]])
+        told = capsys.readouterr()
+        for text in (told.out, told.err):
+            acts = {letter for letter in text if letter != "\n" and unicodedata.category(letter) in ("Cc", "Cf", "Cs")}
+            assert not acts, (command, acts)
+
+
+def test_options_do_not_show_what_they_trust() -> None:
+    """What is said of how a store is reached has no key in it."""
+    remote = RemoteOptions(access_key="AKIA", secret_key="hunter2", endpoint_url="https://me:hunter2@host")
+    for text in (remote.store, remote.signer, str(shardcore.StoreUntrusted("f", (remote.store,), remote.signer))):
+        assert "hunter2" not in text
+        assert "AKIA" not in text
