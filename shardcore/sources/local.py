@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
+from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.span import Span
 
@@ -224,6 +225,7 @@ class LocalFolder(Folder):
         return LocalFolder(above) if above != self.path.absolute() else None
 
     def _inside(self, name: str) -> Path:
+        check_stopped()  # a file may name a million others
         path = self.path / check_name(name)
         # Each step down is looked at; below what is not there, nothing is.
         step = str(self.path)
