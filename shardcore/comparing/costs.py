@@ -141,7 +141,9 @@ def _edited(packed: Packed, verb: Verb) -> Cost:
         more.write_bytes(packed.objects[number].data)
         source.taken = 0
         keys = [] if verb.takes is Takes.FILES else [packed.keys[number]]
-        edit = made(verb, packed.format.edits[verb.name], shard, keys=keys, paths=[more], now=_THEN)
+        edit = made(
+            verb, packed.format.edits[verb.name], shard, keys=keys, paths=[more], values={"date": _THEN}, now=_THEN
+        )
         if isinstance(edit, Edit):
             written = sum(change.size for change in edit.changes)
             return Cost(How.IN_PLACE, written, source.taken, verb.help)

@@ -48,7 +48,7 @@ def write(folder: Path) -> list[Entry]:
             writer.add(uid, content, created_at=date, codec=codec, meta={"pages": 1 + len(content) // 400})
     with shardcore.open(archive) as shard:
         facts = {"deleted_by": "archive", "reason": "asked for by Anna", "ticket_id": "17"}
-        for rewrite in tombstone(shard, [DELETED], now="2026-02-01T00:00:00Z", facts=facts):
+        for rewrite in tombstone(shard, [DELETED], now="2026-02-01T00:00:00Z", facts=facts, date=MONDAY):
             rewrite.path.write_bytes(rewrite.new)
     (folder / "damaged").mkdir()
     whole = (archive / "20260105_2A_0000.des").read_bytes()

@@ -266,7 +266,7 @@ def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
 
 
 def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
-    """Meshes keep their info with other keys; that of a volume, where keys are places, is a loss, as are other scales."""
+    """Meshes keep their info with other keys; the info of a volume, whose keys are places, is a loss, as are scales."""
     mesh, volume = DATA / "neuroglancer/mesh", DATA / "neuroglancer/volume/4_4_40"
     with shardcore.open(mesh) as shard:
         done = convert(shard, "neuroglancer", f"{tmp_path / 'mesh'}/", keys="number")

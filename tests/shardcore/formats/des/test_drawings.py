@@ -165,7 +165,7 @@ def test_a_tombstone_is_a_stamp_from_the_sidecar(where: Path, key: str) -> None:
     (span,) = stamp.spans
     assert span.source.endswith("20260105_88_0000.meta")
     text = (ARCHIVE / "20260105_88_0000.meta").read_bytes()[span.start : span.stop].decode()
-    assert json.loads("{" + text + "}")[key]["reason"] == "asked for by Anna"
+    assert json.loads("{" + text + "}")[f"{key}:2026-01-05T08:30:00Z"]["reason"] == "asked for by Anna"
     assert next(item for item in drawing.items if item.name == "walk 0").tone is Tone.DEAD
 
 
