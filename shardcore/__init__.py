@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from shardcore.dataset import DataSet, Member
     from shardcore.drawing.model import Control, Drawing, Item, Sketch
     from shardcore.drawing.notebook import picture_of
+    from shardcore.editing import EditResult, append, delete, rekey, tombstone, truncate, undo
     from shardcore.errors import (
         BadChecksum,
         BadMagic,
@@ -45,11 +46,13 @@ if TYPE_CHECKING:
         UsageError,
         WrongRegion,
     )
+    from shardcore.extraction import Conflict, Extracted, Extraction, ExtractOptions, extract
     from shardcore.finding import Depth, Finding, Report, Severity
+    from shardcore.keys import Key
     from shardcore.nodes.node import Node
     from shardcore.nodes.runs import Runs
     from shardcore.nodes.sections import Section, SectionRole
-    from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+    from shardcore.objects import ObjectColumns, ObjectRef, Objects, ObjectSlice, State
     from shardcore.packing import Packed, pack
     from shardcore.record import Columns, Field, FieldRole, Record
     from shardcore.registry import Detection, create, detect, open
@@ -61,7 +64,9 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.tape import Request, Tape
     from shardcore.span import Span
     from shardcore.trace import Step, Trace
+    from shardcore.writing.edit import Rewrite
     from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
+    from shardcore.writing.undo import purge
     from shardcore.writing.writer import Sized, Writer
 
 __version__ = "0.1.0"
@@ -74,6 +79,7 @@ __all__ = [
     "Cancelled",
     "ClockSkewed",
     "Columns",
+    "Conflict",
     "ConnectionFailed",
     "Control",
     "CredentialsRefused",
@@ -81,7 +87,11 @@ __all__ = [
     "Depth",
     "Detection",
     "Drawing",
+    "EditResult",
     "ExternalMissing",
+    "ExtractOptions",
+    "Extracted",
+    "Extraction",
     "Field",
     "FieldRole",
     "FileSource",
@@ -91,6 +101,7 @@ __all__ = [
     "FormatError",
     "HostUnknown",
     "Item",
+    "Key",
     "KeyAbsent",
     "KeyChoice",
     "LimitExceeded",
@@ -101,6 +112,7 @@ __all__ = [
     "NotAShard",
     "ObjectColumns",
     "ObjectRef",
+    "ObjectSlice",
     "Objects",
     "Packed",
     "Plan",
@@ -113,6 +125,7 @@ __all__ = [
     "RemoteOptions",
     "Report",
     "Request",
+    "Rewrite",
     "Runs",
     "Section",
     "SectionRole",
@@ -140,12 +153,20 @@ __all__ = [
     "WrittenFile",
     "WrongRegion",
     "__version__",
+    "append",
     "convert",
     "create",
+    "delete",
     "detect",
+    "extract",
     "open",
     "pack",
     "picture_of",
+    "purge",
+    "rekey",
+    "tombstone",
+    "truncate",
+    "undo",
 ]
 
 # The same for the interpreter: the modules, and the names that come from them.
@@ -154,15 +175,18 @@ _NAMES = {
     "dataset": "DataSet Member",
     "drawing.model": "Control Drawing Item Sketch",
     "drawing.notebook": "picture_of",
+    "editing": "EditResult append delete rekey tombstone truncate undo",
     "errors": "BadChecksum BadMagic BudgetSpent Cancelled ClockSkewed ConnectionFailed CredentialsRefused "
     "ExternalMissing Forbidden FormatError HostUnknown KeyAbsent LimitExceeded NoSuchObject NotAShard ProxyFailed "
     "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError StoreUntrusted TimedOut "
     "TlsFailed Truncated Unsupported UsageError WrongRegion",
+    "extraction": "Conflict ExtractOptions Extracted Extraction extract",
     "finding": "Depth Finding Report Severity",
+    "keys": "Key",
     "nodes.node": "Node",
     "nodes.runs": "Runs",
     "nodes.sections": "Section SectionRole",
-    "objects": "ObjectColumns ObjectRef Objects State",
+    "objects": "ObjectColumns ObjectRef Objects ObjectSlice State",
     "packing": "Packed pack",
     "record": "Columns Field FieldRole Record",
     "registry": "Detection create detect open",
@@ -174,7 +198,9 @@ _NAMES = {
     "sources.remote.tape": "Request Tape",
     "span": "Span",
     "trace": "Step Trace",
+    "writing.edit": "Rewrite",
     "writing.plan": "Plan PlannedFile WrittenFile",
+    "writing.undo": "purge",
     "writing.writer": "Sized Writer",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}

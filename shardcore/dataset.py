@@ -54,9 +54,11 @@ class DataSet(CountedFiles, OpenMembers):
 
     Attributes:
         joins: Whether its objects are those of its members, one member after the other.
+        files_are_objects: Whether each member is one object.
     """
 
     joins: bool = True
+    files_are_objects: bool = False
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
         super().__init__(where, members)
@@ -79,7 +81,7 @@ class DataSet(CountedFiles, OpenMembers):
     def objects_in(self, name: str) -> int | None:
         """How many objects a member has; None while `load_index` has not read it."""
         joined = self._joining.value
-        return joined.count(name) if joined is not None else None
+        return joined.count_of(name) if joined is not None else None
 
     @property
     def objects(self) -> Objects:
@@ -220,10 +222,10 @@ class DataSet(CountedFiles, OpenMembers):
             raise damage
         return tuple(found)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; loads the index, because there are no rows before."""
         self.load_index()
-        return super().find_many(keys)
+        return super()._find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The decoded content, from the member it lies in."""

@@ -20,8 +20,11 @@ class Remedy(Enum):
     LIMIT = "a higher limit allows it"
     REPLACE = "it is replaced with force=True"
     HARD_LINKS = "all of its names are edited with hard_links=True; else copy it"
-    JOURNAL = "if both were moved, or restored from a backup, trust=True uses it"
+    JOURNAL = "trust=True uses it; look first where it comes from"
+    FINISH = "write into it again with force=True, which finishes that first"
     KEYS = "another rule makes keys that fit (keys=)"
+    DEDUPE = "a shard has each key once: with dedupe=True one of equal objects is kept"
+    NAMES = "a manifest gives other keys (manifest=), or skip such inputs (skip_unreadable=True)"
     PROFILE = "nobody signed the request: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
     RENEW = "renew the credentials, then open it again"
@@ -153,8 +156,8 @@ class Unsupported(FormatError):
     """Known, but refused: another version, another family, a codec that no library here decodes."""
 
 
-class KeyAbsent(ShardError):
-    """The key is not in the shard.
+class KeyAbsent(ShardError, KeyError):
+    """The key is not in the shard; a `KeyError`, as `shard[key]` of a mapping raises it.
 
     Attributes:
         key: The key, in the text form of the format.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from shardcore.budget import Budget, budget
 from shardcore.errors import UsageError
 from shardcore.span import Span
 from shardcore.words import plural
@@ -68,10 +72,26 @@ class Finding:
         } | ({"key": self.key} if self.key is not None else {})
 
 
+_collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[list[Findings]]:
+    """Collect the `Findings` created in this context, so that they are not lost where verification is cut short."""
+    found: list[Findings] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
 class Findings:
     """Collects findings: the first thousand of each code, then a count."""
 
     def __init__(self) -> None:
+        if (collected := _collected.get()) is not None:
+            collected.append(self)
         self._kept: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._severities: dict[str, Severity] = {}
@@ -120,26 +140,32 @@ class Findings:
         return (*self._kept, *more)
 
 
-EXPANDED_FLOOR = 512 << 20
-"""Bytes that verification expands and compares in any file, however small."""
-EXPANDED_RATIO = 64
-"""Beyond that, how many times the size of the file: whole files of ordinary data never compress better than that."""
 EACH = 4096
 """What an object costs besides its bytes, as bytes that could be expanded in the same time."""
 
 
 class Work:
-    """What verification of contents may cost, in bytes: a small file may name the same zeros a million times.
+    """The checks of contents in one file, as far as the budget of the operation allows them.
+
+    A small file may name the same zeros a million times.
 
     Args:
-        size: Bytes of the file.
+        size: Bytes of the file, for the budget where the operation has none.
         each: What an object costs besides its bytes.
     """
 
     def __init__(self, size: int, each: int = EACH) -> None:
-        self.left = EXPANDED_FLOOR + EXPANDED_RATIO * size
+        self._budget = budget()
+        if self._budget is None:
+            self._budget = Budget()
+            self._budget.stored = size
         self.each = each
         self.unchecked = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that may still be checked; negative when there are none."""
+        return self._budget.left
 
     def takes(self, size: int) -> bool:
         """Whether an object of that many bytes is still checked; if not, it is counted.
@@ -151,12 +177,12 @@ class Work:
         if self.unchecked or cost > self.left:
             self.unchecked += 1
             return False
-        self.left -= cost
+        self.spend(cost)
         return True
 
     def spend(self, size: int) -> None:
         """Counts bytes that were expanded without being known beforehand."""
-        self.left -= size
+        self._budget.checked += size
 
     def tell(self, findings: Findings, code: str) -> None:
         """A finding that says what was not checked, if anything was not."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.finding import Depth, Findings, Report
+from shardcore.keys import KeyForm
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import NoObjects, ObjectRef, Objects
@@ -212,6 +213,7 @@ class PartialShard(Shard):
         damage: Why it failed.
     """
 
+    key_form = KeyForm(of_bytes=bytes.hex, numbers=True)
     no_loads = "The file is damaged where it says what it holds, so there is nothing to count."
 
     def __init__(self, name: str, source: Source, draft: Draft, damage: ShardError) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
+from shardcore.budget import charge_expanded
+
 GZIP_MAGIC = b"\x1f\x8b\x08"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
@@ -88,9 +90,11 @@ def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] |
         data = chunk
         while data:
             try:
-                plain += len(engine.decompress(data, 1 << 20))
+                size = len(engine.decompress(data, 1 << 20))
             except zlib.error:
                 return None
+            charge_expanded(size)
+            plain += size
             if plain > limit:
                 return None
             if engine.eof:

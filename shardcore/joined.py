@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class JoinedObjects(Objects):
         """The row at which a member's objects begin; 0 for one that is not joined."""
         return self._first_rows.get(name, 0)
 
-    def count(self, name: str) -> int | None:
+    def count_of(self, name: str) -> int | None:
         """How many objects a member has; None for one that is not joined."""
         return self._counts.get(name)
 
@@ -114,6 +114,16 @@ class JoinedObjects(Objects):
         number = bisect_right(self._firsts, row) - 1
         name, _, objects = self._parts[number]
         return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
+
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Some rows as objects of the data set; see `Objects.refs`."""
+        numbers = np.searchsorted(self._starts, rows, "right") - 1
+        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)] if len(rows) else []
+        for begin, end in pairwise([0, *ends]):
+            number = int(numbers[begin])
+            name, _, objects = self._parts[number]
+            for ref in objects.refs(rows[begin:end] - self._firsts[number]):
+                yield located(ref, name, self._firsts[number])
 
     def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
         """Columns of a part, with rows from `first` on and in our numbers of codecs and kinds."""

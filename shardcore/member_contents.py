@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.ahead import fetched_ahead
+from shardcore.dataset import DataSet
 from shardcore.errors import LimitExceeded, UsageError
-from shardcore.extract import ExtractOptions
-from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
+from shardcore.extraction import ExtractOptions
+from shardcore.extraction.choice import all_rows, outer_kinds, taken_rows
 from shardcore.objects import ObjectRef, State
 from shardcore.registry import format_of, writes_of
 from shardcore.shard import Shard
@@ -52,12 +53,14 @@ class Told:
         ref: The object, in the words of the shard that it lies in.
         names: The files that it becomes: part to name.
         facts: What the format keeps about it.
+        checksum: The checksum or digest that its content has; see `Shard.checksum`.
         held: Its contents by part, in pieces; of those that are missing the size is enough.
     """
 
     ref: ObjectRef
     names: dict[str, str]
     facts: dict[str, Any]
+    checksum: str = ""
     held: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
 
 
@@ -97,7 +100,7 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
     """
     shard.load_index()
     objects, options = shard.objects, ExtractOptions(deleted=deleted)
-    outer, left = outer_kinds(objects), dict[str, int]()
+    outer, left, unused = outer_kinds(objects), dict[str, int](), 0
 
     def count(what: str, mask: NDArray[np.bool_]) -> None:
         if found := int(np.count_nonzero(mask)):
@@ -111,6 +114,11 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
         for state in (State.TOMBSTONED, State.DELETED):
             if state not in options.states:
                 count(f"{state.name.lower()} object", (columns.state == state) & np.isin(columns.kind, outer))
+        unused += int(np.count_nonzero(columns.state == State.UNUSED))
+    if unused and not isinstance(shard, DataSet):
+        # Slots of deleted objects may look like unused ones; the header still counts their objects.
+        gone = (shard.declared_objects or 0) - (len(objects) - unused)
+        left |= {"deleted object": gone} if gone > 0 else {}
     taken = taken_rows(objects, all_rows(objects), options, outer)
     return np.concatenate([np.empty(0, np.int64), *taken]), left
 
@@ -159,7 +167,7 @@ def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
         ShardError: They cannot be read.
     """
     rows, left = rows_taken(member, deleted=asked.deleted)
-    objects, found, room = member.objects, list[Told](), MOST_HELD
+    objects, found, room, checksum = member.objects, list[Told](), MOST_HELD, member.checksum
     some = rows[:MOST_OBJECTS]
     if not asked.unread:
         # Sizes that are not known count when the bytes come.
@@ -171,7 +179,7 @@ def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
         if held is None:
             break
         room -= sum(len(piece) for pieces in held.values() for piece in pieces)
-        found.append(Told(ref, names, member.facts(ref), held))
+        found.append(Told(ref, names, member.facts(ref), checksum, held))
     return MemberTaken(len(rows), left, found)
 
 
@@ -194,7 +202,7 @@ def whole_told(member: Shard, key: str | None) -> Told:
     """The whole content of a member as an object of its data set; see `whole_taken`."""
     ref = member.find(member.views[0])
     named = replace(ref, key=key)
-    return Told(named, member.file_names(named), member.facts(ref))
+    return Told(named, member.file_names(named), member.facts(ref), member.checksum)
 
 
 def _contents(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from functools import cached_property
+from operator import index
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import UsageError
+from shardcore.errors import ShardError, UsageError
 from shardcore.nodes.children import Extents
 from shardcore.nodes.node import Node
 from shardcore.nodes.placed import inside_span, placed_span
@@ -130,36 +132,150 @@ class ObjectColumns:
         return ObjectColumns(*(np.concatenate([getattr(p, name) for p in parts]) for name in ObjectColumns.__slots__))
 
 
-class Keys(Sequence[str | None]):
-    """The keys of all rows, as text, made when asked for: slicing yields a list."""
+AT_ONCE = 1024
+"""Rows that iterating reads at once."""
 
-    def __init__(self, objects: Objects) -> None:
+
+class Keys(Sequence[str | None]):
+    """The keys of some rows, as text, read when they are used; a slice is a list.
+
+    Args:
+        objects: The objects.
+        rows: Rows of them.
+    """
+
+    def __init__(self, objects: Objects, rows: range) -> None:
         self._objects = objects
+        self._rows = rows
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return len(self._rows)
 
     @overload
-    def __getitem__(self, index: int) -> str | None: ...
+    def __getitem__(self, place: int) -> str | None: ...
     @overload
-    def __getitem__(self, index: slice) -> list[str | None]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str | None] | None:
-        if isinstance(index, slice):
-            return self._objects.key_texts(np.arange(*index.indices(len(self)), dtype=np.int64))
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        return self._objects.key_texts(np.array([index % len(self)], np.int64))[0]
+    def __getitem__(self, place: slice) -> list[str | None]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str | None] | None:
+        if isinstance(place, slice):
+            return self._objects.key_texts(as_array(self._rows[place]))
+        return self._objects.key_texts(np.array([self._rows[index(place)]], np.int64))[0]
+
+    def __iter__(self) -> Iterator[str | None]:
+        for at in range(0, len(self), AT_ONCE):
+            yield from self[at : at + AT_ONCE]
 
 
-class Objects(ABC):
-    """All objects of a shard, as columns. A row is what the format has a slot for; no Python object per row.
+class ObjectSlice(Sequence[ObjectRef]):
+    """Some rows of the objects: a sequence of `ObjectRef`, with a NumPy array for each of their columns.
+
+    Nothing is read before a reference, a column or a key is used. The columns are read once, sizes included.
+
+    Args:
+        objects: The objects.
+        rows: Rows of them.
+    """
+
+    def __init__(self, objects: Objects, rows: range) -> None:
+        self._objects = objects
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> ObjectRef: ...
+    @overload
+    def __getitem__(self, place: slice) -> ObjectSlice: ...
+    def __getitem__(self, place: int | slice) -> ObjectRef | ObjectSlice:
+        if isinstance(place, slice):
+            return ObjectSlice(self._objects, self._rows[place])
+        return self._objects.ref(self._rows[index(place)])
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        for at in range(0, len(self), AT_ONCE):
+            yield from self._objects.refs(as_array(self._rows[at : at + AT_ONCE]))
+
+    @cached_property
+    def columns(self) -> ObjectColumns:
+        """The columns of the rows, with the sizes that have to be read for it."""
+        return self._objects.columns(as_array(self._rows), sizes=True)
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of the rows."""
+        return Keys(self._objects, self._rows)
+
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """Row numbers; see `ObjectColumns`, as for all columns."""
+        return as_array(self._rows)
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        """First stored byte of each content; -1 when it has no bytes here."""
+        return self.columns.start
+
+    @property
+    def stop(self) -> NDArray[np.int64]:
+        """One past the last stored byte of each content; -1 when not known."""
+        return self.columns.stop
+
+    @property
+    def stored_size(self) -> NDArray[np.int64]:
+        """Stored bytes; -1 when not known."""
+        return self.columns.stored_size
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Decoded bytes; -1 when only decoding would tell."""
+        return self.columns.size
+
+    @property
+    def codec(self) -> NDArray[np.uint8]:
+        """Index into `Objects.codecs`."""
+        return self.columns.codec
+
+    @property
+    def state(self) -> NDArray[np.uint8]:
+        """`State`."""
+        return self.columns.state
+
+    @property
+    def kind(self) -> NDArray[np.uint8]:
+        """Index into `Objects.kinds`."""
+        return self.columns.kind
+
+    @property
+    def shard(self) -> NDArray[np.int32]:
+        """Index into `DataSet.members`."""
+        return self.columns.shard
+
+
+def as_array(rows: range) -> NDArray[np.int64]:
+    """A range of rows as an array."""
+    return np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
+
+
+def row_steps(count: int, step: int = 1 << 16) -> Iterator[NDArray[np.int64]]:
+    """The rows `[0, count)` in pieces, for what reads them one piece after the other."""
+    for first in range(0, count, step):
+        yield np.arange(first, min(first + step, count), dtype=np.int64)
+
+
+class Objects(Sequence[ObjectRef]):
+    """All objects of a shard, as a sequence of `ObjectRef`. A row is what the format has a slot for.
+
+    `objects[3]` and iterating give references, made when they are used; `objects[10:20]` is a sequence, too, and has
+    the columns of these rows as NumPy arrays. Length, references, slices and keys read what they need.
 
     Attributes:
         kinds: The kinds that `ObjectColumns.kind` counts.
-        inner_kinds: Kinds whose content is part of what others hold; taking out everything leaves them out.
+        inner_kinds: Kinds whose content is part of what others hold; extracting everything leaves them out.
         codecs: The codecs that `ObjectColumns.codec` counts.
+        hashed_rows: Whether rows are slots of a hash function: `extract` then takes objects in the order `offset`.
     """
 
+    hashed_rows = False
     kinds: tuple[str, ...] = ("object",)
     inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ("none",)
@@ -234,17 +350,44 @@ class Objects(ABC):
 
     @property
     def keys(self) -> Keys:
-        """The keys of all rows, lazily."""
-        return Keys(self)
+        """The keys of all rows."""
+        return Keys(self, range(len(self)))
 
-    def __getitem__(self, rows: slice) -> ObjectColumns:
-        return self.columns(np.arange(*rows.indices(len(self)), dtype=np.int64))
+    @overload
+    def __getitem__(self, place: int) -> ObjectRef: ...
+    @overload
+    def __getitem__(self, place: slice) -> ObjectSlice: ...
+    def __getitem__(self, place: int | slice) -> ObjectRef | ObjectSlice:
+        rows = range(len(self))
+        if isinstance(place, slice):
+            return ObjectSlice(self, rows[place])
+        return self.ref(rows[index(place)])
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        return iter(self[:])
+
+    def __contains__(self, ref: object) -> bool:
+        return isinstance(ref, ObjectRef) and 0 <= ref.row < len(self) and self.ref(ref.row) == ref
 
 
 class NoObjects(Objects):
-    """For a shard of which only a part of the tree can be shown."""
+    """For a shard of which only a part of the tree can be shown.
+
+    Args:
+        why: Raised when the objects are used, where there may be some that cannot be listed.
+    """
+
+    def __init__(self, why: ShardError | None = None) -> None:
+        self._why = why
+
+    @property
+    def counted(self) -> bool:
+        """Whether there are none, and not only none that can be listed."""
+        return self._why is None
 
     def __len__(self) -> int:
+        if self._why is not None:
+            raise self._why
         return 0
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from typing import IO, Literal, cast, get_args
 
+from shardcore.budget import charge_expanded
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.span import Span
 from shardcore.words import plural
@@ -121,6 +122,7 @@ def decompress_many(
                 pass  # told below, with its place
             else:
                 if engine.eof and not engine.unused_data:
+                    charge_expanded(len(plain))
                     yield plain
                     continue
         try:
@@ -175,6 +177,8 @@ def _bounded(
         if piece is None:
             break
         total += len(piece)
+        if codec != "none":
+            charge_expanded(len(piece))
         if expected is not None and total > expected:
             raise FormatError(f"{codec}: decompresses to more than the {plural(expected, 'byte')} declared", span=span)
         if total > limit:

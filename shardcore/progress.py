@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from shardcore.budget import budget
+
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)`, often; may raise `Cancelled`."""
 
@@ -40,7 +42,7 @@ def stopped_by(check: Callable[[], None]) -> Iterator[None]:
 
 
 def check_stopped() -> None:
-    """Asks the check of the context, if there is one.
+    """Asks the check of the context, if there is one, and lets its budget look at the clock.
 
     Raises:
         Cancelled: Nobody wants the result any more.
@@ -48,6 +50,8 @@ def check_stopped() -> None:
     check = _stop_check.get()
     if check is not None:
         check()
+    if (current := budget()) is not None:
+        current.tick()
 
 
 def wait_for(seconds: float) -> None:

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardcore.budget import budgeted, operation
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
@@ -18,10 +19,12 @@ from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
+from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
 from shardcore.text import short
+from shardcore.writing.replacement import check_replaced
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -80,6 +83,7 @@ def _formats() -> Iterator[Format]:
     return (format_of(name) for name in FORMATS)
 
 
+@operation
 def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
     """Recognises the format: by content, then by what lies beside, then by inference.
 
@@ -110,6 +114,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
     return Detection(found.name, verdict.why)
 
 
+@operation
 def open(
     where: str | Path | bytes | Source | Folder,
     *,
@@ -139,7 +144,7 @@ def open(
         UsageError: No format has such an option, or its value makes no sense.
         NotAShard: No format recognises the bytes.
         FormatError: The bytes are damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be had, or an interrupted run left some of them replaced and some not.
     """
     values, named, claim = _opening_options(options, remote, tape)
     target = source_of(where, remote, tape, _first_bytes(where))
@@ -154,6 +159,8 @@ def open(
         reach=elsewhere,
     )
     try:
+        if isinstance(target, (LocalFolder, FileSource)):
+            check_replaced(target.path, folder=isinstance(target, LocalFolder))
         if isinstance(target, Folder):
             shard = _open_folder(target, name, context)
         else:
@@ -326,7 +333,8 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
             raise
         return PartialShard("unknown", target, Draft(), error)
     try:
-        shard = found.open(probe, context)
+        with budgeted():  # what no reader foresees is damage here, too: a part of the file may still be shown
+            shard = found.open(probe, context)
     except (FormatError, NotAShard) as error:
         if is_stranger(verdict, context.draft, error):
             unknown = stranger(found, verdict, probe.name)

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from shardcore.budget import Budget, OverBudget, budgeted
 from shardcore.errors import DEFAULT_LIMIT, Cancelled, LimitExceeded, ShardError, SourceError, UsageError, ends_reading
-from shardcore.extract.names import Names
-from shardcore.finding import Work
+from shardcore.extraction.names import Names
 from shardcore.format import Format
 from shardcore.progress import Progress, no_progress
 from shardcore.registry import all_formats, format_of
@@ -166,23 +166,32 @@ def salvage(
         raise UsageError(f"{source.uri} is a folder: what is whole is taken out of one of its files")
     try:
         target = _made(folder)
-        lent = _Lent(source)
-        search = _Search(lent, limit, raw, progress, options)
-        name = format or _format_of(search)
-        saver = _Saver(source, target, limit, progress)
-        with _opened(lent, name, options) as shard:
-            one, opens = format_of(name), str(shard.damage) if shard.damage else ""
-            damaged = search.damaged(one, shard)
-            items = tuple(saver.save(found, damaged.effort) for found in _found(one, damaged))
-        notes = (*damaged.notes, *damaged.effort.notes, *saver.notes)
-        unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
-        done = Salvage(one.name, opens, items, target, notes, unclaimed)
+        with budgeted(taking=target is not None, allowed=limit if limit != DEFAULT_LIMIT else 0) as budget:
+            done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
         if target is not None:
             _write_report(target, source, done)
         return done
     finally:
         if source is not where:
             source.close()
+
+
+def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
+    """Searches the file, and saves what is found."""
+    name = format or _format_of(search)
+    one, saver, items = format_of(name), _Saver(search, target), []
+    ended: tuple[str, ...] = ()
+    with _opened(search.source, name, search.options) as shard:
+        opens = str(shard.damage) if shard.damage else ""
+        damaged = search.damaged(one, shard)
+        try:
+            for found in _found(one, damaged):
+                items.append(saver.save(found, damaged.effort))
+        except OverBudget as over:
+            ended = (over.message,)
+    notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
+    unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
+    return Salvage(one.name, opens, tuple(items), target, notes, unclaimed)
 
 
 def _made(folder: str | Path | None) -> Path | None:
@@ -216,6 +225,7 @@ class _Search:
     raw: bool
     progress: Progress
     options: dict[str, Any]
+    budget: Budget
 
     def damaged(self, one: Format, shard: Shard) -> Damaged:
         """The file as the format takes it."""
@@ -246,7 +256,7 @@ def _format_of(search: _Search) -> str:
             shard = _opened(source, one.name, options)
         except UsageError:
             continue
-        saver = _Saver(source, None, search.limit, search.progress)
+        saver = _Saver(search, None)
         with shard:
             damaged = replace(search, raw=False).damaged(one, shard)
             found = [saver.save(item, damaged.effort) for item in _found(one, damaged)]
@@ -276,18 +286,16 @@ class _Saver:
     """Reads what was found, compares it, and writes it.
 
     Args:
-        source: The file.
+        search: What the search is made with.
         folder: Where files go; None to look only.
-        limit: Most plain bytes of one object.
-        progress: Called with the bytes read.
     """
 
-    def __init__(self, source: Source, folder: Path | None, limit: int, progress: Progress) -> None:
-        self._size = source.size
+    def __init__(self, search: _Search, folder: Path | None) -> None:
+        self._size = search.source.size
         self._folder = folder
-        self._limit = limit
-        self._progress = progress
-        self._left = Work(self._size).left
+        self._limit = search.limit
+        self._progress = search.progress
+        self._budget = search.budget
         self._names = Names([REPORT, UNCHECKED])
         self._over = 0
 
@@ -311,7 +319,7 @@ class _Saver:
         if found.pieces is None:
             there = any(span.size for span in found.spans)
             return saved(Condition.DAMAGED if there else Condition.LOST)
-        if self._left <= 0:
+        if self._budget.left <= 0:
             self._over += 1
             return saved(Condition.UNCHECKED, why="not read: too many bytes in all")
         condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
@@ -333,7 +341,7 @@ class _Saver:
                 self._progress(max(self._size - 1, 0), max(self._size, 1))
                 digest.update(piece)
                 size += len(piece)
-                self._left -= len(piece)
+                self._budget.checked += len(piece)
                 if size > self._limit:
                     fault.append(LimitExceeded(f"over {plural(self._limit, 'byte')}; that is the limit"))
                     raise fault[-1]

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.budget import UNFORESEEN, OverBudget, budget, budgeted, operation, unforeseen
 from shardcore.charting.counted import Counted
 from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
-from shardcore.finding import Depth, Report
+from shardcore.finding import Depth, Finding, Report, Severity, collecting
+from shardcore.keys import Key, KeyForm
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import ObjectRef, Objects
+from shardcore.objects import ObjectRef, Objects, State, row_steps
 from shardcore.progress import Progress, no_progress
 from shardcore.reading import Purpose, reading_for
 from shardcore.record import Value
@@ -61,6 +65,7 @@ class Shard(Counted, ABC):
 
     Attributes:
         format: The name of its format.
+        key_form: The keys of the format as bytes or numbers.
         version: The version of its format, as the file states it.
         why: How the format was recognised.
         source: The file; None for a data set.
@@ -74,6 +79,7 @@ class Shard(Counted, ABC):
     """
 
     format: str
+    key_form: ClassVar[KeyForm] = KeyForm()
     version: str = ""
     why: str = ""
     source: Source | None
@@ -83,6 +89,13 @@ class Shard(Counted, ABC):
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
     jobs: int = 1
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Gives the operations that a format implements a budget: no format can forget it."""
+        super().__init_subclass__(**named)
+        for name, wrap in _OPERATIONS.items():
+            if name in cls.__dict__:
+                setattr(cls, name, wrap(cls.__dict__[name]))
 
     @property
     @abstractmethod
@@ -171,30 +184,96 @@ class Shard(Counted, ABC):
             SourceError: The bytes cannot be had.
         """
 
-    def find(self, key: str) -> ObjectRef:
-        """The object with this key; of several, the one that the reference would serve.
+    def key_text(self, key: Key) -> str:
+        """Return the text form of a key: hex digits of bytes, digits of a number; text is returned as it is.
+
+        Raises:
+            UsageError: The format has no such keys.
+        """
+        return key if isinstance(key, str) else self.key_form.text(key, self.format)
+
+    def raw_key(self, key: str) -> bytes | int | str:
+        """Return a key from its text form as the format stores it: the inverse of `key_text`.
+
+        Returns:
+            The bytes of a hash, the number of an object or chunk; the text itself where keys are text, and for keys
+            that only their text tells apart (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+        return self.key_form.raw(str(self.parse_key(key)))
+
+    def __getitem__(self, key: Key) -> bytes:
+        """Return the decoded content of the object with this key; see `find` and `read`."""
+        return self.read(self.find(key))
+
+    def __contains__(self, key: Key) -> bool:
+        """Return whether `find` finds the key.
+
+        Raises:
+            UsageError: The key is not of the format's form: no answer would be a statement about the shard.
+            FormatError: The shard is damaged where the lookup needs it.
+        """
+        try:
+            self.find(key)
+        except KeyAbsent:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys of all objects, as text, in the order of the rows.
+
+        Unused and deleted rows are left out, and so are keys without a text form. A key that several objects share is
+        returned as often.
+        """
+        for rows in row_steps(len(self.objects)):
+            states = self.objects.columns(rows).state
+            there = rows[~np.isin(states, (State.UNUSED, State.DELETED))]
+            yield from (key for key in self.objects.key_texts(there) if key is not None)
+
+    @operation
+    def find(self, key: Key) -> ObjectRef:
+        """The object with this key; of several, the one that the reference would return.
+
+        Args:
+            key: Its text form, or the bytes or the number that the format stores: a sha256 or hash as 32 bytes, the
+                number of a chunk, a segment ID.
 
         Raises:
             KeyAbsent: The key is not there.
             UsageError: The key is not of the format's form.
             FormatError: The shard is damaged where the lookup needs it.
         """
-        parsed = self.parse_key(key)
+        parsed = self.parse_key(self.key_text(key))
         with reading_for(Purpose.LOOKUP):
             return self.lookup(parsed, Look())
 
-    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+    @operation
+    def find_all(self, key: Key) -> tuple[ObjectRef, ...]:
         """All objects with this key; empty when there is none.
 
         Raises:
             UsageError: The key is not of the format's form.
         """
-        parsed = self.parse_key(key)
+        parsed = self.parse_key(self.key_text(key))
         with reading_for(Purpose.LOOKUP):
             return self.lookup_all(parsed)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys, shape `(len(keys),)`; -1 where a key is absent."""
+    @operation
+    def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
+        """The rows of many keys, in their order; -1 where a key is absent. Loads what makes that quick.
+
+        Args:
+            keys: As for `find`; an array of numbers, too.
+
+        Raises:
+            UsageError: A key is not of the format's form.
+            FormatError: The shard is damaged where a key that was not found may be.
+        """
+        return self._find_many([self.key_text(key) for key in keys])
+
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         rows = np.full(len(keys), -1, np.int64)
         for number, key in enumerate(keys):
             try:
@@ -203,16 +282,18 @@ class Shard(Counted, ABC):
                 continue
         return rows
 
-    def trace(self, key: str) -> Trace:
+    @operation
+    def trace(self, key: Key) -> Trace:
         """The lookup of a key, told step by step.
 
         Raises:
             UsageError: The key is not of the format's form.
             SourceError: The bytes cannot be had.
         """
-        parsed = self.parse_key(key)
+        text = self.key_text(key)
+        parsed = self.parse_key(text)
         with reading_for(Purpose.LOOKUP):
-            return tell(key, lambda look: self.lookup(parsed, look), self.meanings)
+            return tell(text, lambda look: self.lookup(parsed, look), self.meanings)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """What can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.
@@ -222,15 +303,24 @@ class Shard(Counted, ABC):
         """
         return ()
 
-    def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The decoded content.
 
+        Args:
+            ref: An object, or its key.
+            limit: Most bytes that it may have.
+
         Raises:
+            KeyAbsent: The key is not there.
             LimitExceeded: It is longer than `limit` bytes.
             FormatError: The stored bytes are damaged.
             SourceError: The bytes cannot be had.
         """
-        return b"".join(bounded(self, ref, limit))
+        return b"".join(bounded(self, self.ref_of(ref), limit))
+
+    def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
+        """Return an object that is given by itself or by its key."""
+        return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.
@@ -293,6 +383,27 @@ class Shard(Counted, ABC):
         return self.parameters
 
     @property
+    def write_options(self) -> dict[str, Any]:
+        """Options for writing a shard like this one; `extract` notes them in its manifest."""
+        try:
+            return {"spec": json.loads(self.written_with)}
+        except ValueError:
+            return {}
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What is stored about all objects together, as values of JSON, by the names of options for writing.
+
+        Converting gives them to a format that has such options, and reports those as lost that are mappings.
+        """
+        return {"spec": json.loads(self.written_with)} if self.written_with else {}
+
+    @property
+    def checksum(self) -> str:
+        """The name of the checksum or digest that every content has, such as `adler32` or `sha256`; empty for none."""
+        return ""
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """What speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
         return ()
@@ -307,6 +418,7 @@ class Shard(Counted, ABC):
         """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
+    @operation
     def part(self, name: str) -> Part:
         """A source of bytes of the shard, with its sections and its tree.
 
@@ -339,6 +451,7 @@ class Shard(Counted, ABC):
         """The root of the node tree of a source; see `part`."""
         return self.tree if name == "" else self.part(name).tree()
 
+    @operation
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path from a source to the smallest node that owns one of its bytes.
 
@@ -371,6 +484,7 @@ class Shard(Counted, ABC):
     def point_to(self, into: Gathered) -> None:
         """Gathers which rows of tables lead to some bytes, over their columns; see `shardcore.leads`."""
 
+    @operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
         """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
 
@@ -379,6 +493,7 @@ class Shard(Counted, ABC):
         """
         return runs_of(self.tree_of(source), start, stop)
 
+    @operation
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
         """The fields that begin in the bytes `[start, stop)` of a source, each as its path; agrees with `explain`.
 
@@ -405,6 +520,77 @@ class Shard(Counted, ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _ticking(progress: Progress) -> Progress:
+    """The same, which also lets the budget of the context look at the clock."""
+
+    def ticking(done: int, total: int) -> None:
+        if (current := budget()) is not None:
+            current.tick()
+        progress(done, total)
+
+    return ticking
+
+
+def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
+    """`load_index` within a budget."""
+
+    @wraps(load)
+    def call(shard: Shard, progress: Progress = no_progress) -> None:
+        with budgeted():
+            load(shard, _ticking(progress))
+
+    return call
+
+
+def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
+    """`verify` within a budget: where it is exceeded, the report says so, with what was found until then."""
+
+    @wraps(verify)
+    def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        with budgeted(), collecting() as collected:
+            try:
+                return verify(shard, depth, _ticking(progress))
+            except OverBudget as over:
+                what = Finding(
+                    Severity.WARNING, f"{shard.format}.unchecked", None, f"not checked further: {over.message}"
+                )
+                found = [one for findings in collected for one in findings.all()]
+                return Report(Depth(depth), shard.declared_objects or 0, (*found, what))
+
+    return call
+
+
+def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
+    """`stream`, with errors of the library only. It is part of the operation that takes the pieces."""
+
+    @wraps(stream)
+    def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
+        try:
+            yield from stream(shard, ref)
+        except KeyAbsent:
+            raise  # a `KeyError` too
+        except UNFORESEEN as error:
+            raise unforeseen(error, shard.source.name if shard.source is not None else "") from error
+
+    return call
+
+
+def _property(found: property) -> property:
+    """A property that may read, within a budget."""
+    assert found.fget is not None
+    return property(operation(found.fget), doc=found.__doc__)
+
+
+_READING = ("find", "find_all", "find_many", "trace", "part", "explain", "runs", "fields_in", "point_to")
+_OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "load_index": _loaded,
+    "verify": _verified,
+    "stream": _streamed,
+    "tree": _property,
+} | dict.fromkeys(_READING, operation)
+"""The methods of a shard that read, and how each is given its budget."""
 
 
 _PURPOSES = {

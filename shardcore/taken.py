@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shardcore.ahead import fetched_ahead
 from shardcore.dataset import DataSet
 from shardcore.errors import ShardError
-from shardcore.extract import ANY_SIZE
+from shardcore.extraction import ANY_SIZE
 from shardcore.member_contents import (
     KeysSeen,
     MemberTaken,
@@ -100,7 +100,7 @@ def taking(shard: Shard, asked: TakenAsked) -> Taking:
     """
     if isinstance(shard, DataSet) and shard.joins:
         return FromMembers(shard, asked)
-    if isinstance(shard, DataSet) and shard.row_of_member(shard.first_member) is not None:
+    if isinstance(shard, DataSet) and shard.files_are_objects:
         return FromFiles(shard, asked)
     return FromShard(shard, asked)
 
@@ -130,7 +130,8 @@ class FromShard(Taking):
     def objects(self) -> Generator[Taken]:
         """See `Taking.objects`."""
         if self._rows is None:
-            yield _read_later(self._shard, self._shard.find(self._shard.views[0]), self._asked)
+            whole = self._shard.find(self._shard.views[0])
+            yield _read_later(self._shard, whole, self._asked, self._shard.checksum)
             return
         yield from _in_turn(self._shard, self._rows, self._asked)
 
@@ -230,7 +231,7 @@ class FromFiles(FromMembers):
         return whole_taken(member, self._keys[number], self._asked)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
-        whole = _read_later(member, member.find(member.views[0]), self._asked)
+        whole = _read_later(member, member.find(member.views[0]), self._asked, member.checksum)
         yield Taken(whole_told(member, self._keys[number]), whole.content)
 
 
@@ -244,10 +245,11 @@ def lost(error: ShardError, member: str) -> ShardError:
 def _in_turn(shard: Shard, rows: NDArray[np.int64], asked: TakenAsked) -> Iterator[Taken]:
     refs = map(shard.objects.ref, rows.tolist())
     for ref in refs if asked.unread else fetched_ahead(shard, refs, lambda ref: ref):
-        yield _read_later(shard, ref, asked)
+        member = shard.member(ref.shard) if isinstance(shard, DataSet) and ref.shard else shard
+        yield _read_later(shard, ref, asked, member.checksum)
 
 
-def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked) -> Taken:
+def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) -> Taken:
     """An object whose contents are read when a writer begins to."""
 
     def content(part: str) -> Content:
@@ -257,7 +259,7 @@ def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked) -> Taken:
             return Sized(ref.size)
         return lambda: shard.stream(ref)
 
-    return Taken(Told(ref, shard.file_names(ref), shard.facts(ref)), content)
+    return Taken(Told(ref, shard.file_names(ref), shard.facts(ref), checksum), content)
 
 
 def _held(told: Told) -> Taken:

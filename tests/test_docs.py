@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import runpy
 import shlex
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import shardcore
 from shardcore.cli.program import run
 
 ROOT = Path(__file__).parent.parent
@@ -80,6 +82,27 @@ def test_the_commands_of_the_readme_run(clone: Path, capsys: pytest.CaptureFixtu
             words = words[: words.index(">")]
         assert run(words) == 0, line
         assert capsys.readouterr().out or "--svg" in words, line
+
+
+def test_the_examples_of_the_library_run(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The examples of the page run one after the other, and each prints something or asserts it."""
+    blocks = _PYTHON.findall((DOCS / "library.md").read_text(encoding="utf-8"))
+    assert len(blocks) >= 10
+    (clone / "page.py").write_text("\n".join(blocks), encoding="utf-8")
+    runpy.run_path(str(clone / "page.py"))
+    told = capsys.readouterr().out
+    assert "delete 1 object True" in told
+    assert (clone / "out" / "manifest.json").exists()
+    assert all("print(" in block or "assert " in block for block in blocks)
+
+
+def test_the_library_page_names_what_is_public() -> None:
+    """Every public function stands on the page, and what the page calls is there."""
+    page = (DOCS / "library.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"shardcore\.(\w+)\(", page))
+    functions = {name for name in shardcore.__all__ if inspect.isfunction(getattr(shardcore, name))}
+    assert functions - {"picture_of", "detect"} <= named | set(re.findall(r"`(\w+)`", page))
+    assert named <= set(shardcore.__all__)
 
 
 def test_the_library_lines_of_the_readme_run(clone: Path) -> None:

@@ -20,6 +20,7 @@ import shiboken6
 from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 
 from shardcore import Cancelled
+from shardcore.budget import budgeted
 from shardcore.progress import stopped_by
 from shardcore.reading import Priority as Soon
 from shardcore.reading import wanted
@@ -330,7 +331,8 @@ class Jobs(QObject):
         try:
             job.check()
             # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
-            with stopped_by(job.check), wanted(_SOON[job.priority]):
+            # What has a title is shown with its progress and can be stopped: it takes as long as its output is large.
+            with stopped_by(job.check), wanted(_SOON[job.priority]), budgeted(taking=bool(job.title)):
                 result = work(job)
         except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
             error = raised

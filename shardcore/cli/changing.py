@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.editing import edit_for
 from shardcore.cli.options import (
     USUAL,
     Force,
@@ -23,16 +22,21 @@ from shardcore.cli.options import (
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.cli.targets import Target, target_of
+from shardcore.errors import UsageError
 from shardcore.finding import Depth, Severity
-from shardcore.options import Purpose, read_options
+from shardcore.options import Purpose
 from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.finding import Report
     from shardcore.packing import Packed
+    from shardcore.writing.inputs import Skipped
+    from shardcore.writing.manifest import Loss
     from shardcore.writing.plan import Plan, PlannedFile
 
 ESTIMATE = "≈ "
+MOST_TOLD = 20
+"""Inputs that were skipped, for people."""
 
 Options = Annotated[
     list[str] | None,
@@ -63,6 +67,19 @@ def pack(
         str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
     ] = None,
     option: Options = None,
+    dedupe: Annotated[
+        bool, typer.Option("--dedupe", help="swh: Keep one of several objects with the same content.")
+    ] = False,
+    skip_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unreadable", help="Skip files that cannot be read or whose names are no keys; the exit code is 1."
+        ),
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write the key of every input to a JSON file.", dir_okay=False),
+    ] = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
     force: Force = False,
@@ -71,10 +88,15 @@ def pack(
 ) -> int:
     """Pack files into a new shard; it appears when it is complete, and is read back."""
     from shardcore.packing import pack as pack_files
+    from shardcore.registry import format_of
 
     if option == ["help"]:
         return tell_options(format_name)
     options = written_with(option, spec, how)
+    if dedupe:
+        if not any(one.name == "dedupe" for one in format_of(format_name).options_for(Purpose.WRITE)):
+            raise UsageError(f"--dedupe is not supported for {format_name} (supported: swh)")
+        options["dedupe"] = True
     with target_of(out, how, force=force) as target:
         with progress_bar("packing") as progress:
             done = pack_files(
@@ -85,6 +107,8 @@ def pack(
                 options=options,
                 force=force,
                 plan=plan,
+                skip_unreadable=skip_unreadable,
+                report=report,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
                 progress=progress,
             )
@@ -103,6 +127,14 @@ def convert(
         str,
         typer.Option("--key", metavar="RULE", help="Keys: as-is, sha256, number or name; as-is where they fit."),
     ] = "",
+    manifest: Annotated[
+        str | None,
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="The result manifest of the conversion that wrote URI: restores its keys.",
+        ),
+    ] = None,
     spec: Annotated[
         str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the specification to write with.")
     ] = None,
@@ -133,6 +165,7 @@ def convert(
                 format_name,
                 target.path,
                 keys=key,
+                manifest=manifest,
                 deleted=deleted,
                 options=options,
                 force=force,
@@ -154,19 +187,15 @@ def rekey(
     how: Opening = USUAL,
 ) -> int:
     """Write a Xet shard anew with its chunk hashes under an HMAC key (-O key=HEX), or with another expiry."""
-    from shardcore.packing import Packed
-    from shardcore.registry import format_of
+    from shardcore.editing import edit_for
+    from shardcore.editing import rekey as rekey_shard
 
-    with target_of(out, how, force=force) as target:
-        with how.open(uri) as shard:
-            write = edit_for(shard, "rekey")
-            if option == ["help"]:
-                return tell_options(shard.format, Purpose.REKEY)
-            options = read_options(format_of(shard.format).options, format_options(option), Purpose.REKEY, "rekey")
-            written = write(shard, target.path, force=force, **options)
-        with how.open(target.path) as anew:
-            report = anew.verify(Depth.INDEX)
-        return sent(Packed(written, report=report), target, as_json=json)
+    with target_of(out, how, force=force) as target, how.open(uri) as shard:
+        edit_for(shard, "rekey")
+        if option == ["help"]:
+            return tell_options(shard.format, Purpose.REKEY)
+        done = rekey_shard(shard, target.path, force=force, **format_options(option))
+        return sent(done, target, as_json=json)
 
 
 COMMANDS = (pack, convert, rekey)
@@ -216,7 +245,8 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
     for note in done.notes:
         warn(note)
     if done.plan is not None:
-        _print_plan(done.plan, out, as_json=as_json)
+        _print_plan(done.plan, out, done.losses, as_json=as_json)
+    unchecked = _unchecked(done)
     for written in done.written:
         line = {
             "path": named(written.path),
@@ -225,12 +255,33 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
             "sha256": written.sha256,
         }
         if as_json:
-            tell_json(line)
+            tell_json(line | {"unchecked": unchecked})
         else:
             tell_line("  ".join(str(value) for value in line.values()))
+    for message in unchecked:
+        warn(f"not checked: {message}")
+    _tell_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
         warn(f"{path} was removed: the new data set does not have it")
-    return _tell_report(done.report)
+    return _tell_report(done.report) or int(bool(done.skipped))
+
+
+def _unchecked(done: Packed) -> list[str]:
+    """What reading back could not check, a sentence each."""
+    findings = done.report.findings if done.report is not None else ()
+    return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
+
+
+def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
+    """Prints the inputs that are not in the shard; for people the first of them."""
+    if as_json:
+        for one in skipped:
+            tell_json({"skipped": one.name, "error": one.why})
+        return
+    for one in skipped[:MOST_TOLD]:
+        warn(f"skipped: {one.why}")
+    if len(skipped) > MOST_TOLD:
+        warn(f"skipped: {plural(len(skipped) - MOST_TOLD, 'more input')}; --json or --report lists all")
 
 
 def _tell_report(report: Report | None) -> int:
@@ -243,9 +294,10 @@ def _tell_report(report: Report | None) -> int:
     return 1
 
 
-def _print_plan(plan: Plan, out: str, *, as_json: bool) -> None:
+def _print_plan(plan: Plan, out: str, losses: Sequence[Loss], *, as_json: bool) -> None:
     if as_json:
-        print_json({"files": [_planned_json(file, out) for file in plan.files], "exact": plan.exact})
+        files = [_planned_json(file, out) for file in plan.files]
+        print_json({"files": files, "exact": plan.exact, "losses": [one.to_json() for one in losses]})
         return
     about = "" if plan.exact else ESTIMATE
     for file in plan.files:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import getpass
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar, refuse_address
+from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
-from shardcore.errors import SourceChanged, UsageError
+from shardcore.errors import UsageError
 from shardcore.words import plural
 from shardcore.writing.audit import Audit
-from shardcore.writing.verbs import TOMBSTONE, made
+from shardcore.writing.verbs import TOMBSTONE
 
 if TYPE_CHECKING:
+    from shardcore.editing import EditResult
     from shardcore.progress import Progress
-    from shardcore.shard import Shard
     from shardcore.writing.edit import Edit, Rewrite
     from shardcore.writing.undo import Journal
 
@@ -63,8 +59,10 @@ def delete(
     """Delete objects of a shard in place: their bytes become zeros."""
     if not audit and (reason or who or ticket):
         warn("--reason, --who and --ticket are noted in FILE.audit.jsonl alone: add --audit")
+    from shardcore.editing import audit_of
+
     wanted = all_keys(keys, key_file)
-    given = Request("delete", wanted, (), yes, dry_run, no_undo, hard_links, _audit(audit, reason, who, ticket))
+    given = Request("delete", wanted, (), yes, dry_run, no_undo, hard_links, audit_of(audit, reason, who, ticket))
     return change(uri, how, given, as_json=json)
 
 
@@ -110,8 +108,8 @@ def undo(
         bool,
         typer.Option(
             "--trust",
-            help="Use FILE.undo though it names another device or inode (both were moved or restored from a backup), "
-            "or makes FILE longer by more than 1 GiB of zeros.",
+            help="Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
+            "restored from a backup), or makes FILE longer by more than 1 GiB of zeros.",
         ),
     ] = False,
     yes: Yes = False,
@@ -119,32 +117,32 @@ def undo(
     json: Json = False,
 ) -> int:
     """Put back what the last edit of a file changed, from FILE.undo; called again, the edit before."""
-    from shardcore.writing.chain import bring_back, earlier_journals
+    from shardcore.editing import refuse_address, take_back
+    from shardcore.writing.chain import earlier_journals
     from shardcore.writing.lock import locked, real_path
-    from shardcore.writing.undo import read_journal
-    from shardcore.writing.undo import undo as put_back
 
     refuse_address(file)
     path = real_path(file)
-    with locked(path):
-        if purge:
+    if purge:
+        with locked(path):
             return _purge(path, yes=yes, dry_run=dry_run, as_json=json)
-        bring_back(path)
-        journal = read_journal(path, trust=trust)
-        if not journal.kept:
-            raise UsageError(journal.told)
-        state = "came to its end" if journal.done else "was interrupted"
-        earlier = len(earlier_journals(path))
-        if dry_run:
-            size = journal.old_size
-            told = {"path": file, "what": journal.what, "done": journal.done, "size": size, "earlier": earlier}
-            left = f"; {plural(earlier, 'edit')} before it can be undone then" if earlier else ""
-            print_json(told) if json else print_line(f"{file}: undoes: {journal.what} (it {state}){left}")
-            return 0
-        _ask(f"{file}: undo this: {journal.what} (it {state}). Proceed?", yes=yes)
-        with progress_bar("putting back") as progress:
-            put_back(path, progress, trust=trust)
-        return tell_edited(file, USUAL, as_json=json)
+
+    def agreed(journal: Journal) -> None:
+        _ask(f"{file}: undo this: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
+
+    with progress_bar("putting back") as progress:
+        done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
+    if (journal := done.undoes) is None or done.changed:
+        return tell_edited(done, as_json=json)
+    earlier = len(earlier_journals(path))
+    told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
+    left = f"; {plural(earlier, 'edit')} before it can be undone then" if earlier else ""
+    print_json(told) if json else print_line(f"{file}: undoes: {journal.what} ({_ended(journal)}){left}")
+    return 0
+
+
+def _ended(journal: Journal) -> str:
+    return "it came to its end" if journal.done else "it was interrupted"
 
 
 def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
@@ -186,51 +184,40 @@ def tombstone(
     how: Opening = USUAL,
 ) -> int:
     """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
-    from shardcore.writing.edit import make_rewrites
-    from shardcore.writing.lock import locked
+    from shardcore.editing import put_tombstones
 
-    who = who or by
-    refuse_address(uri)
-    wanted = all_keys(keys, key_file)
+    asked: list[bool] = [yes]
+
+    def agreed(rewrites: tuple[Rewrite, ...]) -> None:
+        if not json and (yes or not asked[0]):
+            for one in rewrites:
+                print_line(f"{one.path}: {one.what}")
+        _ask(
+            f"The shard stays as it is, and so do the bytes in it. {plural(len(rewrites), 'file')}. Proceed?",
+            yes=asked[0],
+        )
+        asked[0] = True
+
+    rewrites = put_tombstones(
+        uri,
+        lambda: how.open(uri),
+        all_keys(keys, key_file),
+        reason=reason,
+        who=who or by,
+        ticket=ticket,
+        audit=audit,
+        back=take_back,
+        hard_links=hard_links,
+        dry_run=dry_run,
+        agreed=agreed,
+    )
     if dry_run:
-        print_json([one.told() for one in _rewrites(uri, how, wanted, reason, who, ticket, back=take_back)])
-        return 0
-    agreed = yes
-    paths: list[str | Path] = [uri]
-    while True:
-        with locked(*paths):
-            rewrites = _rewrites(uri, how, wanted, reason, who, ticket, back=take_back)
-            if not agreed:
-                _tell_rewrites(rewrites, as_json=json)
-                _ask(f"The shard stays as it is, and so do the bytes in it. {_count(rewrites)}. Proceed?", yes=False)
-                agreed = True
-            elif yes:
-                _tell_rewrites(rewrites, as_json=json)
-            try:
-                make_rewrites(rewrites, hard_links=hard_links, audit=_audit(audit, reason, who, ticket))
-                break
-            except SourceChanged:
-                # Another editor of one of the files of a folder was first: they are locked, and read again.
-                if len(paths) > 1:
-                    raise
-                paths += [one.shard for one in rewrites]
-    if json:
+        print_json([one.told() for one in rewrites])
+    elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
             tell_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
     return 0
-
-
-def _rewrites(
-    uri: str, how: Opening, keys: list[str], reason: str, who: str, ticket: str, *, back: bool
-) -> tuple[Rewrite, ...]:
-    """The sidecars with the tombstones, or without them."""
-    with how.open(uri) as shard:
-        stamp = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        values = {"reason": reason, "by": who, "ticket": ticket}
-        make_one = edit_for(shard, "tombstone")
-        found: tuple[Rewrite, ...] = made(TOMBSTONE, make_one, shard, keys=keys, values=values, now=stamp, back=back)
-        return found
 
 
 COMMANDS = (delete, truncate, append, tombstone, undo)
@@ -267,67 +254,43 @@ def change(uri: str, how: Opening, given: Request, *, as_json: bool) -> int:
     Raises:
         UsageError: The format has no such edit, there is nobody to ask, or another process edits the file.
     """
-    from shardcore.writing.lock import locked
-    from shardcore.writing.undo import edit_in_place
+    from shardcore.editing import change as change_file
 
-    refuse_address(uri)
-    with ExitStack() as stack:
+    with ExitStack() as bar:
+        bars: list[Progress] = []
 
-        def compute(keys: Sequence[str]) -> Edit:
-            shard = stack.enter_context(how.open(uri))
-            edit: Edit = edit_for(shard, given.name)(shard, *([list(keys)] if given.keys is not None else given.paths))
-            return edit
+        def begin(edit: Edit | Journal) -> bool:
+            # No bar while somebody is asked.
+            bars.clear()
+            bar.close()
+            return agreed(edit, given, as_json=as_json)
 
-        if given.dry_run:
-            agreed(compute(given.keys or ()), given, as_json=as_json)
-            return 0
-        stack.enter_context(locked(uri))
-        with ExitStack() as bar:
+        def progress(done: int, total: int) -> None:
+            if not bars:
+                bars.append(bar.enter_context(progress_bar("writing")))
+            bars[0](done, total)
 
-            def begin(edit: Edit | Journal) -> bool:
-                # No bar while somebody is asked.
-                bars.clear()
-                bar.close()
-                return agreed(edit, given, as_json=as_json)
-
-            def progress(done: int, total: int) -> None:
-                if not bars:
-                    bars.append(bar.enter_context(progress_bar("writing")))
-                bars[0](done, total)
-
-            bars: list[Progress] = []
-            done = edit_in_place(
-                uri,
-                given.name,
-                compute,
-                given.keys or (),
-                agreed=begin,
-                keep=not given.no_undo,
-                hard_links=given.hard_links,
-                audit=given.audit,
-                progress=progress,
-            )
-        if not done.changed:
-            warn(f"{uri}: {done.what}; nothing was changed")
-            return 0
-        if done.finished is not None:
-            warn(f"{uri}: an edit that was interrupted was finished first")
-        return tell_edited(uri, how, as_json=as_json)
-
-
-def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
-    """What makes the edits of a name for shards of this format.
-
-    Raises:
-        UsageError: The format has no such edit.
-    """
-    from shardcore.registry import all_formats, format_of
-
-    found = format_of(shard.format).edits.get(name)
-    if found is None:
-        there = ", ".join(one.name for one in all_formats() if name in one.edits)
-        raise UsageError(f"{shard.format} shards know no {name}; {there} does")
-    return found
+        done = change_file(
+            uri,
+            given.name,
+            lambda: how.open(uri),
+            keys=given.keys,
+            inputs=given.paths,
+            agreed=begin,
+            keep=not given.no_undo,
+            hard_links=given.hard_links,
+            audit=given.audit,
+            dry_run=given.dry_run,
+            progress=progress,
+        )
+    if given.dry_run:
+        return 0
+    if not done.changed:
+        warn(f"{uri}: {done.what}; nothing was changed")
+        return 0
+    if done.finished is not None:
+        warn(f"{uri}: an edit that was interrupted was finished first")
+    return tell_edited(done, as_json=as_json)
 
 
 def agreed(edit: Edit | Journal, given: Request, *, as_json: bool) -> bool:
@@ -359,42 +322,18 @@ def agreed(edit: Edit | Journal, given: Request, *, as_json: bool) -> bool:
     return True
 
 
-def _audit(wanted: bool, reason: str, who: str, ticket: str) -> Audit | None:
-    """What the audit log notes; who edits is by default the user of the system."""
-    if not wanted:
-        return None
-    if not who:
-        with contextlib.suppress(OSError, KeyError, ImportError):
-            who = getpass.getuser()
-    return Audit(reason, who, ticket)
+def tell_edited(done: EditResult, *, as_json: bool) -> int:
+    """Tells what an edited file is now, and what verifying it found; the exit code."""
+    from shardcore.finding import Severity
 
-
-def _tell_rewrites(rewrites: tuple[Rewrite, ...], *, as_json: bool) -> None:
-    if not as_json:
-        for one in rewrites:
-            print_line(f"{one.path}: {one.what}")
-
-
-def _count(rewrites: tuple[Rewrite, ...]) -> str:
-    return plural(len(rewrites), "file")
-
-
-def tell_edited(uri: str, how: Opening, *, as_json: bool) -> int:
-    """Opens the file again, verifies its index and tells what it is now; the exit code."""
-    from shardcore.finding import Depth, Severity
-
-    with how.open(uri) as shard:
-        report = shard.verify(Depth.INDEX)
-        size = shard.source.size if shard.source is not None else 0
-        objects = shard.declared_objects
-    for finding in report.findings:
+    for finding in done.report.findings if done.report is not None else ():
         if finding.severity is Severity.ERROR:
             warn(f"the file is not sound: {finding.code}: {finding.message}")
     if as_json:
-        tell_json({"path": uri, "objects": objects, "size": size, "sha256": _sha256(uri)})
+        tell_json({"path": str(done.path), "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:
-        tell_line(f"{uri}: {plural(size, 'byte')}")
-    return 0 if report.ok else 1
+        tell_line(f"{done.path}: {plural(done.size, 'byte')}")
+    return 0 if done.ok else 1
 
 
 def _ask(question: str, *, yes: bool) -> None:
@@ -425,8 +364,3 @@ def _show(edit: Edit) -> None:
         print_line(f"and {plural(len(told['changes']) - SHOWN_CHANGES, 'change')} more")
     if told["size"] != told["new_size"]:
         print_line(f"size  {told['size']} -> {told['new_size']}")
-
-
-def _sha256(path: str) -> str:
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

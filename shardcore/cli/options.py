@@ -38,7 +38,8 @@ Keys = Annotated[
     typer.Argument(metavar="KEY", help="Keys, in the text form of the format.", show_default=False),
 ]
 KeyFile = Annotated[
-    str | None, typer.Option("--keys", metavar="FILE|-", help="More keys: a file with one JSON string on each line.")
+    str | None,
+    typer.Option("--keys", metavar="FILE|-", help="More keys, one per line: as they are, or as JSON strings."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contract for programs.")]
 Limit = Annotated[
@@ -109,16 +110,6 @@ class Opening:
                 return shard
             shard.close()
             raise
-
-
-def refuse_address(uri: str) -> None:
-    """Lets only local files pass to what changes them.
-
-    Raises:
-        UsageError: It is an address.
-    """
-    if is_address(uri):
-        raise UsageError(f"{shown_uri(uri)} is an address, and only local files can be changed: copy it here first")
 
 
 def shown_uri(uri: str) -> str:
@@ -298,10 +289,10 @@ def _taped(target: str | None) -> Iterator[Tape | None]:
 
 
 def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
-    """The keys of the command line and of `--keys`.
+    """Return the keys of the command line and of `--keys`.
 
     Raises:
-        UsageError: A line is not a JSON string.
+        UsageError: A line begins with a double quote, but is not a JSON string.
         SourceError: The file cannot be read.
     """
     found = list(keys or [])
@@ -309,27 +300,40 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         return found
     from shardcore.sources.local import read_side_file
 
+    name = "standard input" if key_file == "-" else key_file
     try:
-        text = sys.stdin.read() if key_file == "-" else read_side_file(key_file, named=True).decode()
+        # Not as text: that would replace the line ends inside a key.
+        data = sys.stdin.buffer.read() if key_file == "-" else read_side_file(key_file, named=True)
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"cannot read the keys in {key_file}: it is not UTF-8 text") from error
+        raise SourceError(f"cannot read the keys in {name}: it is not UTF-8 text") from error
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read the keys in {key_file}: {reason_of(error)}") from error
+        raise SourceError(f"cannot read the keys in {name}: {reason_of(error)}") from error
+    # Not `splitlines`: keys may hold other line ends as they are.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            found.append(_key_of(line.removesuffix("\r"), f"{name}, line {number}"))
+    return found
+
+
+def _key_of(line: str, place: str) -> str:
+    """Return the key that a line of `--keys` states: a JSON string, or the line as it is.
+
+    Raises:
+        UsageError: It begins with a double quote, but is not a JSON string.
+    """
     from shardcore.json_text import parse_json
 
-    # Not `splitlines`: JSON strings may hold other line ends as they are.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            key = parse_json(line, "the key")
-        except FormatError:
-            key = None
-        if not isinstance(key, str):
-            text = f'{key_file}, line {number}: {short(line.strip())} is not a JSON string, such as "key"'
-            raise UsageError(text)
-        found.append(key)
-    return found
+    if not line.lstrip().startswith('"'):
+        return line
+    try:
+        key = parse_json(line, "the key")
+    except FormatError:
+        key = None
+    if not isinstance(key, str):
+        text = "begins with a double quote, but is not a JSON string"
+        raise UsageError(f'{place}: {short(line.strip())} {text}; write the quote in a key as "\\""')
+    return key
 
 
 def byte_range(text: str | None) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import typer
 
 import shardcore
+from shardcore.budget import budgeted
 from shardcore.cli import changing, charting, comparing, drawing, editing, looking, saving, taking
 from shardcore.cli.output import silence_output, warn, worded
 from shardcore.cli.plain import PlainCommand, PlainGroup
@@ -24,6 +25,11 @@ EXIT_DAMAGED = 3
 EXIT_SOURCE = 4
 EXIT_INTERRUPTED = 130
 
+TAKING = frozenset(
+    (taking.get, taking.extract, comparing.compare, *saving.COMMANDS, *changing.COMMANDS, *editing.COMMANDS)
+)
+"""Commands whose work is in the size of what they write; the others are limited by what the files store."""
+
 MANY_FILES = 1 << 16
 """Files that may be open at once, where the system allows as many."""
 
@@ -31,14 +37,20 @@ MANY_FILES = 1 << 16
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-def guarded(command: Callable[..., int]) -> Callable[..., int]:
-    """A command whose failures are exit codes and lines on standard error."""
+def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..., int]:
+    """A command within a budget, whose failures are exit codes and lines on standard error.
+
+    Args:
+        command: The command.
+        taking: Whether its work is in the size of what it writes; see `Budget`.
+    """
 
     @functools.wraps(command)
     def call(*arguments: object, **options: object) -> int:
         code = EXIT_FINE
         try:
-            code = command(*arguments, **options)
+            with budgeted(taking=taking):
+                code = command(*arguments, **options)
             sys.stdout.flush()
         except ShardError as error:
             return told(error)
@@ -71,7 +83,8 @@ app = typer.Typer(
 for part in (looking, drawing, charting, taking, saving, changing, editing, comparing):
     for command in part.COMMANDS:
         # Said apart from the help, it is not cut where a line ends.
-        app.command(cls=PlainCommand, short_help=(command.__doc__ or "").partition("\n")[0])(guarded(command))
+        limited = guarded(command, taking=command in TAKING)
+        app.command(cls=PlainCommand, short_help=(command.__doc__ or "").partition("\n")[0])(limited)
 
 
 def _version(wanted: bool) -> None:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import fnmatch
 import sys
-from collections import deque
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.ahead import WINDOW, fetched_ahead
+from shardcore.ahead import fetched_ahead
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
-from shardcore.errors import FormatError, ShardError, UsageError
-from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
-from shardcore.extract.options import ExtractOptions
+from shardcore.errors import ShardError
+from shardcore.extraction.choice import no_kind
 from shardcore.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
-from shardcore.objects import ObjectColumns, ObjectRef, State, located
+from shardcore.objects import ObjectColumns, State, located
 from shardcore.parallel import in_order
-from shardcore.progress import Progress
 from shardcore.shard import Shard
-from shardcore.text import short
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
@@ -39,19 +32,6 @@ def unserved(deleted: bool) -> tuple[State, ...]:
         deleted: Whether tombstoned objects are served.
     """
     return (State.UNUSED, State.DELETED) if deleted else (State.UNUSED, State.DELETED, State.TOMBSTONED)
-
-
-def kind_code(shard: Shard, kind: str | None) -> int | None:
-    """The code of a kind of objects; None for all kinds.
-
-    Raises:
-        UsageError: The shard has no such objects.
-    """
-    if kind is None:
-        return None
-    if kind not in shard.objects.kinds:
-        raise _no_kind(kind, shard.objects.kinds)
-    return shard.objects.kinds.index(kind)
 
 
 def shown_rows(
@@ -195,7 +175,7 @@ class _Printing:
         """
         kind = self._asked.kind
         if kind is not None and self._kinds and kind not in self._kinds:
-            raise _no_kind(kind, tuple(self._kinds))
+            raise no_kind(kind, tuple(self._kinds))
 
     def _window(self, count: int) -> tuple[int, int]:
         first = min(self._skip, count)
@@ -247,115 +227,6 @@ def _tell(found: dict[str, Any], *, as_json: bool) -> None:
         print_line(f"{found.get('sha256', '-'):<64}  {found['size']!s:>12}  {found['key']}")
 
 
-def all_refs(
-    shard: Shard, pattern: str | None, kind: str | None, options: ExtractOptions
-) -> tuple[Iterator[ObjectRef], int]:
-    """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
-
-    Kinds that are parts of others (the chunks of a file) are left out unless they are asked for.
-    """
-    if shard.views and pattern is None and kind is None:
-        return iter([shard.find(shard.views[0])]), 1
-    with progress_bar("loading the index") as progress:
-        shard.load_index(progress)
-    objects, code = shard.objects, kind_code(shard, kind)
-    kinds = outer_kinds(objects) if code is None else (code,)
-    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, all_rows(objects), options, kinds)])
-    if pattern is not None:
-        texts = shard.objects.key_texts(rows)
-        matching = [key is not None and fnmatch.fnmatchcase(key, pattern) for key in texts]
-        rows = rows[np.array(matching, bool)]
-    # `map` goes on after an error: one row that cannot be read does not end the others.
-    return map(shard.objects.ref, rows.tolist()), len(rows)
-
-
-class MemberRefs:
-    """All objects of a data set that can be taken out, as its members finish, in order.
-
-    Members are closed again when their objects were taken. Iterating goes on after an error: one row that cannot be
-    read does not end the others.
-
-    Args:
-        shard: The data set.
-        pattern: Only keys that match; None for all.
-        kind: Only objects of this kind; None for all that are no parts of others.
-        options: Say which states are taken.
-        progress: Called after every member.
-
-    Attributes:
-        unreadable: How many members were left out.
-    """
-
-    def __init__(
-        self, shard: DataSet, pattern: str | None, kind: str | None, options: ExtractOptions, progress: Progress
-    ) -> None:
-        hidden = tuple(state for state in State if state not in options.states)
-        self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
-        self._shard, self._pattern, self._progress = shard, pattern, progress
-        self.unreadable = 0
-        self._rows = self._found()
-        self._first = next(self._rows, None)
-
-    @property
-    def none(self) -> bool:
-        """Whether there is no object at all."""
-        return self._first is None
-
-    def __iter__(self) -> Iterator[ObjectRef]:
-        first = [] if self._first is None else [self._first]
-        return map(_given, chain(first, self._rows))
-
-    def close(self) -> None:
-        """Ends what is under way."""
-        self._rows.close()
-
-    def _found(self) -> Generator[Row]:
-        given, ended = 0, deque[tuple[int, str]]()
-        ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
-        kinds: dict[str, None] = {}
-        with closing(self._shard.each_member(lambda _, member: rows_of(member, self._asked), self._progress)) as found:
-            for member, result in found:
-                if isinstance(result, ShardError):
-                    warn(f"{member.name}: {result}")
-                    self.unreadable += 1
-                    continue
-                kinds.update(dict.fromkeys(result.kinds))
-                before = given
-                for row in self._large(member.name) if result.more else iter(result.rows):
-                    if self._matches(row):
-                        given += 1
-                        yield row if row.ref is None else replace(row, ref=located(row.ref, member.name, None))
-                    # Objects are fetched ahead of the one that is written: a window of them, of at most `jobs` members.
-                    while ended and (len(ended) > self._shard.jobs or ended[0][0] + ahead < given):
-                        self._shard.release(ended.popleft()[1])
-                if given > before:
-                    ended.append((given, member.name))
-                else:
-                    self._shard.release(member.name)
-        if self._asked.kind is not None and kinds and self._asked.kind not in kinds:
-            raise _no_kind(self._asked.kind, tuple(kinds))
-
-    def _large(self, name: str) -> Iterator[Row]:
-        with self._shard.borrowed(name) as member:
-            member.load_index()
-            for rows in all_rows(member.objects):
-                columns = member.objects.columns(rows)
-                for row in rows[wanted_rows(member, columns, self._asked)].tolist():
-                    if (found := row_of(member, row, self._asked)) is not None:
-                        yield found
-
-    def _matches(self, row: Row) -> bool:
-        if self._pattern is None or row.ref is None:
-            return self._pattern is None
-        return row.ref.key is not None and fnmatch.fnmatchcase(row.ref.key, self._pattern)
-
-
-def _given(row: Row) -> ObjectRef:
-    if row.ref is None:
-        raise FormatError(row.error)
-    return row.ref
-
-
 def warn_unreadable(shard: Shard) -> int:
     """Names the members of a data set that are left out; returns how many."""
     unreadable = shard.unreadable if isinstance(shard, DataSet) else {}
@@ -381,7 +252,3 @@ def _print_columns(
     if len(kinds) > 1:
         parts.insert(0, [f"{kinds[code]:<8}" for code in columns.kind.tolist()])
     sys.stdout.write("\n".join(map("  ".join, zip(*parts, strict=True))) + "\n")
-
-
-def _no_kind(kind: str, kinds: tuple[str, ...]) -> UsageError:
-    return UsageError(f"no objects of kind {short(kind)} here, only {', '.join(kinds)}")

@@ -36,7 +36,7 @@ def salvage(
     """Take out of a damaged file what is whole, also what no index leads to, with a report."""
     if folder is None and not plan:
         raise UsageError("where to? give a folder, or --plan to look only")
-    from shardcore.extract import ANY_SIZE
+    from shardcore.extraction import ANY_SIZE
     from shardcore.salvaging import salvage as save
 
     with progress_bar("salvaging") as progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,14 +27,13 @@ from shardcore.cli.options import (
 )
 from shardcore.cli.output import tell_json, tell_line, warn, worded
 from shardcore.cli.targets import Target, target_of
-from shardcore.errors import DEFAULT_LIMIT, UsageError
-from shardcore.progress import no_progress
+from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError
 from shardcore.sources.remote.address import is_address
 from shardcore.text import short
 from shardcore.words import plural
 
 if TYPE_CHECKING:
-    from shardcore.extract import Conflict, Extracted
+    from shardcore.extraction import Conflict, Extracted
     from shardcore.objects import ObjectRef
     from shardcore.shard import Shard
 
@@ -56,8 +55,9 @@ def ls(
     """List the objects."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest knows sha256, not {digest!r}")
-    from shardcore.cli.rows import kind_code, list_members, list_rows, shown_rows, unserved, warn_unreadable
+    from shardcore.cli.rows import list_members, list_rows, shown_rows, unserved, warn_unreadable
     from shardcore.dataset import DataSet
+    from shardcore.extraction.choice import kind_code
     from shardcore.member_work import RowsAsked
 
     errors = 0
@@ -97,7 +97,7 @@ def get(
     wanted = all_keys(keys, key_file)
     if not wanted:
         raise UsageError("which objects? give keys; those that begin with a dash after --")
-    from shardcore.extract import ANY_SIZE, write_object
+    from shardcore.extraction import ANY_SIZE, write_object
     from shardcore.writing.temporary import takes_writes, write_through, write_whole
 
     window = byte_range(bytes_wanted)
@@ -146,10 +146,7 @@ def extract(
     how: Opening = USUAL,
 ) -> int:
     """Write objects into files of a folder, with safe names and a manifest; without keys, all of them."""
-    from shardcore.cli.rows import MemberRefs, all_refs, warn_unreadable
-    from shardcore.dataset import DataSet
-    from shardcore.extract import ExtractOptions
-    from shardcore.extract import extract as extract_objects
+    from shardcore.extraction import ExtractOptions, extract_each
 
     wanted = all_keys(keys, key_file)
     if wanted and (pattern is not None or kind is not None):
@@ -163,35 +160,37 @@ def extract(
         manifest=manifest,
         limit=limit_bytes or None,
     )
-    errors = 0
+    unreadable: list[str] = []
+
+    def warned(name: str, error: ShardError) -> None:
+        unreadable.append(name)
+        warn(f"{name}: {error}")
+
     out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
-    with target_of(out, how, force=force) as target, how.open_rest(uri) as shard, ExitStack() as ends:
+    with target_of(out, how, force=force) as target, how.open_rest(uri) as shard:
         with progress_bar("extracting") as progress:
-            refs: Iterable[ObjectRef]
-            by_member = isinstance(shard, DataSet) and shard.joins and not wanted
-            if isinstance(shard, DataSet) and by_member:
-                found = MemberRefs(shard, pattern, kind, options, progress)
-                ends.callback(found.close)
-                refs, total = found, int(not found.none)
-            elif wanted:
-                refs, total = [shard.find(key) for key in wanted], len(wanted)
-            else:
-                refs, total = all_refs(shard, pattern, kind, options)
-                errors += warn_unreadable(shard)
-            if not total and pattern is not None:
-                warn(f"no key matches {short(pattern)}; nothing was written")
-                return 1
-            each = no_progress if by_member else progress
-            with closing(extract_objects(shard, refs, target.path, options, total=total, progress=each)) as results:
-                failed, lost = _tell_all(results, target, as_json=json)
-            if lost:
-                return 4
-            errors += failed + (found.unreadable if by_member else 0)
+            results = extract_each(
+                shard,
+                target.path,
+                wanted or None,
+                match=pattern,
+                kind=kind,
+                options=options,
+                progress=progress,
+                unreadable=warned,
+            )
+            with closing(results):
+                count, failed, lost = _tell_all(results, target, as_json=json)
+        if lost:
+            return 4
+        if not count and pattern is not None:
+            warn(f"no key matches {short(pattern)}; nothing was written")
+            return 1
         target.send()
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3
-    return 1 if errors else 0
+    return 1 if failed or unreadable else 0
 
 
 COMMANDS = (ls, get, extract)
@@ -203,7 +202,7 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     Raises:
         UsageError: There is no such policy, or --force says another.
     """
-    from shardcore.extract import Conflict
+    from shardcore.extraction import Conflict
 
     if name is None:
         return Conflict.REPLACE if force else Conflict.ERROR
@@ -214,16 +213,16 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     return Conflict(name)
 
 
-def _tell_all(results: Iterable[Extracted], target: Target, *, as_json: bool) -> tuple[int, bool]:
-    """A line about each file; how many failed, and whether nothing more can be had, which ends it."""
-    failed = 0
+def _tell_all(results: Iterable[Extracted], target: Target, *, as_json: bool) -> tuple[int, int, bool]:
+    """A line about each file; how many there are, how many failed, and whether the source was lost, which ends it."""
+    failed, number = 0, -1
     for number, done in enumerate(results):
         failed += bool(done.error)
         _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
         if done.last:
             warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
-            return failed, True
-    return failed, False
+            return number + 1, failed, True
+    return number + 1, failed, False
 
 
 def _tell(done: Extracted, *, as_json: bool) -> None:

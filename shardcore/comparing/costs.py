@@ -14,8 +14,8 @@ from shardcore.comparing.noted import NotedFolder
 from shardcore.comparing.packed import Packed, pack_in_memory
 from shardcore.comparing.row import Cost, How, Lookup
 from shardcore.errors import UsageError
-from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
-from shardcore.extract.options import ExtractOptions
+from shardcore.extraction.choice import all_rows, outer_kinds, taken_rows
+from shardcore.extraction.options import ExtractOptions
 from shardcore.finding import Depth
 from shardcore.progress import check_stopped
 from shardcore.reading import Purpose, reading_for

@@ -14,6 +14,7 @@ from typing import overload
 
 import numpy as np
 
+from shardcore.budget import charge_items
 from shardcore.nodes.runs import Runs
 from shardcore.record import Differs, FieldRole, Value
 from shardcore.span import Span
@@ -59,14 +60,17 @@ class Children(Sequence["Node"]):
             start, stop, step = index.indices(len(self))
             if step != 1:
                 return [self[i] for i in range(start, stop, step)]
+            charge_items(max(stop - start, 0))
             return self.make(start, max(start, stop))
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(index)
+        charge_items(1)
         return self.make(number, number + 1)[0]
 
     def __iter__(self) -> Iterator[Node]:
         for start in range(0, len(self), _STEP):
+            charge_items(min(_STEP, len(self) - start))
             yield from self.make(start, min(start + _STEP, len(self)))
 
 

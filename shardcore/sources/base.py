@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from shardcore.budget import budget
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
 from shardcore.progress import check_stopped
 from shardcore.reading import Purpose
@@ -40,8 +41,8 @@ MERGE_LIMIT = 16 * 1024 * 1024
 class Source(ABC):
     """Random access to the bytes of a file, an object in a store, or a buffer.
 
-    The public reads check their ranges and whether they are still wanted (`shardcore.progress.stopped_by`), then call
-    `_read` and its companions, which sources implement.
+    The public reads check their ranges and whether they are still wanted (`shardcore.progress.stopped_by`), charge the
+    budget of the context (`shardcore.budget`), then call `_read` and its companions, which sources implement.
 
     Attributes:
         name: What a person calls it: the file name.
@@ -51,6 +52,7 @@ class Source(ABC):
         watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
         near: Whether a read takes no time worth doing something else meanwhile.
         head_size: Bytes of its beginning that come with the first read, and are worth asking for at once.
+        charged: Whether its reads are charged to the budget; False where it reads through a source that is charged.
     """
 
     name: str
@@ -60,11 +62,17 @@ class Source(ABC):
     watchable: bool = False
     near: bool = True
     head_size: int = WHOLE_HEAD
+    charged: bool = True
 
     @property
     @abstractmethod
     def size(self) -> int:
         """Number of bytes; a source may learn it from its first read."""
+
+    @property
+    def stored(self) -> int:
+        """Number of bytes that are really stored: fewer than `size` where a file has holes."""
+        return self.size
 
     @property
     def identity(self) -> str:
@@ -82,6 +90,7 @@ class Source(ABC):
         """
         check_stopped()
         self.check_range(start, stop)
+        self._charge(stop - start)
         return self._read(start, stop)
 
     def read_first(self, count: int) -> bytes:
@@ -92,7 +101,7 @@ class Source(ABC):
             Cancelled: Nobody wants them any more.
         """
         check_stopped()
-        return self._read_first(count)
+        return self._charged_end(count, self._read_first)
 
     def read_last(self, count: int) -> bytes:
         """Reads the last `count` bytes, or all when there are fewer; afterwards `size` is known.
@@ -102,7 +111,7 @@ class Source(ABC):
             Cancelled: Nobody wants them any more.
         """
         check_stopped()
-        return self._read_last(count)
+        return self._charged_end(count, self._read_last)
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Reads several half-open ranges, in the order given; neighbours are read as one.
@@ -116,7 +125,20 @@ class Source(ABC):
         check_stopped()
         for start, stop in ranges:
             self.check_range(start, stop)
+        self._charge(sum(stop - start for start, stop in ranges))
         return self._read_many(ranges)
+
+    def _charge(self, count: int) -> None:
+        if self.charged and (current := budget()) is not None:
+            current.charge_read(self, count)
+
+    def _charged_end(self, count: int, read: Callable[[int], bytes]) -> bytes:
+        if self.near:
+            self._charge(min(count, self.size))
+            return read(count)
+        data = read(count)  # the size of a remote file may be known only now
+        self._charge(len(data))
+        return data
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """The parts of `[start, stop)` that a read would answer at once, as sorted half-open ranges."""

@@ -97,6 +97,7 @@ class ColdSource(Source):
     """
 
     near = False
+    charged = False
 
     def __init__(
         self,

@@ -11,12 +11,17 @@ import os
 import stat
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
+from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.span import Span
+
+MOST_EXTENTS = 4096
+"""Stretches without holes that are counted of a sparse file; of more, the file system says how much they store."""
 
 
 class FileSource(Source):
@@ -53,6 +58,7 @@ class FileSource(Source):
             self.close()
             raise
         self._status = _identity(status)
+        self._blocks = getattr(status, "st_blocks", None)
         self._absolute = self.path.absolute()
         self.folder = LocalFolder(self._absolute.parent)
 
@@ -60,6 +66,26 @@ class FileSource(Source):
     def size(self) -> int:
         """Number of bytes when the file was opened."""
         return self._size
+
+    @cached_property
+    def stored(self) -> int:
+        """Number of bytes outside of holes; all where the file system does not say."""
+        # A file system that compresses takes fewer blocks than there are bytes, too: only what it calls a hole is one.
+        if self._blocks is None or self._blocks * 512 >= self._size or not hasattr(os, "SEEK_HOLE"):
+            return self._size
+        total, at = 0, 0
+        try:
+            for _ in range(MOST_EXTENTS):
+                with self._seeking:
+                    first = os.lseek(self._descriptor, at, os.SEEK_DATA)
+                    at = os.lseek(self._descriptor, first, os.SEEK_HOLE)
+                total += at - first
+                if at >= self._size:
+                    return total
+        except OSError as error:
+            # There is no data after the last hole.
+            return total if error.errno == errno.ENXIO else self._size
+        return max(total, self._blocks * 512)
 
     @property
     def inode(self) -> tuple[int, int]:
@@ -199,6 +225,7 @@ class LocalFolder(Folder):
         return LocalFolder(above) if above != self.path.absolute() else None
 
     def _inside(self, name: str) -> Path:
+        check_stopped()  # a file may name a million others
         path = self.path / check_name(name)
         # Each step down is looked at; below what is not there, nothing is.
         step = str(self.path)
@@ -228,6 +255,7 @@ class OnDemandSource(Source):
     """
 
     watchable = True
+    charged = False
 
     def __init__(self, folder: LocalFolder, name: str) -> None:
         self._folder = folder

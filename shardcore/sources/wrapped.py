@@ -13,6 +13,8 @@ from shardcore.sources.base import MERGE_GAP, PurposeAt, Source, merged
 class ConcatSource(Source):
     """Several sources as one, end to end."""
 
+    charged = False
+
     def __init__(self, parts: Sequence[Source], name: str) -> None:
         self.parts = tuple(parts)
         self.name = name
@@ -86,6 +88,8 @@ class WrapperSource(Source):
         base: The source underneath.
     """
 
+    charged = False
+
     def __init__(self, base: Source) -> None:
         self.base = base
         self.name, self.uri, self.folder = base.name, base.uri, base.folder
@@ -96,6 +100,11 @@ class WrapperSource(Source):
     def size(self) -> int:
         """Number of bytes."""
         return self.base.size
+
+    @property
+    def stored(self) -> int:
+        """As the source underneath."""
+        return self.base.stored
 
     @property
     def identity(self) -> str:

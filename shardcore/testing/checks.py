@@ -6,7 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pytest
 
+from shardcore.errors import KeyAbsent
 from shardcore.nodes.node import Children, Node
 from shardcore.objects import State
 from shardcore.record import FieldRole
@@ -105,6 +107,64 @@ def check_columns(shard: Shard) -> None:
     for name in shard.objects.orders:
         order = shard.objects.order(name)
         assert order is None or len(np.unique(order)) == len(order)
+
+
+def check_sequence(shard: Shard) -> None:
+    """Asserts that the objects are a sequence: indices, iteration, slices and keys agree, before `load_index`, too."""
+    objects = shard.objects
+    every = list(objects)
+    assert len(objects) == len(every)
+    assert [ref.row for ref in every] == list(range(len(every)))
+    for place in (0, -1, len(every) // 2) if every else ():
+        assert objects[place] == every[place]
+        assert objects[place] in objects
+    for beyond in (len(every), -len(every) - 1):
+        with pytest.raises(IndexError):
+            objects[beyond]
+    assert list(reversed(objects[:3])) == every[:3][::-1]
+    for rows in (slice(1, 5), slice(None, None, -7), slice(-3, None), slice(4, 2)):
+        part = objects[rows]
+        assert len(part) == len(every[rows])
+        assert list(part) == every[rows]
+        assert part.keys[:] == list(part.keys) == objects.keys[rows] == [ref.key for ref in every[rows]]
+        assert part[1:][:2].row.tolist() == [ref.row for ref in every[rows][1:][:2]]
+        assert part.row.tolist() == [ref.row for ref in every[rows]]
+        assert part.size.tolist() == [ref.size for ref in part]
+        assert part.stored_size.tolist() == [ref.stored_size for ref in part]
+        assert part.state.tolist() == [ref.state for ref in part]
+        assert [objects.kinds[code] for code in part.kind.tolist()] == [ref.kind for ref in part]
+        assert [objects.codecs[code] for code in part.codec.tolist()] == [ref.codec for ref in part]
+
+
+def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> None:
+    """Asserts that a shard is read by key, given as text or as the bytes or numbers that the format stores.
+
+    Args:
+        shard: What is looked in.
+        keys: Some keys of it that can be read.
+        absent: Keys that it does not have.
+    """
+    for key in keys:
+        ref, raw = shard.find(key), shard.raw_key(key)
+        assert key in shard
+        assert shard[key] == shard.read(key) == shard.read(ref)
+        assert shard.key_text(raw) == key
+        assert raw in shard
+        assert shard.find(raw) == ref
+        assert shard.find_all(raw) == shard.find_all(key)
+        assert shard.trace(raw).key == key
+        assert shard[raw] == shard[key]
+    raws = [shard.raw_key(key) for key in keys]
+    assert shard.find_many(raws).tolist() == shard.find_many(keys).tolist()
+    for key in absent:
+        assert key not in shard
+        assert shard.raw_key(key) not in shard
+        with pytest.raises(KeyError) as caught:
+            shard[key]
+        assert isinstance(caught.value, KeyAbsent)
+        assert str(caught.value) == caught.value.placed
+    unused = (State.UNUSED, State.DELETED)
+    assert list(shard) == [ref.key for ref in shard.objects if ref.key is not None and ref.state not in unused]
 
 
 LONGEST_WHY = 130

@@ -98,6 +98,10 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
         count = min(len(shard.objects), 200)
         shard.objects.columns(np.arange(count, dtype=np.int64), sizes=True)
         shard.objects.keys[:count]
+        for ref in shard.objects[:count]:
+            assert ref.row < count
+        if count:
+            assert shard.objects[-1].row == len(shard.objects) - 1
 
     def read_objects() -> None:
         for row in range(min(len(shard.objects), 12)):

@@ -18,7 +18,7 @@ from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.testing.checks import check_columns, check_steps, live_keys, walk
+from shardcore.testing.checks import check_columns, check_mapping, check_sequence, check_steps, live_keys, walk
 from shardcore.testing.sources import CountingFolder
 
 DESCRIPTORS = Path("/proc/self/fd")
@@ -122,6 +122,16 @@ class DataSetContract:
                 trace = found.trace(key)
                 assert trace.outcome == "absent"
                 check_steps(found, trace, self.alone)
+
+    def test_objects_are_a_sequence(self, sample: Path) -> None:
+        """`objects[i]`, negative indices, slices, iteration and `len` agree, in a shard that was only opened."""
+        with self.opened(sample) as shard:
+            check_sequence(shard)
+
+    def test_a_shard_is_read_by_key(self, sample: Path) -> None:
+        """`shard[key]` and `key in shard` answer, for text and for the bytes or numbers that the format stores."""
+        with self.opened(sample) as shard:
+            check_mapping(shard, live_keys(shard)[:5], self.absent)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         """The columns of the objects say what the references say, in any order of rows."""

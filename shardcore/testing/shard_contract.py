@@ -17,7 +17,16 @@ from shardcore.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
-from shardcore.testing.checks import check_columns, check_explained, check_steps, check_tiling, live_keys, places
+from shardcore.testing.checks import (
+    check_columns,
+    check_explained,
+    check_mapping,
+    check_sequence,
+    check_steps,
+    check_tiling,
+    live_keys,
+    places,
+)
 from shardcore.testing.damage import exercise, mutations
 from shardcore.testing.sampling import rounds, sampled
 from shardcore.testing.sources import CountingSource
@@ -148,6 +157,16 @@ class ShardContract:
                 trace = shard.trace(key)
                 assert trace.outcome == "absent"
                 check_steps(shard, trace, self.alone)
+
+    def test_objects_are_a_sequence(self, sample: Path) -> None:
+        """`objects[i]`, negative indices, slices, iteration and `len` agree, in a shard that was only opened."""
+        with self.opened(sample) as shard:
+            check_sequence(shard)
+
+    def test_a_shard_is_read_by_key(self, sample: Path) -> None:
+        """`shard[key]` and `key in shard` answer, for text and for the bytes or numbers that the format stores."""
+        with self.opened(sample) as shard:
+            check_mapping(shard, live_keys(shard)[:5], self.absent)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         """The columns of the objects say what the references say, in any order of rows."""

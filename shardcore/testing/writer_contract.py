@@ -16,7 +16,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import SourceError, UsageError
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.finding import Depth
 from shardcore.objects import ObjectRef
 from shardcore.options import Purpose
@@ -106,6 +106,16 @@ class WriterContract:
             for row, (key, (_, data)) in enumerate(zip(keys, self.objects(), strict=True)):
                 assert self.read(shard, row, key) == data
             assert shard.verify(Depth.CONTENT).findings == ()
+
+    def test_keys_are_given_as_the_format_stores_them(self, tmp_path: Path) -> None:
+        """Keys as bytes or numbers write the same shard as their text."""
+        plans = []
+        for raw in (False, True):
+            with self.created(None) as writer:
+                for row, (key, data) in enumerate(self.objects()):
+                    writer.add(writer.key_form.raw(key) if raw and key is not None else key, data, **self.facts(row))
+                plans.append([file.objects.keys[:] for file in writer.plan().files])
+        assert plans[0] == plans[1]
 
     def test_the_plan_is_what_gets_written(self, tmp_path: Path) -> None:
         """Names, sections, sizes and objects of the plan are those of the files; planning alone says the same."""
@@ -299,7 +309,7 @@ class WriterContract:
             before = _told(shard)
             refs = [shard.objects.ref(row) for row in range(len(shard.objects)) if shard.objects.keys[row] is not None]
             refs = [shard.find(shard.views[0])] if shard.views else refs
-            assert not any(line.error for line in extract(shard, refs, tmp_path / "x"))
+            assert not any(line.error for line in extract_objects(shard, refs, tmp_path / "x"))
         again = self.target(tmp_path, "again")
         out = f"{again}/" if self.suffix.endswith("/") else str(again)
         done = pack(self.format, out, manifest=tmp_path / "x" / "manifest.json", options=self.options)

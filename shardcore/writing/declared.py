@@ -89,11 +89,16 @@ class Writes:
         parts: Names of further contents that an object may have: `fragments`.
         file: Whether the target may be a file.
         folder: Whether it may be a folder.
-        members: Patterns of the names of shards in such a folder, in its sub-folders with `/`: with `force`, those that
-            are not written anew go.
-        gather: Makes objects of inputs by a rule of the format; `gather(paths, options)`. See `Gathered`.
+        members: Patterns of the names of shards in such a folder, in its sub-folders with `/`, at any depth with `**/`:
+            with `force`, those that are not written again are removed.
+        gather: Makes objects of inputs by a rule of the format; `gather(paths, options, left_out)`. See `Gathered`.
         single: Whether a file holds one content, so that several inputs need a folder.
         converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
+        checksum: The checksum or digest of every content, for some options; without it there is none.
+        settings: Options that a conversion takes over from the settings of its source (see `Shard.settings`). They come
+            from result manifests, too: none may name a path.
+        inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
+            is a folder, and whether objects have other keys.
         dial: Its main parameter; None where nothing that can be chosen changes much.
         without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
@@ -112,6 +117,9 @@ class Writes:
     gather: Callable[..., Gathered] | None = None
     single: bool = False
     converted: str = ""
+    checksum: Callable[[Mapping[str, Any]], str] | None = None
+    settings: tuple[str, ...] = ()
+    inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool, bool], Mapping[str, Any]] | None = None
     dial: Dial | None = None
     without: Mapping[str, Without] = field(default_factory=dict)
 

@@ -1,18 +1,53 @@
-"""What is to be written: objects whose content is opened only when its turn comes."""
+"""Objects to be written; each content is opened only when it is added, and checked against what is stated of it."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from shardcore.errors import SourceError, reason_of
+from shardcore.words import grouped_digits
+from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Data, Sized, Writer
 
 Content = Path | bytes | Sized | Callable[[], Data]
 """Where content comes from: a file, bytes at hand, only a size (to plan), or a function that begins to read it."""
+
+
+class UnreadableInput(SourceError):
+    """An input that cannot be opened or read; the others can still be packed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Size and digest of a content, as a manifest states them.
+
+    Attributes:
+        size: Bytes; None where it is not stated.
+        sha256: 64 hex digits in lower case; empty where it is not stated.
+    """
+
+    size: int | None = None
+    sha256: str = ""
+
+    def check_size(self, size: int, label: str) -> None:
+        """Compares the size of a content.
+
+        Raises:
+            SourceError: It is another one.
+        """
+        if self.size is not None and self.size != size:
+            have, want = grouped_digits(size), grouped_digits(self.size)
+            raise SourceError(f"{label} has a size of {have}; the manifest states {want}")
+
+
+NOTHING_STATED = Stated()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +60,7 @@ class Item:
         label: What errors call it.
         name: The name of its file, relative, with `/`.
         parts: Further contents, by name.
+        stated: Size and digest stated of the contents: by the name of the part, of the content itself under "".
         facts: What the format keeps about it.
         was: The key that it had elsewhere, for the result manifest; None where that is `key`.
         told: What the result manifest tells of it besides: facts that have no place in the format.
@@ -40,6 +76,7 @@ class Item:
     was: str | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
     known: str | None = None
+    stated: Mapping[str, Stated] = field(default_factory=dict)
 
     @property
     def old_key(self) -> str | None:
@@ -50,24 +87,30 @@ class Item:
         """The same with the sizes of files instead of their bytes, to plan; what only reading tells stays.
 
         Raises:
-            SourceError: A file is not there.
+            SourceError: A file is not there, or its size is not the one that is stated.
         """
-        parts = {part: _size_of(content) for part, content in self.parts.items()}
-        return replace(self, content=_size_of(self.content), parts=parts)
+        parts = {part: _size_of(content, self.label, self._stated(part)) for part, content in self.parts.items()}
+        return replace(self, content=_size_of(self.content, self.label, self._stated()), parts=parts)
 
     def add_to(self, writer: Writer) -> str:
         """Adds it; returns the key under which it is found, empty where it has none.
 
         Raises:
             UsageError: It does not fit the format.
-            SourceError: Its bytes cannot be read or written.
+            SourceError: Its bytes cannot be read or written, changed meanwhile, or are not those that are stated.
         """
         if self.known is not None:
             return self.known
         with ExitStack() as stack:
-            parts = {part: stack.enter_context(opened(content, self.label)) for part, content in self.parts.items()}
-            data = stack.enter_context(opened(self.content, self.label))
+            parts = {
+                part: stack.enter_context(opened(content, self.label, self._stated(part)))
+                for part, content in self.parts.items()
+            }
+            data = stack.enter_context(opened(self.content, self.label, self._stated()))
             return writer.add(self.key, data, label=self.label, name=self.name, parts=parts, **self.facts)
+
+    def _stated(self, part: str = "") -> Stated:
+        return self.stated.get(part, NOTHING_STATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,35 +129,107 @@ class Gathered:
     notes: Sequence[str] = ()
 
 
-def _size_of(content: Content) -> Content:
-    """Of a file its size."""
+def _size_of(content: Content, label: str, stated: Stated) -> Content:
+    """The size instead of a file."""
     if not isinstance(content, Path):
         return content
     try:
-        return Sized(content.stat().st_size)
+        size = content.stat().st_size
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read {content}: {reason_of(error)}") from error
+        raise UnreadableInput(f"cannot read {content}: {reason_of(error)}") from error
+    stated.check_size(size, label or str(content))
+    return Sized(size)
 
 
 @contextmanager
-def opened(content: Content, label: str = "") -> Iterator[Data]:
-    """Content as a writer takes it; a file is closed afterwards.
+def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -> Iterator[Data]:
+    """Content as a writer takes it; a file is closed afterwards, and must not have changed meanwhile.
 
     Args:
         content: The content.
         label: What errors call it; by default the path.
+        stated: What is stated of a file: it is compared while the file is read, without reading it again.
 
     Raises:
-        SourceError: The file cannot be read.
+        SourceError: The file cannot be read, changed while it was read, or is not what is stated.
     """
     if isinstance(content, Path):
+        label = label or str(content)
         try:
             stream = content.open("rb")
         except (OSError, ValueError) as error:
-            raise SourceError(f"cannot read {label or content}: {reason_of(error)}") from error
+            raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
         with stream:
-            yield stream
+            before = os.fstat(stream.fileno())
+            if stat.S_ISREG(before.st_mode):
+                stated.check_size(before.st_size, label)
+            read = _InputStream(stream, label, stated)
+            yield read  # type: ignore[misc]  # as much of a stream as writers use
+            read.check()
+            if stat.S_ISREG(before.st_mode):
+                check_unchanged(content, label, before)
     elif callable(content):
         yield content()
     else:
         yield content
+
+
+class _InputStream:
+    """A file that is read once, from its beginning to its end.
+
+    Args:
+        stream: The open file.
+        label: What errors call it.
+        stated: What it is compared with.
+    """
+
+    def __init__(self, stream: IO[bytes], label: str, stated: Stated) -> None:
+        self._stream = stream
+        self._label = label
+        self._stated = stated
+        self._digest = hashlib.sha256() if stated.sha256 else None
+        self._size = 0
+        self.seekable, self.seek, self.tell = stream.seekable, stream.seek, stream.tell
+
+    def read(self, size: int = -1) -> bytes:
+        """Reads on."""
+        try:
+            piece = self._stream.read(size)
+        except (OSError, ValueError) as error:
+            raise UnreadableInput(f"cannot read {self._label}: {reason_of(error)}") from error
+        self._size += len(piece)
+        if self._digest is not None:
+            self._digest.update(piece)
+        return piece
+
+    def check(self) -> None:
+        """Compares what was read with what is stated.
+
+        Raises:
+            SourceError: They differ.
+        """
+        if self._digest is None and self._stated.size is None:
+            return
+        while self.read(STREAM_PIECE):
+            pass
+        self._stated.check_size(self._size, self._label)
+        found = self._digest.hexdigest() if self._digest is not None else ""
+        if found != self._stated.sha256:
+            raise SourceError(f"{self._label} has the sha256 {found}; the manifest states {self._stated.sha256}")
+
+
+def check_unchanged(path: Path, label: str, before: os.stat_result) -> None:
+    """Compares a file with what it was when it was opened, as tar does.
+
+    Raises:
+        SourceError: It is another one, or was written to.
+    """
+    try:
+        after = path.stat()
+    except OSError as error:
+        raise SourceError(f"{label} changed while it was packed: {reason_of(error)}; pack again") from error
+    if after.st_size != before.st_size:
+        sizes = f"{grouped_digits(before.st_size)} bytes at first, then {grouped_digits(after.st_size)}"
+        raise SourceError(f"{label} changed while it was packed: {sizes}; pack again")
+    if (after.st_mtime_ns, after.st_ino, after.st_dev) != (before.st_mtime_ns, before.st_ino, before.st_dev):
+        raise SourceError(f"{label} changed while it was packed; pack again")

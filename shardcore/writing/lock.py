@@ -41,14 +41,14 @@ def real_path(path: str | Path) -> Path:
 
 
 @contextlib.contextmanager
-def locked(*paths: str | Path, wait: float = WAIT) -> Iterator[None]:
+def locked(*paths: str | Path, wait: float | None = None) -> Iterator[None]:
     """Hold the locks of files, or of folders, while their state is read, journaled, changed and synced.
 
     A thread that holds a lock may take it again.
 
     Args:
         paths: The files, or folders.
-        wait: Seconds to wait for another editor.
+        wait: Seconds to wait for another editor; default: `WAIT`.
 
     Raises:
         UsageError: Another process, or another thread, is editing one of them.
@@ -57,7 +57,7 @@ def locked(*paths: str | Path, wait: float = WAIT) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         # In one order, whoever asks: two editors of the same files never wait for each other.
         for path in sorted({real_path(path) for path in paths}):
-            stack.enter_context(_locked(path, time.monotonic() + wait))
+            stack.enter_context(_locked(path, time.monotonic() + (WAIT if wait is None else wait)))
         yield
 
 

@@ -60,6 +60,12 @@ _TOMBSTONE = (
     Option("reason", OptionType.TEXT, "Why.", Purpose.EDIT),
     Option("by", OptionType.TEXT, "Who deletes.", Purpose.EDIT),
     Option("ticket", OptionType.TEXT, "Where it was decided.", Purpose.EDIT),
+    Option(
+        "date",
+        OptionType.TEXT,
+        "created_at of the objects, in ISO 8601; needed where the shard does not say.",
+        Purpose.EDIT,
+    ),
 )
 _FACTS: Mapping[str, str] = MappingProxyType({"by": "deleted_by", "reason": "reason", "ticket": "ticket_id"})
 """The facts that a tombstone states, by the names of the options that give them."""
@@ -123,6 +129,6 @@ def made(
     """
     if verb.beside:
         facts = {fact: (values or {}).get(name) or "" for name, fact in _FACTS.items()}
-        return make(shard, keys, now=now, facts=facts, undo=back)
+        return make(shard, keys, now=now, facts=facts, undo=back, date=(values or {}).get("date") or "")
     given: dict[Takes, Sequence[Any]] = {Takes.KEYS: (keys,), Takes.FILES: paths, Takes.NOTHING: ()}
     return make(shard, *given[verb.takes])

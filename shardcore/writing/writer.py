@@ -6,14 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.keys import Key, KeyForm
 from shardcore.options import Option, Purpose, read_options
 from shardcore.progress import check_stopped
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE
+
+
+class OddName(UsageError):
+    """An input whose name or key the format cannot hold; the others can still be packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class Writer(ABC):
     Attributes:
         output: Where the bytes go.
         written: The files, once they are complete.
+        key_form: The keys of the format as bytes or numbers.
         declared: The facts that the format keeps about an object.
         part_names: The parts that it takes.
         exact: Whether `plan` says what is going to be written; False once content was only `Sized` where it matters.
@@ -71,6 +77,7 @@ class Writer(ABC):
         opening: Options with which the result is opened again (`spec`, `xorbs`), as far as it does not state them.
     """
 
+    key_form: ClassVar[KeyForm] = KeyForm()
     declared: tuple[Option, ...] = ()
     part_names: tuple[str, ...] = ()
 
@@ -86,7 +93,7 @@ class Writer(ABC):
 
     def add(
         self,
-        key: str | None,
+        key: Key | None,
         data: Data,
         *,
         label: str = "",
@@ -97,7 +104,8 @@ class Writer(ABC):
         """Adds one object.
 
         Args:
-            key: In the text form of the format; None where the format makes it from the content, or has no keys.
+            key: Its text form, or the bytes or the number that the format stores; None where the format makes it from
+                the content, or has no keys.
             data: The content.
             label: What errors call the object: the path of its file.
             name: The name of its file, relative, with `/`; formats that keep names or look at endings use it.
@@ -114,6 +122,8 @@ class Writer(ABC):
         """
         if self._finished:
             raise UsageError("this writer is finished")
+        if key is not None and not isinstance(key, str):
+            key = self.key_form.text(key, "new")
         if not (label or name or parts or facts):
             return self._add(key, data, BARE)
         who = label or (f"object {key}" if key is not None else "the object")
@@ -123,7 +133,7 @@ class Writer(ABC):
         values = read_options(self.declared, facts, Purpose.FACT, who) if facts else {}
         return self._add(key, data, More(label, name, parts or {}, {k: v for k, v in values.items() if v is not None}))
 
-    def add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+    def add_many(self, keys: Sequence[Key] | None, contents: Sequence[bytes]) -> list[str]:
         """Adds many small objects at once, quicker than one by one.
 
         Args:
@@ -139,9 +149,11 @@ class Writer(ABC):
         """
         if self._finished:
             raise UsageError("this writer is finished")
-        if keys is not None and len(keys) != len(contents):
+        if keys is None:
+            return self._add_many(None, contents)
+        if len(keys) != len(contents):
             raise UsageError(f"{len(keys)} keys for {len(contents)} contents")
-        return self._add_many(keys, contents)
+        return self._add_many([self.key_form.text(key, "new") for key in keys], contents)
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
         given = keys if keys is not None else [None] * len(contents)

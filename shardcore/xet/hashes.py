@@ -56,6 +56,17 @@ def to_text(raw: bytes) -> str:
     return "".join(f"{word:016x}" for word in struct.unpack("<4Q", raw))
 
 
+def text_of_key(raw: bytes) -> str:
+    """The text form of a hash that a caller gave.
+
+    Raises:
+        UsageError: It does not have 32 bytes.
+    """
+    if len(raw) != SIZE:
+        raise UsageError(f"a hash has {SIZE} bytes, not {len(raw)}")
+    return to_text(raw)
+
+
 def from_text(text: str) -> bytes:
     """The 32 bytes behind a text form; the inverse of `to_text`.
 

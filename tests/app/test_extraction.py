@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shardcore import Shard, SourceChanged
-from shardcore.extract import Conflict, ExtractOptions
+from shardcore.extraction import Conflict, ExtractOptions
 from shardcore.progress import no_progress
 from shardscope.extraction import Extracted, Extraction, existing, outlook, write
 from shardscope.opening import OpenRequest

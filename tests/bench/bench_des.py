@@ -72,7 +72,7 @@ def plain_loop(data: bytes) -> list[Plain]:
 def open_and_list(data: bytes, *, keys: bool) -> int:
     """Opens, and takes the columns of all entries; with their uids as texts when asked for."""
     with shardcore.open(BytesSource(data, "x.des"), format="des") as shard:
-        columns = shard.objects[:]
+        columns = shard.objects[:].columns
         texts = shard.objects.keys[:] if keys else shard.objects.keys[:50]
         return len(columns) + len(texts)
 

@@ -87,7 +87,7 @@ def first_sight() -> Iterator[Figure]:
             shard.runs(0, PAGE)
             took, rounds = time.perf_counter() - began, server.log.rounds
             yield Figure("10 GB, bytes and sections: round trips", rounds, 2, "rounds", note=f"{took:.2f} s")
-            rows = shard.objects[:ROWS]
+            rows = shard.objects[:ROWS].columns
             assert len(rows.start) == len(shard.objects.keys[:ROWS]) == ROWS
             took, rounds = time.perf_counter() - began, server.log.rounds
             note = f"{took:.2f} s; {len(server.log)} requests, {server.log.sent:,} bytes"

@@ -300,6 +300,36 @@ def column_of_fifos(folder: Path) -> Path:
 
 
 @hostile("bloscpack", "0", "all")
+def zeros_named_often(folder: Path) -> Path:
+    """A file of a few KB whose chunks are all the same 128 MiB of zeros."""
+    size, count = 128 << 20, 24
+    offsets = np.full(count, 32 + 8 * count, "<i8").tobytes()
+    return _with_offsets(folder, offsets, bomb_chunk(size), size=size)
+
+
+@hostile("bloscpack", "0", "60000", "all")
+def column_of_very_many_files(folder: Path) -> Path:
+    """A bcolz column of sixty-five thousand files of one byte."""
+    column, count = folder / "column", 65_536
+    put(column, "meta/storage", COLUMN_STORAGE)
+    put(column, "meta/sizes", b'{"shape": [%d], "nbytes": %d, "cbytes": %d}' % (count, count, count))
+    chunk = blosc_header(1, 17, flags=0x12) + b"x"
+    content = File([chunk], [1]).write()
+    for number in range(count):
+        put(column, f"data/__{number}.blp", content)
+    return column
+
+
+@hostile("bloscpack", "0", "60000.blp")
+def very_many_files(folder: Path) -> Path:
+    """A folder of sixty-five thousand Bloscpack files."""
+    content = File([blosc_header(1, 17, flags=0x12) + b"x"], [1]).write()
+    for number in range(65_536):
+        put(folder, f"files/{number}.blp", content)
+    return folder / "files"
+
+
+@hostile("bloscpack", "0", "all")
 def column_digits(folder: Path) -> Path:
     """A bcolz column whose sizes and attributes have integers of a hundred thousand digits."""
     column, long = folder / "column", b"9" * 100_000

@@ -24,6 +24,9 @@ DRAWINGS = {
     "xorb": ("records", "lanes"),
 }
 """What is drawn of each format; where a file has it not, the command says so."""
+_TARGETS = {"bloscpack": "swh", "des": "swh", "mdb": "des", "neuroglancer": "des", "swh": "des", "xorb": "swh"}
+"""What each format is converted into."""
+_CONVERTED = ("--force",)
 FINE_CODES = frozenset(range(5))
 """Exit codes that a command may have; anything else is a traceback or a signal."""
 
@@ -70,6 +73,8 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
         Command(("salvage", uri, "--plan", "--limit-bytes", "1000000"), expands=one.sparse, at_end=True),
         Command(("salvage", uri, "--plan", "--raw"), expands=one.sparse, at_end=True),
         Command(("compare", uri), expands=True),
+        Command(("convert", uri, _TARGETS[one.format], str(folder / "converted"), *_CONVERTED), expands=True),
+        Command(("convert", uri, _TARGETS[one.format], str(folder / "planned"), *_CONVERTED, "--plan"), expands=True),
         *(Command(("chart", uri, what), at_end=True) for what in ("budget", "sizes", "entropy", "load")),
         *(Command(("draw", uri, "--name", name), at_end=True) for name in DRAWINGS[one.format]),
     ]

@@ -8,6 +8,9 @@ import os
 import struct
 from pathlib import Path
 
+import numpy as np
+import zstandard
+
 from tests.hostile.making import (
     GIB,
     MEGABYTES,
@@ -273,6 +276,72 @@ def folder_of_fifos(folder: Path) -> Path:
     (inside / "2024-01-15_00_0002.des").symlink_to("2024-01-15_00_0002.des")
     (inside / "2024-01-15_00_0003.des").symlink_to("/dev/zero")
     (inside / "2024-01-15_00_0004.des").mkdir()
+    return inside
+
+
+@hostile("des", "one", "7")
+def lanes_of_unequal_length(folder: Path) -> Path:
+    """Four hundred thousand of the shortest entries between ordinary ones: lanes of a walk that differ a thousandfold."""
+    shortest = struct.pack("<HBHQI", 0, 1, 0, 0, 0)
+    entries = [entry(b"one", 8, 1, NONE, 1)] * 3
+    ordinary = [entry(b"%d" % n, 8, 1, NONE, 1) for n in range(60_000)]
+    index = b"".join(entries) + shortest * 400_000 + b"".join(ordinary)
+    count = len(entries) + 400_000 + len(ordinary)
+    index = struct.pack("<I", count) + index
+    return put(folder, _NAME, b"DES2\x02\0\0\0x", index, b"DESI", struct.pack("<Q", len(index)))
+
+
+@hostile("des", "0", "49999")
+def one_bigfile(folder: Path) -> Path:
+    """Fifty thousand entries that name one BigFile of four megabytes."""
+    data = bytes(4_000_000)
+    digest = hashlib.sha256(data).hexdigest().encode()
+    put(folder, f"_bigFiles/{digest.decode()}", data)
+    return put(folder, _NAME, shard(b"", [big_entry(b"%d" % n, digest, len(data)) for n in range(50_000)]))
+
+
+@hostile("des", "0", "99999")
+def payloads_read_in_vain(folder: Path) -> Path:
+    """A hundred thousand overlapping payloads of megabytes that turn out to be no frames at their last bytes."""
+    stored = zstandard.ZstdCompressor(level=1).compress(np.random.default_rng(4).bytes(4_000_000))
+    entries = [entry(b"%d" % n, 8, len(stored) - n % 2, ZSTD, 4_000_000) for n in range(100_000)]
+    return put(folder, _NAME, shard(stored[:-1] + b"\xff", entries))
+
+
+@hostile("des", "0", "99999")
+def payloads_of_no_size(folder: Path) -> Path:
+    """A hundred thousand overlapping payloads of megabytes that claim to expand to nothing."""
+    count, size = 100_000, 5_000_000
+    entries = [entry(b"%d" % n, 8 + n, size - n, ZSTD, 0) for n in range(count)]
+    return put(folder, _NAME, shard(bytes(size), entries))
+
+
+@hostile("des", "0", "60000")
+def very_many_shards(folder: Path) -> Path:
+    """A folder of sixty-five thousand shards of one object each."""
+    for number in range(65_536):
+        name = f"2024-01-15_{number:04X}_0000.des"
+        put(folder, f"shards/{name}", shard(b"x", [entry(b"%d" % number, 8, 1, NONE, 1)]))
+    return folder / "shards"
+
+
+@hostile("des", "0")
+def very_many_damaged_shards(folder: Path) -> Path:
+    """A folder of sixty-five thousand files named as shards, which are none."""
+    for number in range(65_536):
+        put(folder, f"shards/2024-01-15_{number:04X}_0000.des", b"DES2")
+    return folder / "shards"
+
+
+@hostile("des", "one")
+def folder_of_retention_copies(folder: Path) -> Path:
+    """A shard in a folder with sixty thousand copies of one uid that are kept longer."""
+    inside = folder / "shards"
+    inside.mkdir()
+    _one(inside)
+    for number in range(60_000):
+        stamp = f"2024-01-15T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.{number:06}Z"
+        put(inside, f"_ext_retention/20240115/one_{stamp}.dat", b"")
     return inside
 
 

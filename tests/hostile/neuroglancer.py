@@ -359,6 +359,109 @@ def without_info(folder: Path) -> Path:
     return put(folder, "0.shard", rows.tobytes())
 
 
+@hostile("neuroglancer", "0", "2")
+def manifests_of_levels(folder: Path) -> Path:
+    """Gzip manifests of 65 KB that expand to millions of levels of detail without fragments."""
+    manifest = gzip.compress(_levels(3_000_000), mtime=0)
+    index = index_of(range(3), [n * len(manifest) for n in range(3)], [len(manifest)] * 3)
+    return _one_mesh(folder, manifest * 3, index, data_encoding="gzip")
+
+
+@hostile("neuroglancer", "0", "3000")
+def manifests_of_many_levels(folder: Path) -> Path:
+    """Thousands of gzip manifests that expand to ten thousand levels of detail each."""
+    manifest = gzip.compress(_levels(10_000), mtime=0)
+    count = MEGABYTES // (len(manifest) + 24) - 10
+    index = index_of(range(count), [n * len(manifest) for n in range(count)], [len(manifest)] * count)
+    return _one_mesh(folder, manifest * count, index, data_encoding="gzip")
+
+
+@hostile("neuroglancer", "0", "2")
+def manifests_of_zeros(folder: Path) -> Path:
+    """Gzip manifests that expand to 60 MiB of fragments of no size."""
+    head = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 1) + struct.pack("<f", 1) + struct.pack("<3f", 0, 0, 0)
+    lots = (60 << 20) // 16
+    manifest = gzip.compress(head + struct.pack("<I", lots) + bytes(16 * lots), mtime=0)
+    count = 40
+    index = index_of(range(count), [n * len(manifest) for n in range(count)], [len(manifest)] * count)
+    return _one_mesh(folder, manifest * count, index, data_encoding="gzip")
+
+
+def _levels(count: int) -> bytes:
+    """A manifest of levels of detail without fragments."""
+    return struct.pack("<6fI", 1, 1, 1, 0, 0, 0, count) + bytes(20 * count)
+
+
+def _one_mesh(folder: Path, payload: bytes, index: bytes, **sharding: Any) -> Path:
+    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+    info |= {"transform": [1, 0, 0, 0] * 3, "sharding": SHARDING | sharding}
+    return _folder(folder, info, struct.pack("<2Q", len(payload), len(payload) + len(index)) + payload + index)
+
+
+@hostile("neuroglancer", "0", "1", "2799999")
+def without_info_many_keys(folder: Path) -> Path:
+    """A shard without info whose gzip index lists 2.8 million keys, which any hash and shift fits."""
+    count = 2_790_000
+    index = gzip.compress(index_of(range(count), [0] * count, [0] * count), mtime=0)
+    return put(folder, "0.shard", struct.pack("<2Q", 0, len(index)), index)
+
+
+@hostile("neuroglancer", "0", "1")
+def without_info_large(folder: Path) -> Path:
+    """A shard without info whose plain index lists as many keys as fit, which any hash and shift fits."""
+    count = MEGABYTES // 24 - 10
+    index = index_of(range(count), [0] * count, [0] * count)
+    return put(folder, "0.shard", struct.pack("<2Q", 0, len(index)), index)
+
+
+@hostile("neuroglancer", "0")
+def without_info_one_side(folder: Path) -> Path:
+    """A shard without info whose keys lie in the first of two minishards by all shifts of the identity."""
+    count = 400_000
+    ids = np.sort(np.random.default_rng(5).choice(2**19, count, replace=False)).astype(np.uint64) << np.uint64(44)
+    index = index_of(ids.tolist(), [0] * count, [0] * count)
+    return put(folder, "0.shard", struct.pack("<4Q", 0, len(index), 0, 0), index)
+
+
+@hostile("neuroglancer", "0")
+def nested_members(folder: Path) -> Path:
+    """Gzip members within gzip members that nothing lists, all of which end where the file does."""
+    step, size = 40, 4_000_000
+    head = gzip.compress(b"", mtime=0)[:10]
+    # A stored block of 30 bytes holds the beginning of the next member; each is damaged at its end.
+    piece = head + b"\x00" + struct.pack("<HH", step - 15, 0xFFFF ^ (step - 15))
+    return _folder(folder, _mesh_info(data_encoding="gzip"), bytes(16) + piece.ljust(step, b"x") * (size // step))
+
+
+@hostile("neuroglancer", "0")
+def lost_indices(folder: Path) -> Path:
+    """Gzip members that nothing lists, each of which can be a minishard index of a hundred thousand keys."""
+    count = 100_000
+    member = gzip.compress(index_of(range(count), [0] * count, [0] * count), mtime=0)
+    payload = member * (MEGABYTES // len(member))
+    return _folder(folder, _mesh_info(data_encoding="gzip", minishard_index_encoding="gzip"), bytes(16) + payload)
+
+
+@hostile("neuroglancer", "0", "60000")
+def very_many_shards(folder: Path) -> Path:
+    """A folder of sixty-five thousand shards of one key each."""
+    put(folder, "shards/info", json.dumps(_mesh_info(shard_bits=16)).encode())
+    for number in range(65_536):
+        content = struct.pack("<2Q", 1, 25), b"x", index_of([number], [0], [1])
+        put(folder, f"shards/{number:04x}.shard", *content)
+    return folder / "shards"
+
+
+@hostile("neuroglancer", "0")
+def very_many_strays(folder: Path) -> Path:
+    """A folder with an info, and sixty-five thousand files that no key leads to."""
+    put(folder, "shards/info", json.dumps(_mesh_info()).encode())
+    put(folder, "shards/0.shard", bytes(16))
+    for number in range(65_536):
+        put(folder, f"shards/x{number}_0-64_0-64", b"x")
+    return folder / "shards"
+
+
 @hostile("neuroglancer", "0")
 def many_shards(folder: Path) -> Path:
     """A folder of thousands of shards, each of which claims a GiB."""

@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import ShardError
-from shardcore.extract import Conflict, ExtractOptions, extract
+from shardcore.extraction import Conflict, ExtractOptions, extract_objects
 
 DATA = Path(__file__).parent.parent / "data"
 ONE_OF_EACH = {
@@ -66,7 +66,7 @@ def test_extraction_of_a_file_that_is_cut_leaves_what_was_written(name: str, tmp
         shard.load_index()
         refs = [shard.objects.ref(row) for row in range(min(len(shard.objects), 30))]
         written: dict[str, bytes] = {}
-        for number, result in enumerate(extract(shard, refs, out)):
+        for number, result in enumerate(extract_objects(shard, refs, out)):
             if number == 0:
                 os.truncate(path, 40)
             if not result.error:
@@ -87,9 +87,13 @@ def test_planted_links_are_not_followed(name: str, force: bool, tmp_path: Path) 
     with shardcore.open(path) as shard:
         shard.load_index()
         refs = [shard.objects.ref(row) for row in range(min(len(shard.objects), 6))]
-        list(extract(shard, refs, plain))
+        list(extract_objects(shard, refs, plain))
         for number, file in enumerate(sorted(plain.iterdir())):
             (planted / file.name).symlink_to((outside / "file", outside, outside / "new")[number % 3])
-        list(extract(shard, refs, planted, ExtractOptions(conflict=Conflict.REPLACE if force else Conflict.ERROR)))
+        list(
+            extract_objects(
+                shard, refs, planted, ExtractOptions(conflict=Conflict.REPLACE if force else Conflict.ERROR)
+            )
+        )
     assert [file.name for file in outside.iterdir()] == ["file"]
     assert (outside / "file").read_bytes() == b"mine"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.converting import convert
 from shardcore.formats.neuroglancer.suggested import bits_for
 from shardcore.packing import pack
 from shardcore.testing import rounds
@@ -167,18 +168,18 @@ def test_annotations_are_read(tmp_path: Path) -> None:
         assert read_by_cloud_volume(out / part["key"], part["sharding"]) == expected
 
 
-def test_meshes_are_read(tmp_path: Path) -> None:
-    """Meshes of one file for each manifest and its fragments become sharded; cloud-volume draws them as before."""
+SEGMENTS = (7, 2**40 + 1, 12)
+
+
+def unsharded_meshes(folder: Path, **more: Any) -> None:
+    """Meshes of one file for each manifest and its fragments, with the info."""
     import DracoPy
-    from cloudvolume import CloudVolume
     from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
 
-    segments = (7, 2**40 + 1, 12)
-    folder = tmp_path / "in"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
-    (folder / "info").write_text(json.dumps(info | {"transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]}))
-    for number, segment in enumerate(segments):
+    (folder / "info").write_text(json.dumps(info | {"transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]} | more))
+    for number, segment in enumerate(SEGMENTS):
         points = np.array([[0, 0, 0], [900, 0, 0], [0, 900, number], [0, 0, 1000]], np.float32)
         faces = np.array([[0, 1, 2], [0, 1, 3]][: 1 + number % 2], np.uint32)
         fragment = DracoPy.encode(
@@ -197,19 +198,61 @@ def test_meshes_are_read(tmp_path: Path) -> None:
         ).to_binary()
         (folder / f"{segment}.index").write_bytes(manifest)
         (folder / str(segment)).write_bytes(fragment)
+
+
+def meshes_in(root: Path) -> dict[int, Any]:
+    """The meshes in the folder `mesh` of a volume, as cloud-volume reads them."""
+    from cloudvolume import CloudVolume
+
     volume = CloudVolume.create_new_info(1, "segmentation", "uint64", "raw", [1, 1, 1], [0, 0, 0], [64] * 3)
-    roots = {}
-    for name in ("unsharded", "sharded"):
-        roots[name] = tmp_path / name
-        CloudVolume(f"file://{roots[name]}", info=volume | {"mesh": "mesh"}, progress=False).commit_info()
-    folder.rename(roots["unsharded"] / "mesh")
-    pack("neuroglancer", f"{roots['sharded'] / 'mesh'}/", [roots["unsharded"] / "mesh"])
-    before, after = (CloudVolume(f"file://{root}", progress=False, cache=False) for root in roots.values())
-    for segment in segments:
-        theirs, ours = (each.mesh.get(segment)[segment] for each in (before, after))
-        assert len(ours.faces)
-        assert np.array_equal(ours.vertices, theirs.vertices)
-        assert np.array_equal(ours.faces, theirs.faces)
+    CloudVolume(f"file://{root}", info=volume | {"mesh": "mesh"}, progress=False).commit_info()
+    found: dict[int, Any] = CloudVolume(f"file://{root}", progress=False, cache=False).mesh.get(list(SEGMENTS))
+    return found
+
+
+def check_meshes(found: dict[int, Any], wanted: dict[int, Any]) -> None:
+    """Every mesh has the vertices and triangles of another one."""
+    for segment in SEGMENTS:
+        assert len(found[segment].faces)
+        assert np.array_equal(found[segment].vertices, wanted[segment].vertices)
+        assert np.array_equal(found[segment].faces, wanted[segment].faces)
+
+
+def test_meshes_are_read(tmp_path: Path) -> None:
+    """Meshes of one file for each manifest and its fragments become sharded; cloud-volume draws them as before."""
+    unsharded_meshes(tmp_path / "unsharded" / "mesh")
+    (tmp_path / "sharded").mkdir()
+    pack("neuroglancer", f"{tmp_path / 'sharded' / 'mesh'}/", [tmp_path / "unsharded" / "mesh"])
+    check_meshes(meshes_in(tmp_path / "sharded"), meshes_in(tmp_path / "unsharded"))
+
+
+def test_converted_meshes_keep_their_place(tmp_path: Path) -> None:
+    """Converted to shards again, or to another format and back, meshes are where they were for both readers."""
+    transform = [8, 0, 0, 256_000, 0, 4, 0, -7, 0, 0, 40, 3]
+    unsharded_meshes(tmp_path / "in", transform=transform, lod_scale_multiplier=2.5)
+    roots = {name: tmp_path / name / "mesh" for name in ("source", "back", "direct", "resharded")}
+    for root in roots.values():
+        root.parent.mkdir()
+    pack("neuroglancer", f"{roots['source']}/", [tmp_path / "in"])
+    between = tmp_path / "x.des"
+    spec = {"@type": "neuroglancer_uint64_sharded_v1", "hash": "identity", "preshift_bits": 0}
+    spec |= {"minishard_bits": 2, "shard_bits": 1}
+    with shardcore.open(roots["source"]) as shard:
+        convert(shard, "des", between)
+        convert(shard, "neuroglancer", f"{roots['direct']}/")
+        convert(shard, "neuroglancer", f"{roots['resharded']}/", options={"spec": spec})
+    with shardcore.open(between) as shard:
+        convert(shard, "neuroglancer", f"{roots['back']}/", manifest=f"{between}.manifest.json")
+    info = json.loads((roots["source"] / "info").read_text())
+    wanted = meshes_in(tmp_path / "source")
+    assert max(mesh.vertices.max() for mesh in wanted.values()) > 256_000
+    values = read_by_tensorstore(roots["source"], info["sharding"])
+    for name in ("back", "direct", "resharded"):
+        stated = json.loads((roots[name] / "info").read_text())
+        assert stated | {"sharding": info["sharding"]} == info
+        assert (stated["sharding"] == info["sharding"]) is (name != "resharded")
+        check_meshes(meshes_in(tmp_path / name), wanted)
+        assert read_by_tensorstore(roots[name], stated["sharding"]) == values
 
 
 def test_the_rule_for_ids_is_cloud_volumes() -> None:

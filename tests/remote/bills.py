@@ -65,7 +65,7 @@ def find_nothing(shard: Shard, bill: Bill) -> None:
 
 def list_all(shard: Shard, bill: Bill) -> None:
     """All keys with their places."""
-    assert len(shard.objects.keys[:]) == len(shard.objects[:].start) > 0
+    assert len(shard.objects.keys[:]) == len(shard.objects.known(0, len(shard.objects))) > 0
 
 
 AFTER_OPENING: dict[str, Callable[[Shard, Bill], None]] = {"object": find, "absent": find_nothing, "list": list_all}

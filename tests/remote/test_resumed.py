@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.extract import Conflict, Extracted, ExtractOptions, extract
+from shardcore.extraction import Conflict, Extracted, ExtractOptions, extract_objects
 from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import Drop, FaultProxy, after
 from tests.remote.servers import RangeServer
@@ -36,7 +36,7 @@ def taken(address: str, folder: Path) -> list[Extracted]:
         opened.load_index()
         refs = sorted((opened.objects.ref(row) for row in range(len(opened.objects))), key=lambda ref: ref.size)
         options = ExtractOptions(conflict=Conflict.SKIP, manifest=False)
-        return list(extract(opened, refs, folder, options))
+        return list(extract_objects(opened, refs, folder, options))
 
 
 def parts(folder: Path) -> list[Path]:

@@ -30,7 +30,7 @@ def swh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_small_objects_are_fetched_together(
     server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """300 objects in the order of their slots are extracted, hashed and converted with a few requests, each right."""
+    """300 objects are extracted, hashed and converted with a few requests, each right, in whatever order."""
     address = server.put("/a.shard", swh)
     assert run(["extract", str(swh), str(tmp_path / "here"), "--json"]) == 0
     here = capsys.readouterr().out.replace(str(tmp_path / "here"), "")
@@ -40,7 +40,7 @@ def test_small_objects_are_fetched_together(
     server.log.clear()
     assert run(["ls", address, "--digest", "sha256", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [row["sha256"] for row in rows] == [json.loads(line)["sha256"] for line in here.splitlines()]
+    assert {row["sha256"] for row in rows} == {json.loads(line)["sha256"] for line in here.splitlines()}
     assert len(server.log) <= 6
     server.log.clear()
     assert run(["convert", address, "des", str(tmp_path / "a.des")]) == 0
@@ -56,10 +56,10 @@ def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path
     with RangeServer({"/a.des": path}) as server, shardcore.open(f"{server.url}/a.des") as shard:
         shard.load_index()
         server.log.clear()
-        from shardcore.extract import extract
+        from shardcore.extraction import extract_objects
 
         refs = [shard.objects.ref(row) for row in range(0, 60, 2)]
-        results = extract(shard, refs, tmp_path / "out")
+        results = extract_objects(shard, refs, tmp_path / "out")
         assert next(results).size == 100_000
         assert len(server.log) <= 2 * shard.jobs
         results.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,7 @@ def test_keys_that_do_not_fit_become_sha256(tmp_path: Path) -> None:
     assert done.notes == (
         "swh has no place for meta (1 object)",
         "swh has no place for codec (1 object)",
+        "2 keys replaced (rule: sha256)",
         "1 object with the content of another one became one with it",
     )
 
@@ -87,8 +90,110 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert done.notes == ("left out: 1 tombstoned object",)
     assert set(contents(tmp_path / "x.des")) == {"keep", "nometa"}
     with shardcore.open(sample, deleted=True) as shard:
-        assert convert(shard, "des", tmp_path / "y.des", deleted=True).notes == ()
+        done = convert(shard, "des", tmp_path / "y.des", deleted=True)
+    assert done.notes == ("1 tombstoned object written without tombstone: readers return them again",)
     assert set(contents(tmp_path / "y.des")) == {"keep", "nometa", "gone"}
+
+
+def losses(uri: Path, format: str, out: Path, **options: Any) -> list[dict[str, Any]]:
+    """The losses of a conversion, which its notes and its result manifest have, too."""
+    with shardcore.open(uri) as shard:
+        planned = convert(shard, format, out, options=options, plan=True, unread=True)
+        done = convert(shard, format, out, options=options)
+    found = [loss.to_json() for loss in done.losses]
+    assert [loss.to_json() for loss in planned.losses] == found
+    assert {loss["text"] for loss in found} <= set(done.notes)
+    if found:
+        manifest = out.with_name(out.name + ".manifest.json")
+        assert json.loads(manifest.read_text())["losses"] == found
+    return found
+
+
+def test_a_weaker_checksum_is_a_loss(tmp_path: Path) -> None:
+    """A sha256 that becomes another digest or none is a line of its own; one that stays or gets stronger is not."""
+    sample = DATA / "bloscpack/sum_6_sha256.blp"
+    assert losses(sample, "des", tmp_path / "x.des") == [
+        {
+            "kind": "checksum",
+            "name": "sha256",
+            "objects": 1,
+            "text": "1 content stored without a checksum (before: sha256)",
+        }
+    ]
+    (lost,) = losses(sample, "mdb", tmp_path / "x.mdb")
+    assert lost["text"] == "1 content stored with blake3 (before: sha256)"
+    (lost,) = losses(sample, "bloscpack", tmp_path / "a.blp", checksum="crc32")
+    assert lost["text"] == "1 content stored with crc32 (before: sha256)"
+    assert losses(sample, "bloscpack", tmp_path / "b.blp") == []
+    assert losses(sample, "des", tmp_path / "y.des", sidecar="yes") == []
+    with shardcore.open(tmp_path / "b.blp") as shard:
+        assert shard.checksum == "sha256"
+
+
+@pytest.mark.parametrize("name", ["deleted.shard", "signed_dialect.shard"])
+def test_deleted_objects_are_counted(tmp_path: Path, name: str) -> None:
+    """Where slots of deleted objects look like unused ones, in both dialects, the header says how many there were."""
+    path = Path(shutil.copy(DATA / "swh" / name, tmp_path))
+    with shardcore.open(path) as shard:
+        before, count = shard.declared_objects or 0, 0
+        live = [key for key in shard.objects.keys[:] if key is not None]
+    assert run(["delete", str(path), live[0], live[1], "--yes"]) in (0, 1)
+    count = before - len(live) + 2
+    (lost,) = losses(path, "des", tmp_path / "x.des")
+    assert (lost["kind"], lost["name"], lost["objects"]) == ("objects", "deleted object", count)
+
+
+@pytest.mark.parametrize(("uri", "target"), [("bcolz/prices", "bloscpack"), ("bcolz/samples", "bloscpack")])
+def test_bcolz_columns_stay_arrays(tmp_path: Path, uri: str, target: str) -> None:
+    """Columns keep type and shape as Bloscpack files; what bcolz alone has is a loss, and in the manifest."""
+    with shardcore.open(DATA / "bloscpack" / uri) as shard:
+        arrays = [shard.read_array(key) for key in shard.objects.keys[:]] if "prices" in uri else [shard.read_array()]
+        done = convert(shard, target, f"{tmp_path / 'out'}/")
+    assert [(loss.kind, loss.name) for loss in done.losses] == [("setting", "bcolz")]
+    found = []
+    for file in done.written:
+        if file.path.suffix == ".blp":
+            with shardcore.open(file.path) as shard:
+                found.append(shard.read_array())
+    for one, other in zip(found, arrays, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+    listed = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert listed["source"] == "bloscpack"
+    assert any("cparams" in text for text in listed["bcolz"].values())
+
+
+def test_a_manifest_of_another_shard(tmp_path: Path) -> None:
+    """`manifest` is refused where it names objects that are not there, where it is none, and beside a rule for keys."""
+    with shardcore.open(DATA / "des/tiny.des") as shard:
+        convert(shard, "des", tmp_path / "n.des", keys="number")
+        manifest = tmp_path / "n.des.manifest.json"
+        with pytest.raises(UsageError, match="not the manifest of this shard"):
+            convert(shard, "des", tmp_path / "x.des", manifest=manifest)
+        with pytest.raises(UsageError, match="give no rule for keys"):
+            convert(shard, "des", tmp_path / "x.des", manifest=manifest, keys="sha256")
+    (tmp_path / "other.json").write_text('{"key": 1}\n')
+    with shardcore.open(tmp_path / "n.des") as shard:
+        with pytest.raises(UsageError, match="texts"):
+            convert(shard, "des", tmp_path / "x.des", manifest=tmp_path / "other.json")
+        convert(shard, "des", tmp_path / "y.des", manifest=manifest)
+    assert not (tmp_path / "x.des").exists()
+    assert contents(tmp_path / "y.des") == contents(DATA / "des/tiny.des")
+
+
+def test_the_command_brings_keys_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--manifest` restores keys and facts; each loss is one line on standard error, and a member of the plan."""
+    out, back = tmp_path / "x.shard", tmp_path / "back.des"
+    assert run(["convert", str(DATA / "des/meta.des"), "swh", str(out), "--plan", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["losses"]
+    assert run(["convert", str(DATA / "des/meta.des"), "swh", str(out)]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [f"shardcore: {loss['text']}" for loss in planned] == lines
+    assert run(["convert", str(out), "des", str(back), "--manifest", f"{out}.manifest.json"]) == 0
+    with shardcore.open(DATA / "des/meta.des") as old, shardcore.open(back) as new:
+        for key in old.objects.keys[:]:
+            assert new.read(new.find(key)) == old.read(old.find(key))
+            assert new.facts(new.find(key)) == old.facts(old.find(key))
 
 
 @pytest.mark.parametrize(
@@ -138,3 +243,40 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [Path(line["path"]).name for line in lines] == ["x.shard", "x.shard.manifest.json"]
     assert run(arguments) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+def test_a_manifest_names_no_paths(tmp_path: Path) -> None:
+    """Of the settings in a manifest only declared ones are taken over: it chooses no files to read or write."""
+    (tmp_path / "secret").write_text('{"a": "secret"}')
+    stated = {"format": "des", "source": "bloscpack", "metadata": str(tmp_path / "secret"), "checksum": "md5"}
+    stated |= {"xorbs": str(tmp_path / "elsewhere"), "spec": str(tmp_path / "secret"), "volume": "x.npy"}
+    manifest = tmp_path / "m.json"
+    manifest.write_text(json.dumps(stated | {"objects": []}))
+    for format in ("bloscpack", "mdb", "neuroglancer"):
+        with shardcore.open(DATA / "des/tiny.des") as shard:
+            key = shard.objects.keys[0]
+            lines = [{"key": "7", "stored": key}, {"key": "8", "stored": shard.objects.keys[1]}]
+            manifest.write_text(json.dumps(stated | {"objects": lines}))
+            convert(
+                shard, format, f"{tmp_path / format}/" if format != "mdb" else tmp_path / "x.mdb", manifest=manifest
+            )
+    with shardcore.open(tmp_path / "bloscpack/7.blp") as shard:
+        assert (shard.checksum, shard.facts(shard.find("all"))) == ("md5", {})
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
+    """Meshes keep their info with other keys; that of a volume, where keys are places, is a loss, as are other scales."""
+    mesh, volume = DATA / "neuroglancer/mesh", DATA / "neuroglancer/volume/4_4_40"
+    with shardcore.open(mesh) as shard:
+        done = convert(shard, "neuroglancer", f"{tmp_path / 'mesh'}/", keys="number")
+    assert [loss.kind for loss in done.losses] == ["keys"]
+    assert json.loads((tmp_path / "mesh/info").read_text()) == json.loads((mesh / "info").read_text())
+    with shardcore.open(volume) as shard:
+        done = convert(shard, "neuroglancer", f"{tmp_path / 'volume'}/", keys="number")
+    assert [(loss.kind, loss.name) for loss in done.losses] == [
+        ("setting", "spec"),
+        ("setting", "key_spaces"),
+        ("keys", "number"),
+    ]
+    assert "left out: 1 other key space of the info (8_8_80)" in done.notes

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import FormatError, LimitExceeded, SourceError, UsageError
-from shardcore.extract import MAX_NAME_BYTES, Conflict, ExtractOptions, Names, extract, write_object
+from shardcore.extraction import MAX_NAME_BYTES, Conflict, ExtractOptions, Names, extract_objects, write_object
 from shardcore.objects import ObjectRef
 from shardcore.shard import DEFAULT_LIMIT
 from tests.shardcore.toy import LineShard, line_set
@@ -94,7 +94,9 @@ def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
     shard = LineShard(SHARD)
     refs = [shard.objects.ref(row) for row in range(6)]
     told: list[tuple[int, int]] = []
-    results = list(extract(shard, refs, tmp_path / "new" / "out", total=6, progress=lambda a, b: told.append((a, b))))
+    results = list(
+        extract_objects(shard, refs, tmp_path / "new" / "out", total=6, progress=lambda a, b: told.append((a, b)))
+    )
     out = tmp_path / "new" / "out"
     assert [r.key for r in results] == ["one", "../up", "bad", "ONE", None, "one"]
     assert [bool(r.error) for r in results] == [False, False, True, False, False, False]
@@ -123,10 +125,10 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
     shard = LineShard(b"one=hello\n")
     ref = shard.find("one")
     (tmp_path / "one").write_bytes(b"precious")
-    (result,) = extract(shard, [ref], tmp_path)
+    (result,) = extract_objects(shard, [ref], tmp_path)
     assert "exists" in result.error
     assert (tmp_path / "one").read_bytes() == b"precious"
-    (result,) = extract(shard, [ref], tmp_path, REPLACE)
+    (result,) = extract_objects(shard, [ref], tmp_path, REPLACE)
     assert not result.error
     assert (tmp_path / "one").read_bytes() == b"hello"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["manifest-2.json", "manifest.json", "one"]
@@ -138,9 +140,9 @@ def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(b"precious")
     (tmp_path / "out").mkdir()
     (tmp_path / "out/one").symlink_to(tmp_path / "outside")
-    (result,) = extract(shard, [shard.find("one")], tmp_path / "out")
+    (result,) = extract_objects(shard, [shard.find("one")], tmp_path / "out")
     assert result.error
-    (result,) = extract(shard, [shard.find("one")], tmp_path / "out", REPLACE)
+    (result,) = extract_objects(shard, [shard.find("one")], tmp_path / "out", REPLACE)
     assert not result.error
     assert (tmp_path / "outside").read_bytes() == b"precious"
     assert not (tmp_path / "out/one").is_symlink()
@@ -149,7 +151,7 @@ def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
 def test_a_key_called_manifest_does_not_collide(tmp_path: Path) -> None:
     """An object may be called as the manifest is."""
     shard = LineShard(b"manifest.json=mine\n")
-    (result,) = extract(shard, [shard.objects.ref(0)], tmp_path)
+    (result,) = extract_objects(shard, [shard.objects.ref(0)], tmp_path)
     assert Path(result.path).read_bytes() == b"mine"
     assert json.loads((tmp_path / "manifest.json").read_text())["objects"][0]["key"] == "manifest.json"
 
@@ -163,14 +165,14 @@ def test_an_object_that_cannot_be_named_does_not_end_the_rest(tmp_path: Path) ->
             raise FormatError("row 0 is broken")
         return shard.objects.ref(row)
 
-    results = list(extract(shard, map(ref, [0, 1]), tmp_path))
+    results = list(extract_objects(shard, map(ref, [0, 1]), tmp_path))
     assert [(r.key, bool(r.error)) for r in results] == [(None, True), ("two", False)]
 
 
 def test_limits_hold_for_each_object(tmp_path: Path) -> None:
     """An object over the limit leaves no file; the others come."""
     shard = LineShard(b"one=hello\ntwo=x\n")
-    results = list(extract(shard, map(shard.objects.ref, [0, 1]), tmp_path, ExtractOptions(limit=3)))
+    results = list(extract_objects(shard, map(shard.objects.ref, [0, 1]), tmp_path, ExtractOptions(limit=3)))
     assert ["limit" in r.error for r in results] == [True, False]
     with pytest.raises(LimitExceeded):
         write_object(shard, shard.find("one"), tmp_path / "x", limit=4)
@@ -185,7 +187,7 @@ def test_folders_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file/below", tmp_path / "a\0b"):
         with pytest.raises(SourceError):
-            list(extract(LineShard(b""), iter(()), folder))
+            list(extract_objects(LineShard(b""), iter(()), folder))
 
 
 def test_members_of_data_sets_are_extracted(tmp_path: Path) -> None:
@@ -196,7 +198,7 @@ def test_members_of_data_sets_are_extracted(tmp_path: Path) -> None:
     def refs() -> Iterator[ObjectRef]:
         yield from map(shards.objects.ref, range(2))
 
-    results = list(extract(shards, refs(), tmp_path))
+    results = list(extract_objects(shards, refs(), tmp_path))
     assert [Path(r.path).read_bytes() for r in results] == [b"first", b"second"]
     assert json.loads((tmp_path / "manifest.json").read_text())["uri"] == "somewhere"
 
@@ -222,7 +224,7 @@ def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
     """A part is a file, a line and a row of the manifest of its own; damage of one does not stop the other."""
     shard = PartShard(b"one=abc\nbad=x\n../up=de\n")
     pieces: list[int] = []
-    results = list(extract(shard, map(shard.objects.ref, range(3)), tmp_path, each_piece=pieces.append))
+    results = list(extract_objects(shard, map(shard.objects.ref, range(3)), tmp_path, each_piece=pieces.append))
     assert [(r.key, r.part, bool(r.error)) for r in results] == [
         ("one", "", False),
         ("one", "backwards", False),
@@ -245,6 +247,6 @@ def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
 def test_limits_hold_for_each_part(tmp_path: Path) -> None:
     """A part over the limit leaves no file."""
     shard = PartShard(b"one=abc\n")
-    results = list(extract(shard, [shard.find("one")], tmp_path, ExtractOptions(limit=2)))
+    results = list(extract_objects(shard, [shard.find("one")], tmp_path, ExtractOptions(limit=2)))
     assert ["limit" in r.error or "long" in r.error for r in results] == [True, True]
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

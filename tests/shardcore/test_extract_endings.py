@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from shardcore.extract.endings import HEAD, MAGICS, ending_of
+from shardcore.extraction.endings import HEAD, MAGICS, ending_of
 
 
 def saved(array: np.ndarray) -> bytes:

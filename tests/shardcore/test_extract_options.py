@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shardcore
-from shardcore.extract import (
+from shardcore.extraction import (
     ALL_PARTS,
     NO_PARTS,
     Conflict,
     Extracted,
     ExtractOptions,
     Names,
-    extract,
+    extract_objects,
 )
-from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
+from shardcore.extraction.choice import all_rows, outer_kinds, taken_rows
 from shardcore.objects import ObjectRef, State
 from tests.shardcore.test_extract import PartShard, safe
 from tests.shardcore.toy import LineShard
@@ -43,7 +43,7 @@ def take(shard: Any, folder: Path, **options: Any) -> list[Extracted]:
     chosen = ExtractOptions(**options)
     kinds = outer_kinds(shard.objects)
     rows = [row for piece in taken_rows(shard.objects, all_rows(shard.objects), chosen, kinds) for row in piece]
-    return list(extract(shard, map(shard.objects.ref, rows), folder, chosen))
+    return list(extract_objects(shard, map(shard.objects.ref, rows), folder, chosen))
 
 
 def names(folder: Path) -> set[str]:
@@ -215,7 +215,7 @@ def test_parts(tmp_path: Path, parts: str, expected: set[str]) -> None:
     shard = TwoParts(b"one=abc\n")
     ref = shard.find("one")
     ref = replace(ref, parts=("backwards", "extra"))
-    list(extract(shard, [ref], tmp_path, ExtractOptions(parts=parts)))
+    list(extract_objects(shard, [ref], tmp_path, ExtractOptions(parts=parts)))
     assert names(tmp_path) == expected
 
 
@@ -230,7 +230,7 @@ def test_the_manifest_that_is_named_is_the_one_that_was_written(tmp_path: Path) 
     told: list[Path] = []
     shard = LineShard(PLAIN)
     for _ in range(2):
-        list(extract(shard, [shard.find("one")], tmp_path, manifest_written=told.append))
+        list(extract_objects(shard, [shard.find("one")], tmp_path, manifest_written=told.append))
     assert told == [tmp_path / "manifest.json", tmp_path / "manifest-2.json"]
     assert "exists" in json.loads(told[1].read_text())["objects"][0]["error"]
 
@@ -241,9 +241,9 @@ def test_unused_slots(data: Path, tmp_path: Path) -> None:
         refs = list(map(shard.objects.ref, range(len(shard.objects))))
         bare = sum(ref.state is State.UNUSED for ref in refs)
         assert bare
-        left = list(extract(shard, refs, tmp_path / "a"))
+        left = list(extract_objects(shard, refs, tmp_path / "a"))
         assert len(left) == len(refs) - bare
-        listed = list(extract(shard, refs, tmp_path / "b", ExtractOptions(skip_unused=False)))
+        listed = list(extract_objects(shard, refs, tmp_path / "b", ExtractOptions(skip_unused=False)))
     assert len(listed) == len(refs)
     assert not any(result.error for result in (*left, *listed))
     lines = json.loads((tmp_path / "b/manifest.json").read_text())["objects"]
@@ -272,7 +272,7 @@ def test_facts_of_arrays(data: Path, tmp_path: Path) -> None:
             info = getattr(shard, "array", None) if shard.damage is None else None
             if info is None:
                 continue
-            list(extract(shard, [shard.find("all")], tmp_path / path.stem))
+            list(extract_objects(shard, [shard.find("all")], tmp_path / path.stem))
         (line,) = json.loads((tmp_path / path.stem / "manifest.json").read_text())["objects"]
         assert (line["shape"], line["order"]) == (list(info.shape), info.order)
         assert line["dtype"]
@@ -288,7 +288,7 @@ def test_the_specification_is_in_the_manifest(data: Path, tmp_path: Path) -> Non
         (path,) = sorted((data / "neuroglancer" / name).glob("0.shard"))
         with shardcore.open(path) as shard:
             stated = json.loads(shard.parameters)
-            list(extract(shard, [], tmp_path / name))
+            list(extract_objects(shard, [], tmp_path / name))
         spec = json.loads((tmp_path / name / "manifest.json").read_text())["spec"]
         if "scales" in spec:
             assert [scale["key"] for scale in spec["scales"]] == ["4_4_40"]

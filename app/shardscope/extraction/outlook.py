@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import ObjectRef, ShardError, State
-from shardcore.extract import MANIFEST, Names, files_of
-from shardcore.extract.choice import taken_rows
-from shardcore.extract.endings import HEAD, MAGICS, ending_of
+from shardcore.extraction import MANIFEST, Names, files_of
+from shardcore.extraction.choice import taken_rows
+from shardcore.extraction.endings import HEAD, MAGICS, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import bounded
 from shardscope.extraction.wanted import Extraction

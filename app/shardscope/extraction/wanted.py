@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import ObjectRef, Shard
-from shardcore.extract import ExtractOptions
-from shardcore.extract.choice import all_rows, outer_kinds
+from shardcore.extraction import ExtractOptions
+from shardcore.extraction.choice import all_rows, outer_kinds
 from shardcore.progress import Progress
 from shardscope.opening import OpenRequest
 from shardscope.row_ranges import RowRanges

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shardcore import ObjectRef, Remedy, Shard, ShardError, SourceChanged
-from shardcore.extract import Extracted as Taken
-from shardcore.extract import extract
-from shardcore.extract.choice import taken_rows
+from shardcore.extraction import Extracted as Taken
+from shardcore.extraction import extract_objects
+from shardcore.extraction.choice import taken_rows
 from shardcore.progress import Progress
 from shardcore.words import plural
 from shardscope.extraction.outlook import outlook
@@ -114,7 +114,7 @@ def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
         size += length
         progress(min(size, total), max(total, 1))
 
-    results = extract(
+    results = extract_objects(
         wanted.shard,
         refs,
         wanted.where,

@@ -17,7 +17,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.LIMIT: "extract it instead: files are written piece by piece",
         Remedy.REPLACE: "choose another folder, or have it replaced",
         Remedy.HARD_LINKS: "copy the file, and open the copy",
-        Remedy.JOURNAL: "if both were moved, or restored from a backup, use `shardcore undo --trust`",
+        Remedy.JOURNAL: "look where it comes from, then use `shardcore undo --trust`",
         Remedy.PROFILE: "nobody signed the request: choose a profile, or give keys, that may read it",
         Remedy.RIGHTS: "ask its owner for the right to read it, or try another profile, or anonymous requests",
         Remedy.RENEW: "renew the credentials, then connect again",
@@ -32,6 +32,9 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.PROXY: "look at HTTPS_PROXY and NO_PROXY, and start again",
         Remedy.STORE: "open it again, and agree to that, if you trust the file",
         Remedy.HOST: "look at the address, and at the network of this machine",
+        Remedy.DEDUPE: "a shard has each key once: choose dedupe to keep one of equal objects",
+        Remedy.NAMES: "give other keys by a manifest, or choose to skip unreadable files",
+        Remedy.FINISH: "write the shard again and have it replaced, which finishes that first",
         Remedy.KEYS: "choose another rule for the keys",
     }
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from shardcore import Node, Remedy, Shard, SourceError, Span, State
-from shardcore.extract import ExtractOptions, Names, extract
+from shardcore.extraction import ExtractOptions, Names, extract_objects
 from shardcore.progress import Progress
 from shardcore.shard import PIECE
 from shardcore.writing.temporary import write_whole
@@ -163,7 +163,7 @@ def prepare(
     folder = folders.new()
     refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
     try:
-        results = list(extract(shard, refs, folder, _PLAIN, each_piece=_watch(progress, total, limit)))
+        results = list(extract_objects(shard, refs, folder, _PLAIN, each_piece=_watch(progress, total, limit)))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

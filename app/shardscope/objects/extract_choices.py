@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from shardcore.extract import AS_USUAL, Conflict, ExtractOptions
+from shardcore.extraction import AS_USUAL, Conflict, ExtractOptions
 from shardcore.sources.remote.address import is_address
 from shardscope.opening import OpenRequest
 

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.extract import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.words import plural
 from shardscope.extraction import Outlook
 from shardscope.looks import theme

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from shardcore import Cancelled, RemoteError
 from shardcore.errors import ends_reading
-from shardcore.extract import Conflict
+from shardcore.extraction import Conflict
 from shardcore.words import plural
 from shardscope.extraction import Extracted, Extraction, Outlook, existing, outlook, write
 from shardscope.fetching import whole

@@ -27,7 +27,7 @@ from shardscope.looks.type import LARGE, SMALL, sized
 from shardscope.looks.words import share_text
 from shardscope.packing.plan_model import ABOUT, NAME, OBJECTS, OFFSET, SECTION_ROLE, SIZE, PlanModel
 from shardscope.packing.plan_strip import PlanStrip
-from shardscope.packing.request import Planned
+from shardscope.packing.request import Planned, note_lines
 
 _SWATCH = 15
 _NUMBER, _KINDS = 13, 26
@@ -182,7 +182,7 @@ class PlanView(QWidget):
         self._say(summary_text(planned), plan=True)
         self.exact.setVisible(not plan.exact)
         self.exact.setEnabled(True)
-        self.notes.setText("\n".join(f"● {shown_lines(note)}" for note in planned.notes))
+        self.notes.setText("\n".join(map(shown_lines, note_lines(planned.notes, planned.losses))))
         self.notes.setStyleSheet(f"color: {theme.of(self).muted.name()};")
         self.notes.setVisible(bool(planned.notes))
         if plan.files:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from shardcore.writing.plan import Plan, PlannedFile
 
 TOLD_FILES = 1_000
 """Files whose objects are told by their kinds."""
+
+REPORT = ".report.json"
 
 _WRITING = 800
 _WHOLE = 1_000
@@ -65,6 +67,7 @@ class Planned:
         objects: How many objects; parts of others do not count.
         kinds: Of files with objects of several kinds, how many of each; by the number of the file.
         notes: What has no place in the format, is left out or was suggested.
+        losses: Those of the notes that are losses.
     """
 
     plan: Plan
@@ -72,6 +75,7 @@ class Planned:
     objects: int
     kinds: Mapping[int, str]
     notes: tuple[str, ...]
+    losses: tuple[str, ...] = ()
 
 
 class Refused(Exception):
@@ -165,7 +169,8 @@ class Work(ABC):
         # Files that hold parts of objects may hold an object twice: in an index, and in a copy of it.
         parted = any(file.objects.inner_kinds for file in plan.files)
         objects = added if parted else sum(len(file.objects) for file in plan.files)
-        return Planned(plan, self.target.path.name, objects, kinds, found.notes)
+        losses = tuple(loss.text for loss in found.losses)
+        return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
     def write(self, progress: Progress, stage: Stage) -> Packed:
         """Writes it, and verifies the result.
@@ -199,10 +204,14 @@ class PackWork(Work):
     Attributes:
         inputs: Files and folders.
         manifest: A manifest, or empty.
+        skip_unreadable: Whether inputs that cannot be read are skipped.
+        report: Whether a report is written beside the target.
     """
 
     inputs: tuple[str, ...] = ()
     manifest: str = ""
+    skip_unreadable: bool = False
+    report: bool = False
 
     def run(
         self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
@@ -217,6 +226,8 @@ class PackWork(Work):
             force=force,
             plan=plan,
             unread=unread,
+            skip_unreadable=self.skip_unreadable,
+            report=f"{self.target.path}{REPORT}" if self.report and not plan else None,
             total=self.count,
             progress=progress,
             verifying=verifying,
@@ -260,6 +271,12 @@ class ConvertWork(Work):
             progress=progress,
             verifying=verifying,
         )
+
+
+def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:
+    """Return a line for each note, with a sign of its own for losses."""
+    lost = set(losses)
+    return [f"{'▲' if note in lost else '●'} {note}" for note in notes]
 
 
 def _can_begin(target: Target, options: Mapping[str, Any]) -> bool:

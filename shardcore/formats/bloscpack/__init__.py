@@ -20,8 +20,10 @@ FORMAT = Format(
         cannot="It has no keys: a file holds one content, so that several inputs become a folder of files.",
         keys=KeyRule.NONE,
         folder=True,
-        members=("*.blp",),
+        members=("**/*.blp",),
         single=True,
+        settings=("checksum",),
+        checksum=lazily("shardcore.formats.bloscpack.checksums:name_of"),
         dial=Dial(
             "chunk_size",
             "Plain bytes of a chunk: what is read at least, and what is compressed together.",

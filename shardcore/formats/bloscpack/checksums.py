@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from shardcore.errors import BadChecksum, FormatError
 from shardcore.span import Span
@@ -81,3 +82,8 @@ def checksum(number: int, place: Span | None = None) -> Checksum:
     if not 0 <= number < len(CHECKSUMS):
         raise FormatError(f"digest number {number} is not known; 0 to {len(CHECKSUMS) - 1} are", span=place)
     return CHECKSUMS[number]
+
+
+def name_of(options: Mapping[str, Any]) -> str:
+    """Return the name of the checksum that options for writing choose; empty for none."""
+    return str(options.get("checksum") or "adler32").removeprefix("None")

@@ -23,6 +23,7 @@ from shardcore.formats.bloscpack.elements import element_at, tell_none
 from shardcore.formats.bloscpack.folder_objects import BcolzChunks, column_ref
 from shardcore.formats.bloscpack.keys import ALL, Asked, BloscpackKey, parse_key
 from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
+from shardcore.keys import NUMBERS
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT
@@ -53,6 +54,8 @@ class BloscpackColumn(BloscpackDataSet):
     Attributes:
         column: What the JSON files say of it.
     """
+
+    key_form = NUMBERS
 
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         self.column = read_column(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from shardcore.dataset import DataSet, Member
@@ -141,6 +142,20 @@ class BloscpackDataSet(DataSet):
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """The array that a column is."""
         return {} if ref.shard else {name: ref.extras[name] for name in ("dtype", "shape") if name in ref.extras}
+
+    @cached_property
+    def checksum(self) -> str:
+        """The checksum of the first file."""
+        if not self.first_member:
+            return ""
+        with self.borrowed(self.first_member) as first:
+            return first.checksum
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The checksum of the first file, and the JSON files of bcolz as texts."""
+        texts = {name: text.decode("utf-8", "replace").strip() for name, text in self._texts.items()}
+        return {"checksum": self.checksum or "None", "bcolz": texts}
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
         """The one object with a parsed key, or none."""

@@ -17,6 +17,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.budget import charge_expanded
 from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk, map_chunk
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, STREAM_LENGTH, Flag
@@ -63,6 +64,7 @@ def decompress(
         )
     if header.nbytes == 0:
         return b""
+    charge_expanded(header.nbytes)
     if header.plain_copy:
         plain = memoryview(chunk)[HEADER_SIZE:]
     elif _has_bit_shuffled_tail(header):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -81,10 +82,20 @@ class BloscpackObjects(Objects):
         """One chunk as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        return self.chunk(row)
+        return self.chunk(row, header=True)
 
-    def chunk(self, row: int) -> ObjectRef:
+    def refs(self, rows: I64) -> Iterator[ObjectRef]:
+        """Some chunks as objects; the headers of several are read together."""
+        if len(rows) > 1:
+            self._table.load()
+        return map(self.ref, rows.tolist())
+
+    def chunk(self, row: int, *, header: bool = False) -> ObjectRef:
         """As `ref`, also for a chunk of a file whose chunks have not been counted yet.
+
+        Args:
+            row: Its number.
+            header: Whether its Blosc header is read, also where the offsets alone tell which bytes are stored.
 
         Raises:
             KeyAbsent: There is no such chunk.
@@ -94,12 +105,12 @@ class BloscpackObjects(Objects):
             place = self._table.place(row)
         except FormatError as error:
             return ObjectRef(str(row), row, (), codec=UNREAD, state=State.DAMAGED, kind="chunk", error=str(error))
-        if not self._table.loaded and (stored := self._until_next(row, place)) is not None:
+        if not header and not self._table.loaded and (stored := self._until_next(row, place)) is not None:
             return self.located(row, place, stored)
-        header = self._header(row, place)
-        ref = self.located(row, place, header.ctbytes, header)
-        problem = self._problem(row, header, place)
-        return replace(ref, state=self._state(header, place), error=problem) if problem else ref
+        found = self._header(row, place)
+        ref = self.located(row, place, found.ctbytes, found)
+        problem = self._problem(row, found, place)
+        return replace(ref, state=self._state(found, place), error=problem) if problem else ref
 
     def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
         """The object of a chunk whose place is known.

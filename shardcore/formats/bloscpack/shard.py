@@ -29,6 +29,7 @@ from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
 from shardcore.formats.bloscpack.slots import read_offsets
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
+from shardcore.keys import NUMBERS, Key
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
@@ -55,6 +56,7 @@ class BloscpackShard(Shard):
         file: The open file.
     """
 
+    key_form = NUMBERS
     meanings = MEANINGS
 
     format = "bloscpack"
@@ -152,7 +154,7 @@ class BloscpackShard(Shard):
         """Finds a chunk or the whole content; see `Shard.lookup`."""
         return self._lookup.find(key, look)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; -1 where one is absent, and for `all`, which is no row."""
         return self._lookup.find_many(keys)
 
@@ -160,10 +162,10 @@ class BloscpackShard(Shard):
         """Where a chunk and its blocks lie, and the bytes of one block; of the first chunk where none is looked up."""
         return sketches_of(ChunkScene(lambda: self.file, trace))
 
-    def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The plain bytes of a chunk or of all; see `Shard.read`."""
-        content = self.file.content
-        return content.whole(limit=limit) if ref.key == ALL else content.plain(_number(ref), limit=limit)
+    def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The uncompressed bytes of a chunk or of all; see `Shard.read`."""
+        wanted, content = self.ref_of(ref), self.file.content
+        return content.whole(limit=limit) if wanted.key == ALL else content.plain(_number(wanted), limit=limit)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The plain bytes of a chunk or of all, in pieces; see `Shard.stream`."""
@@ -210,6 +212,16 @@ class BloscpackShard(Shard):
         facts = {"dtype": dtype_text(info.dtype), "shape": list(info.shape), "order": info.order}
         rest = {name: value for name, value in metadata.items() if name not in ARRAY_MEMBERS}
         return facts | ({"metadata": rest} if rest else {})
+
+    @property
+    def checksum(self) -> str:
+        """The checksum after every chunk."""
+        return self.file.header.checksum.name.removeprefix("None")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The checksum."""
+        return {"checksum": self.file.header.checksum.name}
 
     @property
     def views(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ FORMAT = Format(
         check_key=lazily("shardcore.formats.des.writer:check_uid"),
         folder=True,
         members=("*.des", "*.meta"),
+        settings=("sidecar",),
+        checksum=lazily("shardcore.formats.des.writer:checksum_of"),
         dial=Dial("codec", "How each content is stored.", ("none", "lz4", "zstd"), "none"),
         without={
             "append": Without(Instead.BESIDE, "A shard that is written stays: new objects go into its next part."),

@@ -140,6 +140,14 @@ class DesDataSet(DataSet):
         """Bits of the shard numbers: those of the zones file, else inferred from uids and names; None if unknown."""
         return self._n_bits.get(lambda: self.zones.n_bits if self.zones is not None else self._inferred_bits())
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Whether the sidecar of the first shard states checksums."""
+        if not self.first_member:
+            return {}
+        with self.borrowed(self.first_member) as first:
+            return dict(first.settings)
+
     def _inferred_bits(self) -> int | None:
         uids: dict[str, list[str]] = {}
         for member in self.members[:: max(len(self.members) // MOST_ASKED, 1)]:
@@ -239,7 +247,7 @@ class DesDataSet(DataSet):
         shard = self.member(member) if member else None
         return shard.file if isinstance(shard, DesShard) else None
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many uids, member by member; -1 where a uid is in none (or only kept as a retention copy).
 
         Raises:

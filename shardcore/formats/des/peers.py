@@ -28,5 +28,11 @@ def peers() -> tuple[Peer, ...]:
             "Content that is stored plain is served as it is: it has no digest, and its size is not compared.",
         ),
         Peer(_NAME, ("des.bigfile",), Answer.WRONG, "Of a BigFile it compares the size alone, not the sha256."),
+        Peer(
+            _NAME,
+            ("des.tombstone-key",),
+            Answer.WRONG,
+            "Its retrievers look up uid:timestamp alone: they return objects with a tombstone under the bare uid.",
+        ),
         Peer(_NAME, ("des.index-trailing", "des.flags"), Answer.IGNORES, "It ignores these bytes."),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,10 @@ from shardcore.formats.des.layout import (
 from shardcore.formats.des.lookup import DesLookup
 from shardcore.formats.des.meanings import MEANINGS
 from shardcore.formats.des.objects import DesObjects
-from shardcore.formats.des.routing import Uid
+from shardcore.formats.des.routing import ShardName, Uid
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.tree import DesTree
+from shardcore.formats.des.vouched import checksum_in
 from shardcore.nodes.children import field_nodes
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
@@ -139,7 +141,7 @@ class DesShard(Shard):
         """All entries with this uid, in the order of the index."""
         return self._lookup.find_all(key)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many uids; of several entries with one uid the last, -1 where there is none."""
         return self.lookup_many([self.parse_key(key) for key in keys])
 
@@ -179,10 +181,28 @@ class DesShard(Shard):
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """The metadata, `created_at` where it states one, and how the content is stored."""
+        """The metadata, how the content is stored, and `created_at`: without one the date in the name of the file."""
         meta = ref.extras.get("meta", {})
-        created_at = created_at_of(meta)
+        created_at = created_at_of(meta) or self._date
         return {"meta": meta} | ({"created_at": created_at} if created_at else {}) | {"codec": ref.codec}
+
+    @cached_property
+    def _date(self) -> str:
+        """The date in the name of the file, in ISO 8601; empty where it states none."""
+        name = ShardName.parse(self.source.name) if self.source is not None else None
+        return f"{name.date[:4]}-{name.date[4:6]}-{name.date[6:]}" if name is not None else ""
+
+    @cached_property
+    def checksum(self) -> str:
+        """`sha256` where a sidecar states one for each content."""
+        sidecar = self.file.sidecar
+        stated = sidecar is not None and sidecar.index and all(map(checksum_in, sidecar.index.values()))
+        return "sha256" if stated else ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Whether a sidecar states checksums."""
+        return {"sidecar": True} if self.checksum else {}
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks ends and index; then entries, names and sidecar; then every content."""

@@ -5,10 +5,12 @@ A tombstone never changes the shard: a reader that does not look here serves wha
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardcore.caching import OnceEach
+from shardcore.caching import Once, OnceEach
 from shardcore.errors import (
     ExternalMissing,
     Forbidden,
@@ -35,6 +37,10 @@ SIDECAR_LIMITS = JsonLimits(size=MAX_SIDECAR)
 FACT_LETTERS = 1000
 TIME_LETTERS = 64
 """Letters of a time; no longer text is one."""
+_TIMED_KEY = re.compile(
+    r"(?P<uid>.*):(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?Z)", re.DOTALL
+)
+"""`uid:timestamp` as the reference builds it (ShardMetadata.build_key): UTC, microseconds where there are any, `Z`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +51,25 @@ class Tombstone:
         uid: What was deleted.
         created_at: The version that was deleted, as the sidecar states it; empty when it states none.
         facts: All that the tombstone says, as text: `deleted_at`, `deleted_by`, `reason`, `ticket_id`.
+        key: The key under which it is stored.
     """
 
     uid: str
     created_at: str
     facts: dict[str, str]
+    key: str = ""
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is stored under `uid:timestamp`, the only key that the reference's retrievers look up."""
+        return _TIMED_KEY.fullmatch(self.key) is not None and self.key == entry_key(self.uid, self.created_at)
 
     def covers(self, created_at: str) -> bool:
         """Whether an entry of this uid with that `created_at` (or none, empty) is the deleted one.
 
         Without two times that can be compared it is: what was deleted must not be served by mistake.
         """
-        mine, other = _stamp(self.created_at), _stamp(created_at)
+        mine, other = stamp_of(self.created_at), stamp_of(created_at)
         return not mine or not other or mine == other
 
     def __str__(self) -> str:
@@ -85,6 +98,7 @@ class Sidecar:
     index: dict[str, dict[str, Any]]
     tombstones: dict[str, tuple[Tombstone, ...]]
     _times: OnceEach[str, dict[str, int]] = field(default_factory=OnceEach, compare=False, repr=False)
+    _keys: Once[dict[str, list[str]]] = field(default_factory=Once, compare=False, repr=False)
 
     @property
     def span(self) -> Span:
@@ -107,14 +121,40 @@ class Sidecar:
         index, tombs = (_objects(tree, key, name, place) for key in ("index", "tombstones"))
         return cls(name, len(data), _plain_fields(tree), index, _tombstones(tombs))
 
-    def entry(self, uid: str, created_at: str) -> dict[str, Any] | None:
-        """What it says of an entry; None when it does not know it.
+    def key_of(self, uid: str, created_at: str) -> str | None:
+        """Return the key under which the index has an entry; None where it has none.
+
+        As in the reference, the bare uid stands for any time, and an entry without a time is the only one of its uid.
 
         Args:
             uid: The uid.
             created_at: `created_at` of the entry's metadata; empty for none.
         """
-        return self.index.get(entry_key(uid, created_at))
+        for key in (entry_key(uid, created_at), uid):
+            if key in self.index:
+                return key
+        keys = () if stamp_of(created_at) else self._timed_keys().get(uid, ())
+        return keys[0] if len(keys) == 1 else None
+
+    def entry(self, uid: str, created_at: str) -> dict[str, Any] | None:
+        """Return the item of the index for an entry; see `key_of`."""
+        key = self.key_of(uid, created_at)
+        return None if key is None else self.index[key]
+
+    def times(self, uid: str) -> list[str]:
+        """Return the times under which the index has a uid, in UTC."""
+        return [key[len(uid) + 1 :] for key in self._timed_keys().get(uid, ())]
+
+    def _timed_keys(self) -> dict[str, list[str]]:
+        def grouped() -> dict[str, list[str]]:
+            found: dict[str, list[str]] = {}
+            for key, item in self.index.items():
+                uid, created_at = named_by(key, item)
+                if key == f"{uid}:{created_at}":
+                    found.setdefault(uid, []).append(key)
+            return found
+
+        return self._keys.get(grouped)
 
     def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
         """The tombstone of an entry, if there is one."""
@@ -123,7 +163,7 @@ class Sidecar:
             return None
         # One uid may have a hundred thousand: they are looked up by their times, not tried one by one.
         times = self._times.get(uid, lambda: _by_time(found)) if len(found) > FEW else _by_time(found)
-        other = _stamp(created_at)
+        other = stamp_of(created_at)
         first = min(times.get("", len(found)), times.get(other, len(found))) if other else 0
         return found[first] if first < len(found) else None
 
@@ -157,11 +197,11 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
 
 def entry_key(uid: str, created_at: str) -> str:
     """How a sidecar calls an entry: `uid:timestamp` in UTC when there is a time, else the uid."""
-    stamp = _stamp(created_at)
+    stamp = stamp_of(created_at)
     return f"{uid}:{stamp}" if stamp else uid
 
 
-def created_at_of(meta: dict[str, Any]) -> str:
+def created_at_of(meta: Mapping[str, Any]) -> str:
     """`created_at` of an entry's metadata; empty when there is none that is text."""
     value = meta.get("created_at")
     return value if isinstance(value, str) else ""
@@ -171,13 +211,15 @@ def _by_time(tombs: tuple[Tombstone, ...]) -> dict[str, int]:
     """The first tombstone of each time in UTC, by its number; those without a time under the empty text."""
     found: dict[str, int] = {}
     for number, tomb in enumerate(tombs):
-        found.setdefault(_stamp(tomb.created_at), number)
+        found.setdefault(stamp_of(tomb.created_at), number)
     return found
 
 
-def _stamp(created_at: str) -> str:
+def stamp_of(created_at: str) -> str:
+    """Return a time as keys of sidecars have it, in UTC; empty where the text is no time."""
+    text = created_at.strip()
     try:
-        return utc_stamp(created_at) if 0 < len(created_at) <= TIME_LETTERS else ""
+        return utc_stamp(text) if 0 < len(text) <= TIME_LETTERS else ""
     except UsageError:
         return ""
 
@@ -195,14 +237,24 @@ def _plain_fields(tree: dict[str, Any]) -> dict[str, int | float | str | bool | 
     return {key: value for key, value in every.items() if value is None or isinstance(value, (int, float, str))}
 
 
+def named_by(key: str, item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return uid and created_at of an item of `index` or `tombstones`; the time is empty where there is none.
+
+    The key decides where it is `uid:timestamp`, since the reference looks at nothing else; a uid may have colons.
+    """
+    said = item.get("uid")
+    timed = _TIMED_KEY.fullmatch(key)
+    if timed is not None and said != key:
+        return timed["uid"], timed["stamp"]
+    return said if isinstance(said, str) else key, created_at_of(item)
+
+
 def _tombstones(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Tombstone, ...]]:
     tombs: dict[str, list[Tombstone]] = {}
     for key, item in found.items():
-        # The key is `uid:timestamp`, and a uid may have colons; an item without its uid is taken by its whole key.
-        uid = item.get("uid")
-        uid = uid if isinstance(uid, str) else key
+        uid, created_at = named_by(key, item)
         facts = {name: _fact(value) for name, value in item.items() if name not in ("uid", "created_at") and value}
-        tombs.setdefault(uid, []).append(Tombstone(uid, created_at_of(item), facts))
+        tombs.setdefault(uid, []).append(Tombstone(uid, created_at, facts, key))
     return {uid: tuple(listed) for uid, listed in tombs.items()}
 
 

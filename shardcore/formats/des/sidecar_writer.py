@@ -10,7 +10,7 @@ import numpy as np
 
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import codec_name
-from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key
+from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key, named_by, stamp_of
 
 NO_TIME = "1970-01-01T00:00:00Z"
 """The time of a new sidecar: equal input gives equal bytes."""
@@ -64,32 +64,47 @@ def sidecar_bytes(tree: dict[str, Any]) -> bytes:
 def bury(
     tree: dict[str, Any], rows: Iterable[tuple[str, str]], facts: dict[str, str], deleted_at: str
 ) -> dict[str, Any]:
-    """A sidecar with tombstones for some entries.
+    """Return a sidecar with tombstones for some entries, index and tombstones under the same keys.
 
     Args:
         tree: The sidecar.
-        rows: `uid` and `created_at` (or empty) of each.
+        rows: uid and created_at of each; DES' own readers look up `uid:timestamp`, so that no time may be missing.
         facts: `deleted_by`, `reason`, `ticket_id`.
         deleted_at: The time, as sidecars state it.
     """
-    tombs = dict(tree.get("tombstones", {}))
+    tombs, index = dict(tree["tombstones"]), tree["index"]
+    renamed: dict[str, str] = {}
     for uid, created_at in rows:
-        stone = {"uid": uid, "created_at": created_at or None, "deleted_at": deleted_at, **facts}
-        tombs[entry_key(uid, created_at)] = stone
-    return _with_stats(tree | {"tombstones": tombs, "last_updated": deleted_at})
+        key = entry_key(uid, created_at)
+        if key not in index and uid in index:
+            renamed[uid] = key
+        bare = tombs.get(uid, {})
+        if not created_at_of(bare):
+            tombs.pop(uid, None)
+        tombs[key] = {"uid": uid, "created_at": stamp_of(created_at), "deleted_at": deleted_at, **facts}
+    index = {renamed.get(key, key): item for key, item in index.items()}
+    return _with_stats(tree | {"index": index, "tombstones": tombs, "last_updated": deleted_at})
 
 
-def unbury(tree: dict[str, Any], uids: Iterable[str], now: str) -> tuple[dict[str, Any], list[str]]:
-    """A sidecar without the tombstones of some uids, and the uids that have none."""
-    wanted = set(uids)
-    tombs = {key: stone for key, stone in tree.get("tombstones", {}).items() if _uid_of(key, stone) not in wanted}
-    had = {_uid_of(key, stone) for key, stone in tree.get("tombstones", {}).items()}
-    return _with_stats(tree | {"tombstones": tombs, "last_updated": now}), sorted(wanted - had)
+def unbury(tree: dict[str, Any], rows: Iterable[tuple[str, str]], now: str) -> tuple[dict[str, Any], list[str]]:
+    """Return a sidecar without some tombstones, and the uids that have none.
 
-
-def _uid_of(key: str, stone: Any) -> str:
-    uid = stone.get("uid") if isinstance(stone, dict) else None
-    return uid if isinstance(uid, str) else key
+    Args:
+        tree: The sidecar.
+        rows: uid and created_at of each; an empty time stands for all tombstones of the uid.
+        now: The time, as sidecars state it.
+    """
+    wanted = {(uid, stamp_of(created_at)) for uid, created_at in rows}
+    kept, had = {}, set()
+    for key, stone in tree["tombstones"].items():
+        uid, created_at = named_by(key, stone)
+        mine = {(one, time) for one, time in wanted if one == uid and time in ("", stamp_of(created_at) or time)}
+        if mine:
+            had |= mine
+        else:
+            kept[key] = stone
+    without = sorted({uid for uid, _ in wanted - had})
+    return _with_stats(tree | {"tombstones": kept, "last_updated": now}), without
 
 
 def _with_stats(tree: dict[str, Any]) -> dict[str, Any]:

@@ -36,16 +36,13 @@ def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Spa
 
 
 def _place(data: bytes, tombstone: Tombstone) -> tuple[int, int] | None:
-    """First byte and end of the member of `tombstones` that says the same."""
+    """First byte and end of the member of `tombstones` with the key of a tombstone."""
     # One letter for each byte: what gives a text its form is ASCII, so places in it are places in the file.
     text = data.decode("latin-1")
     try:
         start = next((at for name, _, at, _ in _members(text, 0) if name == "tombstones"), None)
-        for name, first, at, stop in _members(text, start) if start is not None else ():
-            item = json.loads(data[at:stop])
-            uid, created_at = item.get("uid"), item.get("created_at")
-            same = (uid if isinstance(uid, str) else _as_text(name)) == tombstone.uid
-            if same and (created_at if isinstance(created_at, str) else "") == tombstone.created_at:
+        for name, first, _, stop in _members(text, start) if start is not None else ():
+            if _as_text(name) == tombstone.key:
                 return first, stop
     except (ValueError, RecursionError):
         return None

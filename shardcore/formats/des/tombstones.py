@@ -1,18 +1,28 @@
-"""Tombstones: a deletion noted in the sidecar; the shard itself stays as it is (des_core.metadata_manager)."""
+"""Tombstones: deletions recorded in the sidecar; the shard itself stays as it is (des_core.metadata_manager)."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shardcore.dataset import DataSet
 from shardcore.errors import KeyAbsent, UsageError
+from shardcore.formats.des.routing import ShardName, shard_date
 from shardcore.formats.des.shard import DesShard
-from shardcore.formats.des.sidecar import MAX_SIDECAR, SIDECAR_LIMITS, created_at_of, sidecar_name
-from shardcore.formats.des.sidecar_writer import bury, new_sidecar, sidecar_bytes, unbury
+from shardcore.formats.des.sidecar import (
+    MAX_SIDECAR,
+    SIDECAR_LIMITS,
+    created_at_of,
+    entry_key,
+    sidecar_name,
+    stamp_of,
+)
+from shardcore.formats.des.sidecar_writer import NO_TIME, bury, new_sidecar, sidecar_bytes, unbury
 from shardcore.json_text import parse_json
 from shardcore.objects import ObjectRef, inside_member
 from shardcore.shard import Shard
@@ -21,48 +31,114 @@ from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.edit import Rewrite
 
+MOST_NAMED = 3
+"""Keys that are named in the line about a change."""
+_IS_DAY = re.compile(r"[0-9W-]{7,10}", re.ASCII)
+"""A date without a time of day, in ISO 8601."""
+
 
 def tombstone(
-    shard: Shard, keys: Sequence[str], *, now: str, facts: Mapping[str, str] | None = None, undo: bool = False
+    shard: Shard,
+    keys: Sequence[str],
+    *,
+    now: str,
+    facts: Mapping[str, str] | None = None,
+    undo: bool = False,
+    date: str = "",
 ) -> tuple[Rewrite, ...]:
-    """Notes deletions in the sidecars, or takes the notes back; every entry with one of the uids is meant.
+    """Return the sidecars with new tombstones, or without them.
+
+    DES' own readers look a tombstone up by `uid:timestamp`. The time is `created_at` of the entry's metadata, else the
+    one in the sidecar's index, else `date`.
 
     Args:
         shard: A shard, or a folder of them.
-        keys: The uids.
-        now: The time, in ISO 8601 and UTC.
+        keys: The uids; every entry with one of them is meant that was created at `date`, if that is given.
+        now: The time of the deletion, in ISO 8601 and UTC.
         facts: `deleted_by`, `reason`, `ticket_id`.
         undo: Whether tombstones are removed.
+        date: created_at of the objects, in ISO 8601. A date without a time of day chooses shards only.
 
     Raises:
-        KeyAbsent: A uid is nowhere.
-        UsageError: A uid has no tombstone that could be removed; the shard is no local file.
+        KeyAbsent: A uid is not found.
+        UsageError: The time of an object is not known; a uid has no tombstone to remove; the shard is not a local file.
         FormatError: A sidecar is damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     if not keys:
         raise UsageError("which objects? give their uids")
+    if date:
+        shard_date(date)
     rows: dict[str, list[tuple[str, str]]] = {}
     files: dict[str, DesShard] = {}
-    for key in keys:
-        found = shard.find_all(key)
-        if not found:
+    for key in dict.fromkeys(keys):
+        entries = [_entry_of(shard, ref) for ref in shard.find_all(key)]
+        if not entries:
             raise KeyAbsent(key)
-        for ref in found:
-            member = _member_of(shard, ref)
-            files[ref.shard] = member
-            inner = inside_member(ref) if ref.shard else ref
-            rows.setdefault(ref.shard, []).append((key, created_at_of(inner.extras.get("meta", {}))))
+        chosen = [entry for entry in entries if _on_day(entry.shard, date)]
+        if not chosen:
+            raise UsageError(f"{short(key)} lies in {entries[0].file_name}, not in a shard of {date}")
+        for entry, created_at in _dated(key, chosen, date, undo=undo):
+            files[entry.member] = entry.shard
+            rows.setdefault(entry.member, []).append((key, created_at))
     return tuple(
-        _rewritten(files[name], entries, now=now, facts=dict(facts or {}), undo=undo) for name, entries in rows.items()
+        _rewritten(files[name], some, now=now, facts=dict(facts or {}), undo=undo) for name, some in rows.items()
     )
 
 
-def _member_of(shard: Shard, ref: ObjectRef) -> DesShard:
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry with a uid, and the times at which it may have been created."""
+
+    member: str
+    shard: DesShard
+    times: tuple[str, ...]
+
+    @property
+    def file_name(self) -> str:
+        return self.shard.source.name if self.shard.source is not None else self.member
+
+
+def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
     member = shard.member(ref.shard) if isinstance(shard, DataSet) else shard
     if not isinstance(member, DesShard):
         raise UsageError(f"{short(ref.key)} does not lie in a shard")
-    return member
+    inner = inside_member(ref) if ref.shard else ref
+    stated = stamp_of(created_at_of(inner.extras.get("meta", {})))
+    sidecar = member.file.sidecar
+    listed = sidecar.times(str(inner.key)) if sidecar is not None and not stated else []
+    return _Entry(ref.shard, member, (stated,) if stated else tuple(listed))
+
+
+def _on_day(shard: DesShard, date: str) -> bool:
+    """Whether objects of a date belong into a shard, by its name: readers look in shards of that day only."""
+    name = ShardName.parse(shard.source.name) if date and shard.source is not None else None
+    return name is None or name.date == shard_date(date)
+
+
+def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tuple[_Entry, str]]:
+    """The entries that are meant, with their times.
+
+    Raises:
+        UsageError: The time of one is not known, or none was created at `date`.
+    """
+    given = stamp_of(date) if date and not _IS_DAY.fullmatch(date.strip()) else ""
+    found: list[tuple[_Entry, str]] = []
+    unknown = [entry for entry in entries if not entry.times]
+    for entry in entries:
+        found += [(entry, time) for time in entry.times if not given or time == given]
+    if not found and given and unknown:
+        return [(entry, given) for entry in unknown]
+    if undo and not given:
+        return [(entry, "") for entry in entries]
+    if not found and given:
+        raise UsageError(f"{short(key)} was created at {entries[0].times[0]}, not at {date}")
+    if unknown and not given:
+        raise UsageError(
+            f"the sidecar's key is uid:created_at, and {unknown[0].file_name} does not say when {short(key)} was "
+            "created: give the time, such as --date 2026-03-05T09:30:00+00:00"
+        )
+    return found
 
 
 def _rewritten(
@@ -77,18 +153,31 @@ def _rewritten(
         raise UsageError(f"{source.name} does not end with .des: it has no sidecar")
     path = folder.path / name
     old = _read(path)
-    uids = sorted({uid for uid, _ in entries})
     if undo:
-        tree, without = unbury(_parsed(old, name), uids, now) if old is not None else ({}, uids)
+        tree, without = unbury(_parsed(old, name), entries, now) if old is not None else ({}, [entries[0][0]])
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
-        what = f"remove {plural(len(uids), 'tombstone')}"
+        what = f"remove the {plural(len(entries), 'tombstone')} of {_some(entries)}"
     else:
-        tree = bury(_parsed(old, name) if old is not None else _made(shard), entries, facts, now)
-        what = f"note {plural(len(uids), 'object')} as deleted"
+        tree = bury(_required(_parsed(old, name), shard) if old is not None else _made(shard), entries, facts, now)
+        what = f"add {plural(len(entries), 'tombstone')}: {_some(entries)}"
     shard_path = source.path if isinstance(source, FileSource) else folder.path / source.name
     verb = "lift tombstone" if undo else "tombstone"
-    return Rewrite(path, what, old, sidecar_bytes(tree), shard_path, verb, tuple(uids))
+    keys = tuple(dict.fromkeys(uid for uid, _ in entries))
+    return Rewrite(path, what, old, sidecar_bytes(tree), shard_path, verb, keys)
+
+
+def _some(entries: list[tuple[str, str]]) -> str:
+    """The first keys, as the sidecar has them."""
+    shown = ", ".join(short(entry_key(*entry)) for entry in entries[:MOST_NAMED])
+    return shown if len(entries) <= MOST_NAMED else f"{shown}, …"
+
+
+def _required(tree: dict[str, Any], shard: DesShard) -> dict[str, Any]:
+    """The sidecar with the fields that DES' own readers require: without one they ignore all of it, tombstones too."""
+    source = shard.source
+    stated = {"shard_file": source.name, "shard_size": source.size} if source is not None else {}
+    return stated | {"created_at": NO_TIME, "last_updated": NO_TIME} | tree
 
 
 def _read(path: Path) -> bytes | None:
@@ -111,7 +200,7 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
         raise UsageError(f"{name} is no sidecar")
     # What is there keeps its order: as few bytes change as can be.
-    return tree | {name: tree.get(name, {}) for name in ("index", "tombstones")}
+    return tree | {part: tree.get(part, {}) for part in ("index", "tombstones")}
 
 
 def _made(shard: DesShard) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from shardcore.errors import BadChecksum, ShardError, ends_reading
 from shardcore.finding import Work
 from shardcore.formats.des.layout import CODECS, HEADER
-from shardcore.formats.des.sidecar import Sidecar, created_at_of, read_sidecar, sidecar_name
+from shardcore.formats.des.sidecar import Sidecar, created_at_of, named_by, read_sidecar, sidecar_name
 from shardcore.payload import decompress_stream
 from shardcore.salvage import Damaged, Found, pieces_of
 from shardcore.span import Span
@@ -91,9 +91,9 @@ def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, in
 def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
     """The uid of each entry, what is said of it, and whether it was deleted."""
     for key, said in sidecar.index.items():
-        uid = said.get("uid")
-        uid = uid if isinstance(uid, str) else key
-        created_at = created_at_of(said["meta"]) if isinstance(said.get("meta"), dict) else ""
+        uid, created_at = named_by(key, said)
+        meta = said.get("meta")
+        created_at = (created_at_of(meta) if isinstance(meta, dict) else "") or created_at
         yield uid, said, sidecar.tombstone(uid, created_at) is not None
 
 

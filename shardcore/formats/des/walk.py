@@ -36,6 +36,10 @@ MAX_LANES = 512
 MIN_PER_LANE = 64
 _LONGEST_GUESS = 1000  # uids longer than this are not guessed at; they are walked all the same
 
+_LONGEST_LANE = 4
+"""Entries of a lane, as times the average: what is left of a longer one is walked one by one. Else all lanes would wait
+for one that has nearly all the entries, and take as much room as it does."""
+
 _FOLLOWERS = 2  # how many entries after a guessed one have to look like entries, too
 
 
@@ -277,14 +281,14 @@ class _Lanes:
         starts = _guess(shape, count, entries)
         self.numbers = {start: number for number, start in enumerate(starts.tolist())}
         if self.numbers:
-            self._walk(shape, starts)
+            self._walk(shape, starts, _LONGEST_LANE * entries // count)
 
-    def _walk(self, shape: Shape, starts: Positions) -> None:
+    def _walk(self, shape: Shape, starts: Positions, most: int) -> None:
         limits = np.append(starts[1:], shape.end)
         steps = []
         at = starts
         going = np.ones(len(starts), bool)
-        while going.any():
+        while going.any() and len(steps) < most:
             steps.append(at)
             at = np.where(going, shape.after_many(at), at)
             going = (at >= 0) & (at < limits)

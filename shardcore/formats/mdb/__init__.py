@@ -20,6 +20,7 @@ FORMAT = Format(
         keys=KeyRule.NONE,
         folder=True,
         members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
+        checksum=lambda _: "blake3",
         dial=Dial(
             "form",
             "full has tables in which a key is looked up; without them a reader goes through the whole shard.",

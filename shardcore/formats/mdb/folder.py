@@ -11,7 +11,7 @@ from shardcore.errors import NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb.drawings import shards_drawing
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
+from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
 from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.scene import Scene
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_of
@@ -42,6 +42,7 @@ class MdbDataSet(DataSet):
         beside: The folder in which the shards lie: the folder itself, or a sub-folder.
     """
 
+    key_form = KEY_FORM
     meanings = MEANINGS
     member_head = SMALL_HEAD
 

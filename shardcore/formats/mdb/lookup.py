@@ -32,12 +32,13 @@ from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
 from shardcore.formats.mdb.objects import BLOCK_GUESS, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.recipe import tell_content
 from shardcore.formats.mdb.searching import Seen, search
+from shardcore.keys import KeyForm
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
 from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
-from shardcore.xet.hashes import SIZE, ZERO, as_rows, from_text, to_text, truncated
+from shardcore.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
 
 FAR = 1 << 19
 """A chunk's record up to this many bytes after the header of its xorb is read together with it."""
@@ -59,6 +60,10 @@ class MdbKey:
 
     def __str__(self) -> str:
         return to_text(self.raw) if self.kind == FILE else f"{self.kind}:{to_text(self.raw)}"
+
+
+KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text else from_text(text))
+"""Keys of files are 32 bytes; only their text tells those of xorbs and chunks apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,12 @@ class FileBlock:
         return int(self.segments["unpacked_segment_bytes"].sum(dtype=np.int64))
 
     @property
+    def references(self) -> int:
+        """Number of chunks that its segments name; a chunk counts each time."""
+        ends, starts = (self.segments[name].sum(dtype=np.int64) for name in ("chunk_index_end", "chunk_index_start"))
+        return max(int(ends - starts), 0)
+
+    @property
     def key(self) -> str:
         """The file hash, as text."""
         return to_text(self.header["file_hash"])
@@ -203,7 +209,7 @@ class MdbObjects(Objects):
     """All files, then all xorbs, then all chunks, each in the order of their records.
 
     Args:
-        file: The file of the shard; its index is read when more is asked for than how many objects the tables state.
+        file: The file of the shard; its index is read for whatever is asked. `MdbFile.declared_objects` reads nothing.
     """
 
     kinds = KINDS
@@ -214,13 +220,12 @@ class MdbObjects(Objects):
         self.file = file
 
     def __len__(self) -> int:
-        declared = self.file.declared_objects
-        return sum(self.file.load().counts) if declared is None else declared
+        return sum(self.file.load().counts)
 
     @property
     def counted(self) -> bool:
-        """Whether the tables state how many objects there are, or the index is there."""
-        return self.file.declared_objects is not None
+        """Whether the index is read: tables of a damaged shard may state other numbers."""
+        return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """The columns of some rows; see `Objects.columns`. `start` and `stop` tell where the records lie."""

@@ -22,7 +22,7 @@ from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TAG, TAG_TEXT
-from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
+from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
 from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
@@ -57,6 +57,7 @@ class MdbShard(Shard):
         shares_xorbs: Whether the xorbs are those of a data set, which closes them.
     """
 
+    key_form = KEY_FORM
     meanings = MEANINGS
 
     format = "mdb"
@@ -153,7 +154,7 @@ class MdbShard(Shard):
         """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
         return self._lookup.find_all(key)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
@@ -174,6 +175,11 @@ class MdbShard(Shard):
         if part != RECIPE or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
         return b"".join(recipe_pieces(self.file, ref))
+
+    @property
+    def checksum(self) -> str:
+        """BLAKE3: hashes of chunks are part of the format."""
+        return "blake3"
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""

@@ -30,6 +30,7 @@ FORMAT = Format(
         members=("*.shard",),
         gather=lazily("shardcore.formats.neuroglancer.gathering:gather"),
         converted="number",
+        inherited=lazily("shardcore.formats.neuroglancer.described:inherited"),
         dial=Dial(
             "minishard_bits",
             "Keys are spread over 2 to the power of so many minishards, each with an index of its own.",

@@ -243,3 +243,20 @@ def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
         if (said.kind, said.space().folder) == (space.kind, space.folder):
             return origin.spec, said
     raise UsageError("the specification given states no key space that can be written")
+
+
+def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
+    """Return the options that keep the info of a converted source; see `Writes.inherited`.
+
+    A specification that was given stays, and so does the suggested one where all keys go into one file. The info of a
+    volume is about its keys, which are places.
+    """
+    spec = settings.get("spec")
+    if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):
+        return {}
+    bare = "@type" not in spec and "scales" not in spec
+    if given.get("spec") is not None:
+        return {"template": spec} if not bare and of_spec(given["spec"])[1].members is None else {}
+    if folder:
+        return {"spec": spec}
+    return {} if bare else {"template": spec}

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.payload import decompress_stream
-from shardcore.writing.items import Content
-from shardcore.writing.temporary import STREAM_PIECE
+from shardcore.writing.items import Content, UnreadableInput, opened
+from shardcore.writing.writer import pieces_of
 
 ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
 
@@ -31,18 +31,18 @@ def _reading(path: Path, codec: str) -> Callable[[], Iterator[bytes]]:
 
 
 def _decoded(path: Path, codec: str) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as stream:
-            pieces = iter(lambda: stream.read(STREAM_PIECE), b"")
+    with opened(path) as stream:
+        pieces = pieces_of(stream, str(path))
+        try:
             if codec == "brotli":
                 yield from _without_brotli(path, pieces)
             else:
                 yield from decompress_stream(codec, pieces, limit=1 << 62)
-    except OSError as error:
-        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
-    except ShardError as error:
-        told = error.message.removeprefix(f"cannot read {path}: ")
-        raise SourceError(f"cannot read {path}: {told}") from error
+        except UsageError:
+            raise
+        except ShardError as error:
+            told = error.message.removeprefix(f"cannot read {path}: ")
+            raise UnreadableInput(f"cannot read {path}: {told}") from error
 
 
 def _without_brotli(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:

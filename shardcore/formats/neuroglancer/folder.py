@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, ope
 from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_number
 from shardcore.formats.neuroglancer.spaces import FolderSpace, FolderSpaces, spaces_below
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
+from shardcore.keys import NUMBERS
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.objects import NoObjects, Objects
@@ -70,6 +71,7 @@ class NeuroglancerDataSet(DataSet):
         origin: See above.
     """
 
+    key_form = NUMBERS
     meanings = MEANINGS
 
     version = VERSION
@@ -118,6 +120,11 @@ class NeuroglancerDataSet(DataSet):
     def written_with(self) -> str:
         """The info with this key space alone, where there is one: it says what the keys are."""
         return self.origin.written_with
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The info, as `spec`."""
+        return self.origin.settings
 
     @property
     def tree(self) -> Node:
@@ -202,7 +209,7 @@ class NeuroglancerDataSet(DataSet):
             return candidate
         return None
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Loads the index."""
         wanted = np.array([parse_key(key) for key in keys], np.uint64)
         self.load_index()
@@ -250,6 +257,7 @@ class NeuroglancerKeySpaces(DataSet):
         spaces: See above.
     """
 
+    key_form = NUMBERS
     meanings = MEANINGS
 
     version = VERSION
@@ -289,8 +297,8 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def objects(self) -> Objects:
-        """None can be had before a key space is chosen."""
-        return NoObjects()
+        """None can be listed before a key space is chosen."""
+        return NoObjects(UsageError(self._text))
 
     @property
     def declared_objects(self) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.layout import entry_count, fragments_span, range_faults, read_manifest
+from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import Entries, entries_of, overlaps
 from shardcore.formats.neuroglancer.sharding import (
     HASHES,
@@ -36,6 +38,9 @@ EMPTY_LIMIT = 1 << 16
 INDEX_SAMPLE = 1024
 DECODED_LIMIT = 64 << 20
 ID_SAMPLE = 256
+HASHED_LIMIT = 1 << 24
+"""Keys that are hashed for one value of `minishard_bits`; afterwards hash and preshift are judged by a sample."""
+HASHED_SAMPLE = 1 << 14
 VALUE_SAMPLE = 64
 MANIFEST_SAMPLE = 8
 MANIFEST_LIMIT = 1 << 20
@@ -258,7 +263,8 @@ def _candidate(file: Bytes, bits: int, pairs: Keys, name: str, siblings: Sequenc
         raise FormatError("the minishard indices overlap")
     picked = used[_spread(len(used), INDEX_SAMPLE)]
     ranges = [(base + start, base + stop) for start, stop in pairs[picked].tolist()]
-    encoding, indices = _decode_indices(_read_merged(file, ranges))
+    room = min(DECODED_LIMIT, max(TOTAL_FLOOR, TOTAL_RATIO * file.size))
+    encoding, indices = _decode_indices(_read_merged(file, ranges), room)
     entries = entries_of(indices, picked.tolist(), base, file.size)
     _refuse_implausible(entries)
     values = sum(entries.sizes.tolist()) * stored // max(1, sum(stop - start for start, stop in ranges))
@@ -276,14 +282,14 @@ def _candidate(file: Bytes, bits: int, pairs: Keys, name: str, siblings: Sequenc
     )
 
 
-def _decode_indices(stored: Sequence[bytes]) -> tuple[str, list[bytes]]:
-    """The common encoding of minishard indices and what they decode to."""
+def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes]]:
+    """The common encoding of minishard indices and what they decode to: together at most `room` bytes."""
     encodings = {"gzip" if data.startswith(GZIP_START) else "raw" for data in stored}
     if len(encodings) > 1:
         raise FormatError("some minishard indices are gzip and some are not")
     encoding = encodings.pop()
     codec = "gzip" if encoding == "gzip" else "none"
-    indices, room = [], DECODED_LIMIT
+    indices = []
     for data in stored:
         decoded = decompress(codec, data, limit=room)
         if not entry_count(len(decoded)):
@@ -304,15 +310,19 @@ def _refuse_implausible(entries: Entries) -> None:
 
 def _fits(entries: Entries, bits: int, name: str, siblings: Sequence[str]) -> Iterator[Fit]:
     listed = entries.minishards.astype(np.uint64)
-    sample = _spread(len(entries), ID_SAMPLE)
-    for function in HASHES:
-        for preshift in range(64):
-            spec = ShardingSpec(preshift, function, bits, 0)
-            if not (spec.place_many(entries.ids[sample])[0] == listed[sample]).all():
-                continue
-            hashed = spec.hashed_many(entries.ids)
-            if (hashed & np.uint64(spec.minishards - 1) == listed).all():
-                yield Fit(function, preshift, _shard_bits(hashed, bits, name, siblings))
+    sample, larger = (_spread(len(entries), limit) for limit in (ID_SAMPLE, HASHED_SAMPLE))
+    left = HASHED_LIMIT
+    # Small preshifts are likely, so they are compared with all keys first.
+    for preshift, function in product(range(64), HASHES):
+        spec = ShardingSpec(preshift, function, bits, 0)
+        if not (spec.place_many(entries.ids[sample])[0] == listed[sample]).all():
+            continue
+        rows = larger if len(entries) > left else slice(None)
+        ids, minishards = entries.ids[rows], listed[rows]
+        left -= len(ids)
+        hashed = spec.hashed_many(ids)
+        if (hashed & np.uint64(spec.minishards - 1) == minishards).all():
+            yield Fit(function, preshift, _shard_bits(hashed, bits, name, siblings))
 
 
 def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence[str]) -> tuple[int, ...]:

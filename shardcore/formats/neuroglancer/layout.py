@@ -168,6 +168,8 @@ LOD_SIZE = 20
 """Bytes that one level of detail takes besides its fragments: scale, three offsets, count."""
 FRAGMENT_SIZE = 16
 """Bytes that one fragment takes in a manifest: three coordinates and its size."""
+MOST_LODS = 1000
+"""Levels of detail that are read: each is coarser than the one before, so that a mesh has some ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +235,8 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
         FormatError: The length is not what the counts say.
     """
     lods = MANIFEST_HEAD.read_one(data, place=place)["num_lods"]
+    if lods > MOST_LODS:
+        raise FormatError(f"the manifest has {lods:,} levels of detail; at most {MOST_LODS:,} are read", span=place)
     counts_at = MANIFEST_HEAD.size + 16 * lods
     if len(data) < counts_at + 4 * lods:
         raise FormatError(
@@ -282,8 +286,8 @@ def read_manifest(data: bytes, place: Span | None = None) -> Manifest:
         grid_origin=(head["grid_origin_x"], head["grid_origin_y"], head["grid_origin_z"]),
         lod_scales=scales.astype(np.float32),
         vertex_offsets=offsets.astype(np.float32).reshape(-1, 3),
-        positions=tuple(level.astype(np.uint32).reshape(3, -1) for level in levels[::2]),
-        sizes=tuple(level.astype(np.uint32) for level in levels[1::2]),
+        positions=tuple(level.astype(np.uint32, copy=False).reshape(3, -1) for level in levels[::2]),
+        sizes=tuple(level.astype(np.uint32, copy=False) for level in levels[1::2]),
     )
 
 

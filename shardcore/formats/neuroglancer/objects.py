@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -85,17 +87,18 @@ class NeuroglancerObjects(Objects):
 
     def ref(self, row: int) -> ObjectRef:
         """One row as an object; the row of a damaged minishard says what is wrong with it."""
-        table = self._table()
         if not 0 <= row < len(self):
             raise IndexError(row)
-        if row >= len(table.entries):
-            number = int(table.damage.numbers[row - len(table.entries)])
-            return self._lost(row, number, table)
-        entries, size = table.entries, -1
-        if self._codec and entries.inside[row]:
-            place = entries.starts[row : row + 1].astype(np.int64), entries.sizes[row : row + 1].astype(np.int64)
-            size = int(self._gzip_sizes(*place)[0])
-        return self._made(entries, row, row, size)
+        return next(self.refs(np.array([row], np.int64)))
+
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Some rows as objects; the sizes of gzip values are read at once."""
+        table, sizes = self._table(), self.columns(rows, sizes=True).size.tolist()
+        for row, size in zip(rows.tolist(), sizes, strict=True):
+            if row < len(table.entries):
+                yield self._made(table.entries, row, row, size)
+            else:
+                yield self._lost(row, int(table.damage.numbers[row - len(table.entries)]), table)
 
     def of_entry(self, entries: Entries, at: int) -> ObjectRef:
         """Entry `at` of one minishard as an object; its row is known once all minishards are read."""

@@ -78,6 +78,18 @@ class Origin:
             members = {**members, "scales": scales[:1]}
         return json.dumps(members)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is stored about all keys: the info; and what of it `written_with` does not have."""
+        found: dict[str, Any] = {"spec": json.loads(self.written_with)}
+        if self.text and self.space.kind is not SpaceKind.UNKNOWN:
+            members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
+            if found["spec"].get("@type") != members.get("@type"):
+                found["info"] = members
+            others = {each.folder or ".": each.name for each in parse_info(self.text).spaces if each != self.space}
+            found |= {"key_spaces": others} if others else {}
+        return found
+
     def fields_at(self, *names: str) -> tuple[Span, ...]:
         """Where members of the sharding object stand; of one that is left out, the whole object. Empty when given.
 

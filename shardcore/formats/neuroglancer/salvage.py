@@ -12,8 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.errors import FormatError
+from shardcore.errors import FormatError, LimitExceeded
 from shardcore.finding import Work
+from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import Entries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
@@ -108,9 +109,10 @@ def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
 
 def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tuple[Span, Entries] | None:
     """A member that is a minishard index, and what it lists."""
+    limit = min(_MOST_INDEX, max(TOTAL_FLOOR, TOTAL_RATIO * damaged.source.size))
     try:
-        data = decompress("gzip", damaged.source.read(member.start, member.stop), limit=_MOST_INDEX)
-    except FormatError:
+        data = decompress("gzip", damaged.source.read(member.start, member.stop), limit=limit)
+    except (FormatError, LimitExceeded):
         return None
     if not data or len(data) % _ENTRY:
         return None
@@ -149,7 +151,7 @@ def _is_index(entries: Entries, spec: ShardingSpec | None) -> bool:
     """Whether entries can be those of one minishard."""
     if not len(entries) or entries.wrapped.any() or not entries.inside.all():
         return False
-    if len(entries) > 1 and not (np.diff(entries.ids.astype(object)) > 0).all():
+    if not (entries.ids[1:] > entries.ids[:-1]).all():
         return False
     if spec is None:
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.split import joined
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
+from shardcore.keys import NUMBERS
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
@@ -49,6 +51,7 @@ class NeuroglancerShard(Shard):
         file: The file.
     """
 
+    key_form = NUMBERS
     meanings = MEANINGS
 
     format = "neuroglancer"
@@ -82,6 +85,11 @@ class NeuroglancerShard(Shard):
     def written_with(self) -> str:
         """The info with this key space alone, where there is one: it says what the keys are."""
         return self.origin.written_with
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The info, as `spec`."""
+        return self.origin.settings
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -164,7 +172,7 @@ class NeuroglancerShard(Shard):
         """All entries of the key in its minishard, the one that `find` gives first."""
         return self._lookup.find_all(key)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
         return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
 

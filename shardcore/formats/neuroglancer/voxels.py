@@ -16,7 +16,7 @@ from shardcore.formats.neuroglancer.described import Described
 from shardcore.formats.neuroglancer.info import VOLUME_TYPE, SpaceKind
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
 from shardcore.formats.neuroglancer.volume import DATA_TYPES, box_of
-from shardcore.writing.items import Item
+from shardcore.writing.items import Item, check_unchanged
 
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"
@@ -94,10 +94,14 @@ def chunks(path: str, described: Described) -> Iterator[Item]:
     """The chunks of the array, in the order of their keys.
 
     Raises:
-        SourceError: The file cannot be read.
+        SourceError: The file cannot be read, or changed meanwhile.
         UsageError: It is no volume.
     """
     array = loaded(path)
+    try:
+        before = Path(path).stat()
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
     space = described.space()
     scale, grid = space.scale, space.grid
     if scale is None or grid is None:
@@ -107,6 +111,7 @@ def chunks(path: str, described: Described) -> Iterator[Item]:
         box = box_of(scale, cell)
         part = tuple(slice(begin, end) for begin, end in zip(box.begin, box.end, strict=True))
         yield Item(str(code), _bytes_of(array, part, dtype), f"{path} at {box}")
+    check_unchanged(Path(path), path, before)
 
 
 def _bytes_of(array: Array, part: tuple[slice, ...], dtype: np.dtype[Any]) -> Any:

@@ -19,7 +19,7 @@ from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
 from shardcore.formats.swh.meanings import MEANINGS
-from shardcore.formats.swh.objects import key_bytes
+from shardcore.formats.swh.objects import KEY_FORM, key_bytes
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.parallel import in_order
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
@@ -74,6 +74,7 @@ class SwhDataSet(DataSet):
         context: How members are opened.
     """
 
+    key_form = KEY_FORM
     meanings = MEANINGS
     member_head = SMALL_HEAD
 
@@ -117,7 +118,7 @@ class SwhDataSet(DataSet):
         key = key_bytes(trace.key)
         return Still("shards", "Shards", asked_drawing(names, key, trace.member, found=trace.outcome == FOUND))
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; each shard is asked once for all that are still missing. Loads the index.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
-from shardcore.formats.swh.slots import read_lengths, read_slots, read_slots_at
+from shardcore.formats.swh.slots import LENGTHS_AT_ONCE, read_lengths, read_slots_at
+from shardcore.keys import KeyForm
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.progress import no_progress
 from shardcore.span import Span
 from shardcore.text import short
 
@@ -25,6 +27,8 @@ class SwhObjects(Objects):
     Args:
         file: The file.
     """
+
+    hashed_rows = True
 
     def __init__(self, file: SwhFile) -> None:
         self._file = file
@@ -40,12 +44,10 @@ class SwhObjects(Objects):
         states = self._states(slots)
         live = states == State.LIVE
         starts = np.where(live, slots["offset"].astype(np.int64) + OBJECT.size, -1)
-        if (order := self._file.order) is not None:
-            known = order.row_sizes[rows]
+        if sizes or self._file.order is not None:
+            known = self._sizes(rows, starts - OBJECT.size, live)
         else:
             known = np.full(len(rows), -1, np.int64)
-            if sizes and live.any():
-                known[live] = read_lengths(self._file.source, self._geometry, starts[live] - OBJECT.size)
         stops = np.where(live & (known >= 0), starts + known, -1)
         return ObjectColumns.of(rows, starts, stops, known, state=states)
 
@@ -74,23 +76,31 @@ class SwhObjects(Objects):
         """One slot as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        slots = read_slots(self._file.source, self._geometry, row, row + 1)
-        offset = int(slots["offset"][0])
-        state = State(int(self._states(slots)[0]))
-        key = slots["key"][0].tobytes().hex()
-        record = self._geometry.slot_span(row)
-        if state is State.DAMAGED:
-            error = str(self._geometry.outside(row, offset))
-            return ObjectRef(
-                key, row, (), state=state, error=error, extras={"slot": row, "offset": offset}, record=record
+        return next(self.refs(np.array([row], np.int64)))
+
+    def refs(self, rows: I64) -> Iterator[ObjectRef]:
+        """Some slots as objects; their lengths are read at once."""
+        slots = read_slots_at(self._file.source, self._geometry, rows)
+        states = self._states(slots)
+        sizes = self._sizes(rows, slots["offset"].astype(np.int64), states == State.LIVE)
+        keys = slots["key"].tobytes().hex()
+        columns = zip(rows.tolist(), slots["offset"].tolist(), states.tolist(), sizes.tolist(), strict=True)
+        for number, (row, offset, code, size) in enumerate(columns):
+            key = keys[64 * number : 64 * (number + 1)]
+            if code == State.LIVE:
+                yield live_ref(key, row, offset, size)
+                continue
+            state = State(code)
+            damaged = state is State.DAMAGED
+            yield ObjectRef(
+                key if damaged else None,
+                row,
+                (),
+                state=state,
+                error=str(self._geometry.outside(row, offset)) if damaged else "",
+                extras={"slot": row, "offset": offset} if damaged else {"slot": row},
+                record=self._geometry.slot_span(row),
             )
-        if state is not State.LIVE:
-            return ObjectRef(None, row, (), state=state, extras={"slot": row}, record=record)
-        if (order := self._file.order) is not None:
-            size = int(order.row_sizes[row])
-        else:
-            size = int(read_lengths(self._file.source, self._geometry, np.array([offset], np.int64))[0])
-        return live_ref(key, row, offset, size)
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -120,6 +130,17 @@ class SwhObjects(Objects):
                 ref.error or f"slot {ref.row} holds no object: it is unused, or its object was deleted", span=span
             )
         return ref.spans[0]
+
+    def _sizes(self, rows: I64, offsets: I64, live: NDArray[np.bool_]) -> I64:
+        """Bytes of the contents of slots, -1 where there is none; for many slots the index is loaded."""
+        if len(rows) > LENGTHS_AT_ONCE:
+            self._file.load(no_progress)
+        if (order := self._file.order) is not None:
+            return order.row_sizes[rows]
+        known = np.full(len(rows), -1, np.int64)
+        if live.any():
+            known[live] = read_lengths(self._file.source, self._geometry, offsets[live])
+        return known
 
     def _states(self, slots: NDArray[Any]) -> NDArray[np.uint8]:
         states = self._geometry.states(slots["offset"])
@@ -156,6 +177,10 @@ def key_bytes(key: str) -> bytes:
     if len(raw) != 32:
         raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(key)}")
     return raw
+
+
+KEY_FORM = KeyForm(of_bytes=bytes.hex, to_raw=key_bytes)
+"""Keys are 32 bytes."""
 
 
 def checked_key(key: str) -> str:

@@ -22,7 +22,7 @@ from shardcore.formats.swh.hashing import SwhHashing
 from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
 from shardcore.formats.swh.meanings import MEANINGS
-from shardcore.formats.swh.objects import SwhObjects
+from shardcore.formats.swh.objects import KEY_FORM, SwhObjects
 from shardcore.formats.swh.parking import ParkingSketch
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.nodes.leads import Gathered
@@ -53,6 +53,7 @@ class SwhShard(Shard):
         hashing: Hashes keys for what is drawn of it.
     """
 
+    key_form = KEY_FORM
     meanings = MEANINGS
 
     format = "swh"
@@ -86,6 +87,11 @@ class SwhShard(Shard):
             fields.update({f"hash_function.{name}": value for name, value in parts.values.items()})
             fields["hash_function.end"] = parts.stop
         return fields
+
+    @property
+    def write_options(self) -> dict[str, Any]:
+        """The seed: with it, the same objects in the same order become the same bytes."""
+        return {"seed": self.file.parts.values["seed"]} if self.file.parts is not None else {}
 
     @property
     def declared_objects(self) -> int:
@@ -130,7 +136,7 @@ class SwhShard(Shard):
             return ()
         return sketches_of(KeyedScene(lambda: self.hashing, trace))
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The slots of many keys, vectorised; -1 where a key is absent."""
         return self._lookup.find_many(keys)
 

@@ -16,6 +16,7 @@ FORMAT = Format(
         purpose="The chunks of files, compressed one by one, for shards (mdb) to point at.",
         cannot="It keeps no names and no files, only their chunks: 8,192 at most, and 64 MiB.",
         keys=KeyRule.NONE,
+        checksum=lambda _: "blake3",
         dial=Dial("compression", "How each chunk is compressed.", ("none", "lz4", "bg4", "auto"), "auto"),
         without={
             "append": Without(

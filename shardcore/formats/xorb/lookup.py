@@ -11,13 +11,14 @@ from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb import drawings
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
+from shardcore.keys import KeyForm, number_or_text
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
-from shardcore.xet.hashes import from_text, to_text
+from shardcore.xet.hashes import from_text, text_of_key, to_text
 from shardcore.xet.xorb_layout import HEADER_SIZE, INFO_LENGTH
 
 ALL = "all"
@@ -43,6 +44,14 @@ class XorbKey:
         if self.raw is not None:
             return to_text(self.raw)
         return ALL if self.number is None else str(self.number)
+
+
+def _raw(text: str) -> bytes | int | str:
+    return from_text(text) if len(text) > _MOST_DIGITS else number_or_text(text)
+
+
+KEY_FORM = KeyForm(of_bytes=text_of_key, numbers=True, to_raw=_raw)
+"""A chunk has a number, and a hash of 32 bytes."""
 
 
 class XorbLookup:

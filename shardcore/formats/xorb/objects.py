@@ -34,8 +34,9 @@ class XorbObjects(Objects):
         return self.file.records.count
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows; schemes are known once the index is loaded."""
-        rows, records, headers = np.asarray(rows, np.int64), self.file.records, self.file.headers
+        """The columns of some rows; schemes are known once the index is loaded, or with `sizes`."""
+        rows, records = np.asarray(rows, np.int64), self.file.records
+        headers = self.file.load() if sizes else self.file.headers
         stop = records.ends[rows]
         start = np.minimum(records.starts[rows] + HEADER_SIZE, stop)
         codec: Any = UNKNOWN

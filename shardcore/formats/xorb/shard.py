@@ -17,7 +17,7 @@ from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.xorb import charts, leads
 from shardcore.formats.xorb.drawings import LanesSketch, RecordsSketch
 from shardcore.formats.xorb.file import XorbFile
-from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
+from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbKey, XorbLookup
 from shardcore.formats.xorb.meanings import MEANINGS
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
@@ -46,6 +46,7 @@ class XorbShard(Shard):
         file: Its file.
     """
 
+    key_form = KEY_FORM
     meanings = MEANINGS
 
     format = "xorb"
@@ -153,7 +154,7 @@ class XorbShard(Shard):
         """The chunk with a number, or all chunks with a hash; the same chunk may occur more than once."""
         return self._lookup.find_all(key)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; -1 where a key is absent."""
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
@@ -195,6 +196,11 @@ class XorbShard(Shard):
         """`chunks`: the bytes of each chunk of a content; packing it again gives the same chunks."""
         sizes = self.chunk_sizes
         return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
+
+    @property
+    def checksum(self) -> str:
+        """BLAKE3: hashes of chunks are part of the format."""
+        return "blake3"
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""

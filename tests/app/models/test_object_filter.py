@@ -52,7 +52,7 @@ def test_sizes(shard: Shard, text: str, low: int, high: int) -> None:
         with pytest.raises(UsageError, match="is not a size"):
             sizes(shard, text)
         return
-    everything = shard.objects[0 : len(shard.objects)].size.tolist()
+    everything = shard.objects.known(0, len(shard.objects)).size.tolist()
     expected = sorted(size for size in everything if low <= size <= high and size >= 0)
     assert sizes(shard, text) == expected
     assert expected

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardcore.extract import Conflict
+from shardcore.extraction import Conflict
 from shardscope.extraction import Extraction
 from shardscope.objects.extract_choices import ASK, Choices
 from shardscope.objects.extract_sheet import ExtractSheet

@@ -134,5 +134,5 @@ def test_formats_without_the_edit(tmp_path: Path, capsys: pytest.CaptureFixture[
     """A format that has no such edit says which has; a key that is absent is 1."""
     tiny = shutil.copy(SMALL.parents[1] / "des" / "tiny.des", tmp_path)
     assert run(["delete", str(tiny), "a", "--yes"]) == 2
-    assert "des shards know no delete; swh does" in capsys.readouterr().err
+    assert "delete is not supported for des (supported: swh)" in capsys.readouterr().err
     assert run(["delete", str(shutil.copy(SMALL, tmp_path)), "ab" * 32, "--yes"]) == 1

@@ -61,6 +61,15 @@ def test_every_command_and_its_options_are_named() -> None:
 def test_every_remedy_names_a_flag() -> None:
     """What helps against a failure is said in the words of the command line, with flags that exist."""
     assert set(FLAGS) == set(Remedy)
-    known = {*_FLAGS, *(name.replace("_", "-") for name in _REMOTE), "limit-bytes", "force", "key"}
+    known = {
+        *_FLAGS,
+        *(name.replace("_", "-") for name in _REMOTE),
+        "limit-bytes",
+        "force",
+        "key",
+        "hard-links",
+        "trust",
+    }
+    known |= {"dedupe", "manifest", "skip-unreadable"}
     for words in FLAGS.values():
         assert set(re.findall(r"--([a-z-]+)", words)) <= known

@@ -85,7 +85,8 @@ def test_ls_lists_what_can_be_had(
         assert run(["ls", store, "--json", *filter(None, [option])]) == 0
         rows = lines(capsys)
         assert states is None or sorted(row["state"] for row in rows) == states
-        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(row["key"]) + "\n" for row in rows)))
+        keys = "".join(json.dumps(row["key"]) + "\n" for row in rows).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(keys)))
         more = [option] if option == "--deleted" else []
         assert run(["extract", store, str(tmp_path / f"out{option}"), "--keys", "-", *more]) == code
         capsys.readouterr()
@@ -265,21 +266,35 @@ def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys
 def test_keys_from_a_file(
     opened: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """`--keys` takes JSON strings, one on each line, for keys that no shell carries; `-` reads standard input."""
+    """`--keys` takes one key per line, as it is or as a JSON string; `-` reads standard input."""
     odd = "tab\t and \x00"
     opened["x"] = lambda: LineShard(f"{odd}=odd\nplain=p\n".encode())
     keys = tmp_path / "keys"
-    keys.write_text(f'{json.dumps(odd)}\n\n"plain"\r\n', encoding="utf-8")
+    keys.write_bytes(b"\xef\xbb\xbf" + f'{json.dumps(odd)}\n\n  \n"plain"\r\nplain\r\nplain'.encode())
     assert run(["get", "x", "--keys", str(keys)]) == 0
-    assert capfd.readouterr().out == "oddp"
-    monkeypatch.setattr(sys, "stdin", io.StringIO('"plain"\n'))
-    assert run(["get", "x", "--keys", "-"]) == 0
-    assert capfd.readouterr().out == "p"
-    for content, code in [(b"no json\n", 2), (b"5\n", 2), (b"\xff\n", 4), ('"a\u2028b"\n'.encode(), 1)]:
+    assert capfd.readouterr().out == "oddppp"
+    for given in (b'"plain"\n', b"plain\r\n"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="ascii"))
+        assert run(["get", "x", "--keys", "-"]) == 0
+        assert capfd.readouterr().out == "p"
+    wrong = [b"plain \n", b" plain\n", b"5\n", b"null\n", '"a\u2028b"\n'.encode(), b'a"b\n']
+    for content, code in [*((one, 1) for one in wrong), (b'"plain\n', 2), (b'"a" "b"\n', 2), (b"\xff\n", 4)]:
         keys.write_bytes(content)
         assert run(["get", "x", "--keys", str(keys)]) == code
     assert run(["get", "x", "--keys", str(tmp_path / "missing")]) == 4
     assert run(["get", "x", "--keys", "a\0b"]) == 4
+
+
+def test_plain_lines_are_keys_as_they_are(
+    opened: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Blanks, prefixes, numbers and quotes inside a line belong to the key; other line ends do not end it."""
+    texts = [" blank ", "5", "null", "[1]", "file:x", 'a"b', "{}", "a\x1cb", "-odd"]
+    opened["x"] = lambda: LineShard("".join(f"{text}=<{n}>\n" for n, text in enumerate(texts)).encode())
+    keys = tmp_path / "keys"
+    keys.write_text("\n".join(texts), encoding="utf-8")
+    assert run(["get", "x", "--keys", str(keys)]) == 0
+    assert capfd.readouterr().out == "".join(f"<{number}>" for number in range(len(texts)))
 
 
 def test_keys_that_begin_with_a_dash(opened: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:

@@ -53,10 +53,10 @@ def test_no_lines_are_no_objects(tmp_path: Path, text: str) -> None:
 
 
 OBJECTS = [
-    {"key": "5", "path": "5.index", "size": 1, "sha256": "00"},
-    {"key": "5", "path": "5", "size": 1, "sha256": "00", "part": "fragments"},
+    {"key": "5", "path": "5.index", "size": 1, "sha256": "ab" * 32},
+    {"key": "5", "path": "5", "size": 1, "sha256": "ab" * 32, "part": "fragments"},
     {"key": None, "path": "", "size": 0, "sha256": "", "state": "unused"},
-    {"key": "6", "path": "six", "size": 1, "sha256": "00"},
+    {"key": "6", "path": "six", "size": 1, "sha256": "ab" * 32},
 ]
 
 
@@ -133,7 +133,7 @@ def test_the_result_manifest_names_old_keys(tmp_path: Path) -> None:
         output.open().write(b"x")
         result = ResultManifest(output, "swh")
         for key, stored in noted:
-            result.note(key, stored)
+            result.note(Item(key, b""), stored)
         result.end()
         output.commit()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "other.manifest.json", "same"]

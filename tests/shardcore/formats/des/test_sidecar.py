@@ -145,7 +145,7 @@ def test_a_sidecar_that_cannot_be_read_permits_nothing(
 
 def test_verification_against_the_sidecar(tmp_path: Path) -> None:
     """Size, name, entries and checksums are compared with the shard."""
-    path = _made(tmp_path, {"plain": _tomb("plain")})
+    path = _made(tmp_path, {f"plain:{WHEN}": _tomb("plain", WHEN)})
     with shardcore.open(path) as opened:
         assert [(f.severity.value, f.code) for f in opened.verify().findings] == [("note", "des.tombstones")]
     index = {

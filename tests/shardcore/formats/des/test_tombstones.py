@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import shardcore
+import shardcore.packing
 from shardcore.cli.program import run
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.des.tombstones import tombstone
@@ -18,6 +21,9 @@ from shardcore.writing.edit import make_rewrites
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 NOW = "2026-11-22T10:00:00Z"
+DATE = ["--date", "2026-11-03T10:30:00+01:00"]
+WHEN = "2026-03-05T09:30:00+00:00"
+KEY = "doc-7:2026-03-05T09:30:00Z"
 
 
 @pytest.fixture
@@ -64,12 +70,158 @@ def test_a_shard_without_a_sidecar_gets_one(tmp_path: Path) -> None:
     with shardcore.open(path) as shard:
         key = shard.objects.keys[0]
         assert key is not None
-        (rewrite,) = tombstone(shard, [key], now=NOW)
+        (rewrite,) = tombstone(shard, [key], now=NOW, date="2026-03-05T10:30:00+01:00")
     assert rewrite.old is None
     make_rewrites([rewrite])
     with shardcore.open(path) as shard:
         assert shard.find(key).state is State.TOMBSTONED
-        assert not [finding for finding in shard.verify().findings if finding.severity.value == "error"]
+        assert [finding.code for finding in shard.verify().findings] == ["des.tombstones"]
+
+
+class Retriever:
+    """The check of DES' own S3 and HTTP retrievers before they return an object, by the rules of its sources.
+
+    The package is in no registry. Its rules (des_core.shard_metadata, s3_retriever): a sidecar that lacks a required
+    field, or has one of a wrong type, is ignored, tombstones included; `uid:timestamp` has the time in UTC with `Z`,
+    and only this key of `tombstones` is looked up; the index entry is that of this key, of the bare uid, or the only
+    one whose key begins with `uid:`; without one the shard's own index is read.
+    """
+
+    required: ClassVar = {
+        "version": int,
+        "shard_file": str,
+        "shard_size": int,
+        "created_at": str,
+        "last_updated": str,
+        "index": dict,
+        "tombstones": dict,
+    }
+
+    def __init__(self, path: Path) -> None:
+        with shardcore.open(path, deleted=True) as shard:
+            self.contents = {key: shard.read(shard.find(key)) for key in shard.objects.keys[:] if key is not None}
+        self.path = path.with_suffix(".meta")
+
+    def refuses(self, uid: str, created_at: str) -> bool:
+        """Whether the object is refused as deleted; otherwise it was returned."""
+        tree = json.loads(self.path.read_text()) if self.path.exists() else {}
+        whole = all(isinstance(tree.get(name), kind) for name, kind in self.required.items())
+        when = datetime.fromisoformat(created_at)
+        key = f"{uid}:{when.astimezone(UTC).isoformat().replace('+00:00', 'Z')}"
+        if whole and key in tree["tombstones"]:
+            return True
+        if whole:
+            index = tree["index"]
+            near = [entry for name, entry in index.items() if name.startswith(f"{uid}:")]
+            entry = index.get(key) or index.get(uid) or (near[0] if len(near) == 1 else None)
+            assert entry is None or entry["uid"] == uid
+        assert uid in self.contents
+        return False
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Path:
+    """A folder as DES' packer writes it: named by date and number, without sidecars, entries without metadata."""
+    names = [f"doc-{number}" for number in range(40)]
+    for name in names:
+        (tmp_path / name).write_bytes(name.encode())
+    out = tmp_path / "day"
+    options = {"date": WHEN, "n_bits": 4}
+    shardcore.packing.pack("des", f"{out}/", [tmp_path / name for name in names], options=options)
+    return out
+
+
+def _shard_of(folder: Path, uid: str) -> Path:
+    with shardcore.open(folder) as shard:
+        return folder / shard.find(uid).shard
+
+
+def test_the_retriever_refuses(day: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tombstone with `--date` is honoured by DES' own retriever, and by every lookup here; lifted, by neither."""
+    path = _shard_of(day, "doc-7")
+    assert not path.with_suffix(".meta").exists()
+    retriever = Retriever(path)
+    neighbour = next(key for key in retriever.contents if key != "doc-7")
+    assert not retriever.refuses("doc-7", WHEN)
+    assert run(["tombstone", str(day), "doc-7", "--date", WHEN, "--yes"]) == 0
+    assert KEY in capsys.readouterr().out
+    tree = json.loads(path.with_suffix(".meta").read_text())
+    assert list(tree["tombstones"]) == [KEY]
+    assert tree["tombstones"][KEY]["created_at"] == "2026-03-05T09:30:00Z"
+    assert KEY in tree["index"]
+    assert "doc-7" not in tree["index"]
+    assert retriever.refuses("doc-7", WHEN)
+    assert retriever.refuses("doc-7", "2026-03-05T10:30:00+01:00")
+    assert not retriever.refuses(neighbour, WHEN)
+    assert run(["get", str(day), "doc-7"]) == 2
+    capsys.readouterr()
+    assert run(["ls", str(day), "--json"]) == 0
+    listed = [json.loads(line)["key"] for line in capsys.readouterr().out.splitlines()]
+    assert "doc-7" not in listed
+    assert neighbour in listed
+    assert run(["ls", str(day), "--deleted", "--json"]) == 0
+    assert '"doc-7"' in capsys.readouterr().out
+    assert run(["get", str(day), "doc-7", "--deleted"]) == 0
+    with shardcore.open(path) as shard:
+        assert shard.find("doc-7").state is State.TOMBSTONED
+        assert any(step.values.get("tombstone") is True for step in shard.trace("doc-7").steps)
+        assert [finding.code for finding in shard.verify().findings] == ["des.tombstones"]
+    assert run(["tombstone", str(day), "doc-7", "--date", WHEN, "--undo", "--yes"]) == 0
+    assert not retriever.refuses("doc-7", WHEN)
+    assert run(["get", str(day), "doc-7"]) == 0
+
+
+@pytest.mark.parametrize("given", [[], ["--date", "2026-03-05"]])
+def test_a_time_that_is_not_known(day: Path, given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the time of an object no tombstone is written: the error says what to give."""
+    assert run(["tombstone", str(day), "doc-7", *given, "--yes"]) == 2
+    assert "give the time, such as --date 2026-03-05T09:30:00+00:00" in capsys.readouterr().err
+    assert not list(day.glob("*.meta"))
+
+
+@pytest.mark.parametrize(
+    ("uid", "date", "why"),
+    [
+        ("keep", "2026-11-03T09:00:00Z", "created at 2026-11-03T08:00:00Z, not at 2026-11-03T09:00:00Z"),
+        ("nometa", "2026-11-04T09:00:00Z", "lies in 20261103_51_0000.des, not in a shard of 2026-11-04"),
+        ("nometa", "noon", "not a date"),
+    ],
+)
+def test_a_time_that_is_another(folder: Path, uid: str, date: str, why: str) -> None:
+    """A time that the entry or the name of the shard contradicts is refused."""
+    (path,) = folder.glob("*.des")
+    with shardcore.open(path) as shard, pytest.raises(UsageError, match=why):
+        tombstone(shard, [uid], now=NOW, date=date)
+
+
+def test_a_tombstone_under_the_bare_uid(day: Path) -> None:
+    """It hides the object here, verification warns of it, and a tombstone with a time takes its place."""
+    path = _shard_of(day, "doc-7")
+    tombs = {"doc-7": {"uid": "doc-7", "created_at": None, "reason": "GDPR"}}
+    # Beside it the fields are missing without which DES' readers ignore a sidecar.
+    path.with_suffix(".meta").write_text(json.dumps({"version": 1, "index": {}, "tombstones": tombs}))
+    retriever = Retriever(path)
+    assert not retriever.refuses("doc-7", WHEN)
+    with shardcore.open(path) as shard:
+        assert shard.find("doc-7").state is State.TOMBSTONED
+        assert "des.tombstone-key" in [finding.code for finding in shard.verify().findings]
+        (rewrite,) = tombstone(shard, ["doc-7"], now=NOW, date=WHEN)
+    rewrite.make()
+    assert list(json.loads(path.with_suffix(".meta").read_text())["tombstones"]) == [KEY]
+    assert retriever.refuses("doc-7", WHEN)
+
+
+def test_the_key_decides(day: Path) -> None:
+    """A tombstone whose item is empty, or states another uid, deletes what its key names: readers look at no more."""
+    path = _shard_of(day, "doc-7")
+    for item in ({}, {"uid": "doc-8", "created_at": "2020-01-01T00:00:00Z"}):
+        with shardcore.open(path) as shard:
+            (rewrite,) = tombstone(shard, ["doc-7"], now=NOW, date=WHEN)
+        tree = json.loads(rewrite.new)
+        path.with_suffix(".meta").write_text(json.dumps(tree | {"tombstones": {KEY: item}}))
+        assert Retriever(path).refuses("doc-7", WHEN)
+        with shardcore.open(path) as shard:
+            assert shard.find("doc-7").state is State.TOMBSTONED
 
 
 class Killed:
@@ -122,16 +274,12 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows both texts; `--undo` takes it back."""
     (path,) = folder.glob("*.des")
     before = path.with_suffix(".meta").read_bytes()
-    assert run(["tombstone", str(folder), "nometa", "--dry-run"]) == 0
+    assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert told["old"].encode() == before
-    assert '"nometa"' in told["new"].partition('"tombstones"')[2]
-    assert (
-        run(
-            ["tombstone", str(folder), "nometa", "--reason", "GDPR", "--by", "me", "--ticket", "T-2", "--yes", "--json"]
-        )
-        == 0
-    )
+    assert '"nometa:2026-11-03T09:30:00Z"' in told["new"].partition('"tombstones"')[2]
+    facts = ["--reason", "GDPR", "--by", "me", "--ticket", "T-2"]
+    assert run(["tombstone", str(folder), "nometa", *DATE, *facts, "--yes", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["path"] == str(path.with_suffix(".meta"))
     assert run(["get", str(folder), "nometa"]) == 2
     assert "GDPR" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def test_opening_reads_two_ranges(large: bytes) -> None:
         assert len(source.ranges) <= 2
         assert sum(stop - start for start, stop in source.ranges) <= 2 * 65536
         assert not shard.loaded
-        assert len(shard.objects) == 9000 + 12 + 72_000
+        assert shard.declared_objects == 9000 + 12 + 72_000
         assert len(source.ranges) <= 2
 
 
@@ -245,7 +245,7 @@ def test_finding_does_not_wait_for_a_running_load(large: bytes) -> None:
             assert reading.wait(60)
             assert shard.find(text).key == text
             assert shard.explain(60)[1].name == "file info"
-            assert len(shard.objects) == 9000 + 12 + 72_000
+            assert shard.declared_objects == 9000 + 12 + 72_000
             assert not shard.loaded
         finally:
             go_on.set()

@@ -13,7 +13,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.finding import Depth
 from shardcore.formats.mdb import writer as mdb_writer
 from shardcore.formats.mdb.build import NO_FACTS, Facts, Recipes, build
@@ -58,7 +58,7 @@ class TestMdbWriterContract(WriterContract):
             keys = self.fill(writer)
         with self.opened(target) as shard:
             refs = [shard.find(key) for key in keys]
-            assert not any(line.error for line in extract(shard, refs, tmp_path / "x"))
+            assert not any(line.error for line in extract_objects(shard, refs, tmp_path / "x"))
         again = tmp_path / "again"
         again.mkdir()
         done = pack("mdb", f"{again}/out.mdb", manifest=tmp_path / "x" / "manifest.json", options=self.options)
@@ -87,7 +87,7 @@ class TestMdbStoreContract(TestMdbWriterContract):
             keys = self.fill(writer)
         with self.opened(target) as shard:
             assert isinstance(shard, shardcore.DataSet)
-            assert not any(line.error for line in extract(shard, map(shard.find, keys), tmp_path / "x"))
+            assert not any(line.error for line in extract_objects(shard, map(shard.find, keys), tmp_path / "x"))
         done = pack("mdb", f"{tmp_path}/again/", manifest=tmp_path / "x" / "manifest.json", options=self.options)
         assert done.report is not None
         assert done.report.ok

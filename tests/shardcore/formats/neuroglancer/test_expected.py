@@ -13,7 +13,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, Truncated
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
@@ -220,7 +220,7 @@ def test_meshes_are_extracted_under_their_unsharded_names(tmp_path: Path) -> Non
         with shardcore.open(path) as shard:
             shard.load_index()
             refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
-            results = list(extract(shard, refs, tmp_path / name))
+            results = list(extract_objects(shard, refs, tmp_path / name))
         assert not any(result.error for result in results)
         assert len(results) == 2 * len(refs)
         for ref in refs:

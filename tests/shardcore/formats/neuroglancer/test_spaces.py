@@ -89,8 +89,10 @@ def test_several_key_spaces_can_be_looked_at(tmp_path: Path) -> None:
         }
         assert [node.name for node in found.tree.children] == ["4_4_40", "8_8_80", "mesh"]
         found.load_index()
-        assert (found.declared_objects, len(found.objects)) == (None, 0)
+        assert (found.declared_objects, found.listing) == (None, None)
         for ask in (
+            lambda: len(found.objects),
+            lambda: list(found),
             lambda: found.find_all("1"),
             lambda: found.find("1"),
             lambda: found.trace("1"),

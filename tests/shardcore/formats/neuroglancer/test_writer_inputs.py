@@ -16,7 +16,7 @@ import zstandard
 
 import shardcore
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
 from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.packing import Packed, pack
@@ -289,7 +289,7 @@ def test_fixtures_extracted_and_packed_again(tmp_path: Path, name: str) -> None:
             assert isinstance(found, NeuroglancerDataSet)
             before = told(found)
             refs = [found.find(key) for key in before]
-            assert not any(line.error for line in extract(found, refs, where / "files"))
+            assert not any(line.error for line in extract_objects(found, refs, where / "files"))
             space, info = found.origin.space, json.loads((FIXTURES / name / "info").read_text())
         if space.scale is not None:
             info["scales"] = [scale for scale in info["scales"] if scale["key"] == space.folder]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.packing import pack
 from shardcore.shard import Shard
 from shardcore.testing import WriterContract
@@ -129,7 +129,7 @@ def test_limits_are_told_with_their_figures() -> None:
 def test_extract_and_pack_give_the_same_chunks(tmp_path: Path, name: str) -> None:
     """The manifest tells where the chunks of the whole content end: what is packed from it has the same hash."""
     with shardcore.open(XORBS / name) as xorb:
-        assert not any(line.error for line in extract(xorb, [xorb.find("all")], tmp_path / "x"))
+        assert not any(line.error for line in extract_objects(xorb, [xorb.find("all")], tmp_path / "x"))
     pack("xorb", tmp_path / "again", manifest=tmp_path / "x" / "manifest.json")
     with shardcore.open(tmp_path / "again") as xorb:
         assert f"default.{xorb.fields['info.cas_hash']}" == name

@@ -14,11 +14,11 @@ from typing import Any
 
 from shardcore.ahead import fetched_ahead
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
-from shardcore.extract.endings import HEAD, ending_of
-from shardcore.extract.manifest import MANIFEST, Manifest
-from shardcore.extract.names import Names
-from shardcore.extract.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
-from shardcore.extract.partial import mark_of, pieces_from
+from shardcore.extraction.endings import HEAD, ending_of
+from shardcore.extraction.manifest import MANIFEST, Manifest
+from shardcore.extraction.names import Names
+from shardcore.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.extraction.partial import mark_of, pieces_from
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import PIECE, Shard, bounded
@@ -79,7 +79,7 @@ class Extracted:
         return told | {name: value for name, value in more.items() if value}
 
 
-def extract(
+def extract_objects(
     shard: Shard,
     refs: Iterable[ObjectRef],
     folder: str | Path,

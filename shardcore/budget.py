@@ -1,0 +1,285 @@
+"""Processing budget of one operation: bytes read, bytes decompressed, items, seconds of the processor.
+
+An operation opens a budget with `budgeted`. The budget belongs to the context (`contextvars`), so that every read,
+decompression and table charges it without a parameter. The limits grow with the bytes that the files really store:
+a large file is never refused for its size, and a hole in a sparse file allows nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import ParamSpec, Protocol, TypeVar
+
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError
+from shardcore.text import short
+from shardcore.words import plural
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+READ_FLOOR = 1 << 29
+"""Bytes that any operation may read, however little its files store."""
+READ_RATIO = 256
+"""Bytes that it may read besides, per stored byte: lookups read the same places again."""
+EXPANDED_FLOOR = 1 << 30
+"""Bytes that any operation may decompress."""
+EXPANDED_RATIO = 128
+"""Bytes that it may decompress besides, per stored byte."""
+CHECKED_FLOOR = 512 << 20
+"""Bytes that verification and salvage check in any file; each object counts some bytes besides its own."""
+CHECKED_RATIO = 64
+"""Bytes that they check besides, per stored byte: intact files of ordinary data never compress better than that."""
+ITEM_FLOOR = 1_000_000
+"""Rows, nodes and records that any operation may create."""
+ITEM_RATIO = 8
+"""Items that it may create besides, per stored byte."""
+MEMORY_FLOOR = 64 << 20
+"""Bytes that one allocation may have whose size follows from what a file declares."""
+MEMORY_RATIO = 8
+"""Bytes that it may have besides, per stored byte."""
+SECONDS_FLOOR = 6.0
+"""Seconds of the processor that any operation may take."""
+SECONDS_PER_STORED = 0.4e-6
+"""Seconds that it may take besides, per stored byte."""
+SECONDS_PER_READ = 4e-9
+"""Seconds that it may take besides, per byte read."""
+SMALLEST = 4096
+"""Bytes that a file counts at least, as it takes a block of the disk."""
+_SAMPLED = 0.05
+"""Seconds between two looks at the clock of the processor."""
+
+UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
+"""What Python and the parsers raise where bytes have a form that a reader does not foresee."""
+
+
+class Charged(Protocol):
+    """What a budget uses of a source."""
+
+    name: str
+    uri: str
+
+    @property
+    def stored(self) -> int:
+        """Bytes that it really stores."""
+
+
+class OverBudget(BaseException):
+    """A budget is exceeded. Handlers of damaged objects do not catch it; it becomes a `LimitExceeded` in `budgeted`."""
+
+    def __init__(self, budget: Budget, what: str) -> None:
+        super().__init__(what)
+        self.budget = budget
+        self.what = what
+
+    @property
+    def message(self) -> str:
+        """What was exceeded, as a sentence."""
+        name = f"{short(self.budget.name)}: " if self.budget.name else ""
+        return f"{name}stopped {self.what}: more than the {plural(self.budget.stored, 'stored byte')} allow"
+
+
+class Budget:
+    """What one operation has spent, and its limits.
+
+    Args:
+        taking: Whether the operation writes or returns contents, so that its work is in the size of its output: then
+            only single allocations are limited.
+        allowed: Bytes that the caller allows to be read and decompressed, where that is more than the floors.
+
+    Attributes:
+        stored: Bytes that the files read so far really store.
+        name: The name of the first of them.
+    """
+
+    def __init__(self, *, taking: bool = False, allowed: int = 0) -> None:
+        self.taking = taking
+        self.allowed = allowed
+        self.name = ""
+        self.stored = 0
+        self.read = self.expanded = self.checked = self.items = 0
+        self.seconds = 0.0
+        self._sources: set[str] = set()
+        self._clocks: dict[int, float] = {}
+        self._sampled = time.monotonic()
+        self._sample(self._sampled)
+
+    def add(self, source: Charged) -> None:
+        """Raise the limits by what a source stores; each source counts once."""
+        if source.uri not in self._sources:
+            self._sources.add(source.uri)
+            self.name = self.name or source.name
+            self.stored += max(source.stored, SMALLEST)
+
+    def charge_read(self, source: Charged, count: int) -> None:
+        """Count bytes that are about to be read from a source.
+
+        Raises:
+            OverBudget: They are too many, in all or at once.
+        """
+        self.add(source)
+        self.read += count
+        if count > MEMORY_FLOOR:
+            self.charge_memory(count)
+        if self.read > max(READ_FLOOR, self.allowed) + READ_RATIO * self.stored:
+            self._end(f"after reading {plural(self.read, 'byte')}")
+        self.tick()
+
+    def charge_expanded(self, count: int) -> None:
+        """Count bytes that were decompressed.
+
+        Raises:
+            OverBudget: They are too many.
+        """
+        self.expanded += count
+        if self.expanded > max(EXPANDED_FLOOR, self.allowed) + EXPANDED_RATIO * self.stored:
+            self._end(f"after decompressing {plural(self.expanded, 'byte')}")
+        self.tick()
+
+    def charge_items(self, count: int) -> None:
+        """Count rows, nodes or records that are about to be created.
+
+        Raises:
+            OverBudget: They are too many.
+        """
+        self.items += count
+        if self.items > ITEM_FLOOR + ITEM_RATIO * self.stored:
+            self._end(f"at {plural(self.items, 'item')}")
+        self.tick()
+
+    def charge_memory(self, count: int) -> None:
+        """Refuse one allocation that is far larger than what is stored; nothing is added up.
+
+        Raises:
+            OverBudget: It is too large.
+        """
+        if count > MEMORY_FLOOR + MEMORY_RATIO * self.stored:
+            raise OverBudget(self, f"before an allocation of {plural(count, 'byte')}")
+
+    @property
+    def left(self) -> int:
+        """Bytes that verification or salvage may still check; negative when there are none."""
+        return max(CHECKED_FLOOR, self.allowed) + CHECKED_RATIO * self.stored - self.checked
+
+    def tick(self) -> None:
+        """Look at the clock of the processor, now and then.
+
+        Raises:
+            OverBudget: The operation takes too long.
+        """
+        now = time.monotonic()
+        if now - self._sampled > _SAMPLED:
+            self._sample(now)
+            most = SECONDS_FLOOR + SECONDS_PER_STORED * self.stored + SECONDS_PER_READ * self.read
+            if self.seconds > most:
+                self._end(f"after {self.seconds:.0f} seconds of the processor")
+
+    def _sample(self, now: float) -> None:
+        self._sampled = now
+        thread, used = threading.get_ident(), time.thread_time()
+        self.seconds += used - self._clocks.get(thread, used)
+        self._clocks[thread] = used
+
+    def _end(self, what: str) -> None:
+        if not self.taking:
+            raise OverBudget(self, what)
+
+
+_current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+def budget() -> Budget | None:
+    """The budget of the operation under way, or None."""
+    return _current.get()
+
+
+@contextmanager
+def budgeted(*, taking: bool = False, allowed: int = 0) -> Iterator[Budget]:
+    """Run an operation within a budget; what Python raises for unforeseen bytes becomes a `ShardError` here.
+
+    An operation inside another shares its budget. Only one that returns no contents, inside one that does, has a budget
+    of its own.
+
+    Args:
+        taking: As of `Budget`.
+        allowed: As of `Budget`.
+
+    Raises:
+        LimitExceeded: The budget is exceeded.
+        ShardError: The bytes have a form that no reader foresees, or there is not enough memory.
+    """
+    outer = _current.get()
+    if outer is not None and (taking or not outer.taking):
+        outer.allowed = max(outer.allowed, allowed)
+        try:
+            yield outer
+        except KeyAbsent:
+            raise  # a `KeyError` too
+        except UNFORESEEN as error:
+            raise unforeseen(error, outer.name) from error
+        return
+    own = Budget(taking=taking, allowed=allowed)
+    if outer is not None:
+        own.name = outer.name
+    token = _current.set(own)
+    try:
+        yield own
+    except OverBudget as over:
+        if over.budget is not own:
+            raise
+        exceeded = LimitExceeded(over.message)
+        exceeded.remedy = None  # no option allows more than what follows from the file
+        raise exceeded from over
+    except KeyAbsent:
+        raise  # a `KeyError` too
+    except UNFORESEEN as error:
+        raise unforeseen(error, own.name) from error
+    finally:
+        _current.reset(token)
+
+
+def unforeseen(error: Exception, name: str) -> ShardError:
+    """The error of the library for one of `UNFORESEEN`."""
+    lead = f"{short(name)}: " if name else ""
+    if isinstance(error, MemoryError):
+        return ShardError(f"{lead}not enough memory for what the file declares")
+    return FormatError(f"{lead}the file is damaged in a way that the reader does not foresee ({_text(error)})")
+
+
+def _text(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {short(text)}" if text else type(error).__name__
+
+
+def operation(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function be an operation with a budget; see `budgeted`."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        with budgeted():
+            return function(*arguments, **named)
+
+    return call
+
+
+def charge_expanded(count: int) -> None:
+    """Count decompressed bytes in the budget of the context; see `Budget.charge_expanded`."""
+    if (current := _current.get()) is not None:
+        current.charge_expanded(count)
+
+
+def charge_items(count: int) -> None:
+    """Count rows, nodes or records in the budget of the context; see `Budget.charge_items`."""
+    if (current := _current.get()) is not None:
+        current.charge_items(count)
+
+
+def charge_memory(count: int) -> None:
+    """Refuse an allocation that the budget of the context does not allow; see `Budget.charge_memory`."""
+    if (current := _current.get()) is not None:
+        current.charge_memory(count)
