@@ -85,15 +85,26 @@ class StoreUntrusted(UsageError):
     """A file names stores that you have not agreed to. No request was sent to them.
 
     Attributes:
+        file: The name of the file.
         stores: Their addresses, as `RemoteOptions.trusted` takes them.
         who: How requests would be signed: `as profile lab`, `anonymously`.
     """
 
     remedy = Remedy.STORE
 
-    def __init__(self, file: str, stores: tuple[str, ...] = (), who: str = "anonymously") -> None:
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        file: str = "",
+        stores: tuple[str, ...] = (),
+        who: str = "",
+        span: Span | None = None,
+        remedy: Remedy | None = None,
+    ) -> None:
         self.file, self.stores, self.who = file, stores, who
-        super().__init__(f"{file} names a store; no request was sent to {self._listed}")
+        text = message or f"{file} names a store; no request was sent to {self._listed}"
+        super().__init__(text, span=span, remedy=remedy)
 
     @property
     def question(self) -> str:

@@ -312,6 +312,10 @@ def test_nothing_that_acts_reaches_the_terminal(tmp_path: Path, capsys: pytest.C
 def test_options_do_not_show_what_they_trust() -> None:
     """What is said of how a store is reached has no key in it."""
     remote = RemoteOptions(access_key="AKIA", secret_key="hunter2", endpoint_url="https://me:hunter2@host")
-    for text in (remote.store, remote.signer, str(shardcore.StoreUntrusted("f", (remote.store,), remote.signer))):
+    for text in (
+        remote.store,
+        remote.signer,
+        str(shardcore.StoreUntrusted(file="f", stores=(remote.store,), who=remote.signer)),
+    ):
         assert "hunter2" not in text
         assert "AKIA" not in text

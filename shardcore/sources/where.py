@@ -155,6 +155,6 @@ class Elsewhere:
         # Whoever names a store for what is opened has agreed to it.
         named = trusted or (self._remote is not None and bool(self._remote.endpoint_url))
         if not named and not chosen.trusted & {chosen.store, ANY_STORE}:
-            raise StoreUntrusted(address, (chosen.store,), chosen.signer)
+            raise StoreUntrusted(file=address, stores=(chosen.store,), who=chosen.signer)
         self.tape = self.tape if self.tape is not None else Tape()
         return folder_of(address if address.endswith("/") else f"{address}/", chosen, self.tape)

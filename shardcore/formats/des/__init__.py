@@ -34,7 +34,8 @@ FORMAT = Format(
     options=(
         Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too."),
         Option("date", OptionType.TEXT, "Look only in shards of this created_at, in ISO 8601; its date counts."),
-        Option("zones", OptionType.TEXT, "The zones file to open; its stores are trusted.", path=True),
+        # Not offered in the window, which asks by name of the store.
+        Option("zones", OptionType.TEXT, "The zones file to open; its stores are trusted.", path=True, hidden=True),
         Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", Purpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", Purpose.LOCATE),
         Option("zones", OptionType.TEXT, "A zones file: its path or address, or its text.", Purpose.LOCATE, path=True),

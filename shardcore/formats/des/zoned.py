@@ -82,7 +82,7 @@ class ZonesFolder(Folder):
                 refused.append(error)
         if refused:
             stores = dict.fromkeys(store for error in refused for store in error.stores)
-            raise StoreUntrusted(self.name, tuple(stores), refused[0].who)
+            raise StoreUntrusted(file=self.name, stores=tuple(stores), who=refused[0].who)
         return found
 
     def of_zone(self, label: str) -> Folder:

@@ -70,6 +70,6 @@ def test_every_remedy_names_a_flag() -> None:
         "hard-links",
         "trust",
     }
-    known |= {"dedupe", "manifest", "skip-unreadable"}
+    known |= {"dedupe", "manifest", "skip-unreadable", "yes"}
     for words in FLAGS.values():
         assert set(re.findall(r"--([a-z-]+)", words)) <= known
