@@ -10,7 +10,6 @@ from enum import Enum
 from shardcore.span import Span
 from shardcore.text import short
 
-
 LONGEST_KEY = 200
 """Letters of a key that a sentence shows as it is."""
 
