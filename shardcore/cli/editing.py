@@ -18,6 +18,7 @@ import typer
 from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar, refuse_address
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import SourceChanged, UsageError
+from shardcore.sources.where import local_path
 from shardcore.words import plural
 from shardcore.writing.audit import Audit
 from shardcore.writing.verbs import TOMBSTONE, made
@@ -428,5 +429,5 @@ def _show(edit: Edit) -> None:
 
 
 def _sha256(path: str) -> str:
-    with Path(path).open("rb") as file:
+    with local_path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
