@@ -20,12 +20,12 @@ from shardcore.cli.output import print_json, print_line, tell_json, tell_line, w
 from shardcore.errors import SourceChanged, UsageError
 from shardcore.sources.where import local_path
 from shardcore.words import plural
-from shardcore.writing.audit import Audit
 from shardcore.writing.verbs import TOMBSTONE, made
 
 if TYPE_CHECKING:
     from shardcore.progress import Progress
     from shardcore.shard import Shard
+    from shardcore.writing.audit import Audit
     from shardcore.writing.edit import Edit, Rewrite
     from shardcore.writing.undo import Journal
 
@@ -364,6 +364,8 @@ def _audit(wanted: bool, reason: str, who: str, ticket: str) -> Audit | None:
     """What the audit log notes; who edits is by default the user of the system."""
     if not wanted:
         return None
+    from shardcore.writing.audit import Audit
+
     if not who:
         with contextlib.suppress(OSError, KeyError, ImportError):
             who = getpass.getuser()
