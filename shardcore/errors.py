@@ -28,7 +28,7 @@ class Remedy(Enum):
     LIMIT = "a higher limit allows it"
     REPLACE = "it is replaced with force=True"
     HARD_LINKS = "all of its names are edited with hard_links=True; else copy it"
-    JOURNAL = "if both were moved, or restored from a backup, trust=True uses it"
+    JOURNAL = "trust=True uses it; look first where it comes from"
     KEYS = "another rule makes keys that fit (keys=)"
     PROFILE = "nobody signed the request: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"

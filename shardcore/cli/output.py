@@ -70,7 +70,7 @@ FLAGS = {
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.REPLACE: "--force replaces it",
     Remedy.HARD_LINKS: "--hard-links edits all of its names; else copy it",
-    Remedy.JOURNAL: "if both were moved, or restored from a backup, --trust uses it",
+    Remedy.JOURNAL: "--trust uses it (of a copy, a restored backup): look first where it comes from",
     Remedy.KEYS: "--key sha256, number or name makes others",
     Remedy.PROFILE: "nobody signed the request: --profile NAME names credentials that may read it",
     Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",

@@ -255,7 +255,8 @@ def read_journal(path: Path, *, trust: bool = False) -> Journal:
 
     Args:
         path: The file.
-        trust: Accepts a journal that names another device or inode, and one that restores large holes.
+        trust: Accepts a journal of another user, one that names another device or inode, and one that restores large
+            holes.
 
     Raises:
         UsageError: There is none, or it was not made for this file.
@@ -603,8 +604,8 @@ def _checked(path: Path, raw: IO[bytes], *, trust: bool = False) -> Journal:
         status = os.fstat(raw.fileno())
         with FileSource(real_path(path), follow_links=False) as source:
             owners = (0, source.path.stat().st_uid, *([os.geteuid()] if hasattr(os, "geteuid") else []))
-            if status.st_uid not in owners:
-                raise UsageError(f"{where} belongs to another user than {path}: not used")
+            if status.st_uid not in owners and not trust:
+                raise UsageError(f"{where} belongs to another user than {path}", remedy=Remedy.JOURNAL)
             found = _read(path, where, io.BufferedReader(_Raw(raw)), source, trust=trust)
             _check_records(found, where)
             _check_file(found, raw, source, trust=trust)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -16,9 +17,13 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+import shardcore
 from shardcore.cli.program import run
+from shardcore.formats.swh.edits import delete
 from shardcore.sources.local import FileSource
 from shardcore.testing import sampled
+from shardcore.writing import lock
+from shardcore.writing import undo as journals
 from shardcore.writing.chain import journal_of
 from shardcore.writing.edit import Change, edit_of
 from shardcore.writing.undo import BEGUN, MAGIC
@@ -29,6 +34,7 @@ from shardscope.window.screenshot import settle
 from tests.app.window.test_names import unnamed
 
 Flags = QItemSelectionModel.SelectionFlag
+KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
 TRAILING = bytes(100) + b"junk" * 30
 
 
@@ -286,8 +292,7 @@ def interrupted(path: Path, *, magic: bool) -> bytes:
         with FileSource(path) as source:
             make(edit_of(source, "delete 1 object", (Change(0, bytes(8)),)))
     else:
-        key = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
-        assert run(["delete", str(path), key, "--yes"]) == 0
+        assert run(["delete", str(path), KEY, "--yes"]) == 0
     with journal_of(path).open("r+b") as file:
         file.seek(len(MAGIC))
         file.write(BEGUN)
@@ -401,3 +406,69 @@ def test_a_shard_is_written_anew_under_a_key(window: MainWindow, tmp_path: Path)
     window.bar.button.click()
     settle(window, 40)
     assert window.session.uri == str(tmp_path / "ours.mdb")
+
+
+def test_a_takedown_that_was_interrupted_is_finished(window: MainWindow, tmp_path: Path) -> None:
+    """Its old bytes were not kept: the bar offers to finish it, and nothing is left of what was to go."""
+    path = SWH.copied(tmp_path / "a")
+    with shardcore.open(path) as shard:
+        ref = shard.find(KEY)
+        content = shard.read(ref)
+        edit = delete(shard, [KEY])
+        journals._write_journal(edit, journal_of(path), stale=False, keep=False)
+    show(window, path)
+    assert "An edit of small.shard (delete 1 object) was interrupted" in window.bar.text
+    assert window.bar.button.text() == "Finish"
+    assert not window.changing.actions.undo.isEnabled()
+    window.bar.button.click()
+    settle(window, 40)
+    assert content not in path.read_bytes()
+    assert not journal_of(path).exists()
+    with shardcore.open(path) as shard:
+        assert shard.trace(KEY).outcome == "absent"
+
+
+@pytest.mark.parametrize("what", ["fifo", "copy"])
+def test_a_journal_that_does_not_check_is_not_recommended(what: str, window: MainWindow, tmp_path: Path) -> None:
+    """A FIFO hangs nothing; a journal of another file is no reason to undo; an edit is refused with the reason."""
+    path = SWH.copied(tmp_path / "a")
+    if what == "fifo":
+        os.mkfifo(journal_of(path))
+    else:
+        interrupted(path, magic=False)
+        copy = tmp_path / "copy"
+        shutil.copy(path, copy)
+        copy.replace(path)
+    show(window, path, rows=SWH.rows)
+    assert "interrupted" not in window.bar.text
+    before = path.read_bytes()
+    sheet = sheet_of(window, "delete")
+    if sheet.apply.isEnabled():
+        apply(window, sheet)
+        assert "Not changed" in window.bar.text
+    else:
+        assert journal_of(path).name in sheet.trouble.text()
+        sheet.reject()
+    settle(window, 40)
+    assert path.read_bytes() == before
+    assert os.path.lexists(journal_of(path))
+
+
+def test_a_file_that_another_process_edits_is_refused(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sheet shows why; a file with several names is refused there, too."""
+    monkeypatch.setattr(lock, "_lock", lambda descriptor: False)
+    monkeypatch.setattr(lock, "WAIT", 0)
+    path = SWH.copied(tmp_path / "a")
+    show(window, path, rows=SWH.rows)
+    sheet = sheet_of(window, "delete")
+    assert "is being edited by another process" in sheet.trouble.text()
+    assert not sheet.apply.isEnabled()
+    sheet.reject()
+    monkeypatch.undo()
+    os.link(path, tmp_path / "other")
+    show(window, path, rows=SWH.rows)
+    sheet = sheet_of(window, "delete")
+    assert "has 2 names (hard links)" in sheet.trouble.text()
+    sheet.reject()

@@ -19,15 +19,17 @@ import pytest
 from shardcore.cli.program import run
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError
 from shardcore.sources.local import FileSource
+from shardcore.testing import killed
 from shardcore.writing import undo as journals
 from shardcore.writing.chain import journal_of
-from shardcore.writing.edit import Change, Stream, edit_of
+from shardcore.writing.edit import Change, Stream, Zeros, edit_of
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL = DATA / "swh" / "small.shard"
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 OLD = bytes(range(256)) * 64
+SECRET = b"what was to be gone "
 
 Head = dict[str, object]
 Plant = Callable[[Head, list[bytes]], None]
@@ -129,7 +131,7 @@ def test_a_copied_pair_is_undone_only_when_it_is_trusted(tmp_path: Path, capsys:
         shutil.copy(one, tmp_path / "copy")
     copy = tmp_path / "copy" / path.name
     assert run(["undo", str(copy), "--yes"]) == 2
-    assert "device or inode differ; if both were moved, or restored from a backup, --trust" in capsys.readouterr().err
+    assert "device or inode differ; --trust uses it" in capsys.readouterr().err
     assert run(["undo", str(copy), "--yes", "--trust"]) == 0
     assert copy.read_bytes() == before
 
@@ -307,6 +309,36 @@ def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", after)]
     assert run(["undo", str(path), "--purge", "--yes"]) == 2
     assert "no journals" in capsys.readouterr().err
+
+
+class KilledPurge:
+    """Removing the journals, killed at some moment, and run again."""
+
+    def prepared(self, target: Path) -> None:
+        """A file after two edits; the journals have what was there."""
+        for one in target.parent.iterdir():
+            one.unlink()
+        target.write_bytes(SECRET * 40_000)
+        for number in range(2):
+            with FileSource(target) as source:
+                start = number * 20_000 * len(SECRET)
+                journals.apply(edit_of(source, "edit", (Change(start, Zeros(20_000 * len(SECRET))),)))
+
+    def run(self, target: Path) -> None:
+        """Purges."""
+        journals.purge(target)
+
+    def judged(self, target: Path) -> str:
+        """`gone` where the second run leaves nothing."""
+        journals.purge(target)
+        left = [one.name for one in target.parent.iterdir() if SECRET in one.read_bytes() or one != target]
+        return "gone" if not left else f"left-{left}"
+
+
+def test_a_purge_that_is_killed_is_finished_by_the_next_run(tmp_path: Path) -> None:
+    """At every moment what is left has a name that the next run finds."""
+    (tmp_path / "folder").mkdir()
+    assert set(killed.at_moments(KilledPurge, "run", tmp_path / "folder" / "file", 40)) == {"gone"}
 
 
 def test_an_interrupted_edit_keeps_its_journal(tmp_path: Path) -> None:
