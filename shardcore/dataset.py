@@ -15,7 +15,7 @@ from shardcore.caching import Once
 from shardcore.charting.members import CountedFiles
 from shardcore.drawing.model import Sketch
 from shardcore.drawing.moved import moved_sketches
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError, shown_key
 from shardcore.finding import Depth, Report
 from shardcore.joined import JoinedObjects, Member
 from shardcore.member_work import joined_report, verified
@@ -185,7 +185,7 @@ class DataSet(CountedFiles, OpenMembers):
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
             where = f"in none of the {len(names)} files that may hold it" if names else "no file here may hold it"
-            raise KeyAbsent(str(key), f"not in this data set: {key}, {where}")
+            raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))}, {where}")
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:

@@ -22,6 +22,7 @@ from shardcore.registry import all_formats, format_of
 from shardcore.registry import open as open_shard
 from shardcore.shard import Shard
 from shardcore.sources.remote.address import is_address, shown_address
+from shardcore.sources.where import local_path
 from shardcore.writing.audit import Audit
 from shardcore.writing.chain import bring_back
 from shardcore.writing.edit import Edit, Rewrite, make_rewrites
@@ -257,8 +258,8 @@ def undo(
 
     Args:
         path: A local file.
-        trust: Whether a journal is used that names another device or inode (both were moved or restored from a
-            backup), or that makes the file longer by more than 1 GiB of zeros.
+        trust: Whether a journal is used that belongs to another user, that names another device or inode (both were
+            copied or restored from a backup), or that makes the file longer by more than 1 GiB of zeros.
         dry_run: Whether nothing is changed; `EditResult.undoes` is the journal.
         progress: Called after every piece.
         **options: As for `shardcore.open`.
@@ -361,7 +362,7 @@ def change(
         if dry_run:
             edit = compute(texts)
             agreed(edit)
-            return EditResult(Path(path), edit.what, False, edit.told(), size=edit.new_size)
+            return EditResult(local_path(path), edit.what, False, edit.told(), size=edit.new_size)
         stack.enter_context(locked(path))
         done = edit_in_place(
             path,
@@ -375,7 +376,7 @@ def change(
             progress=progress,
         )
         if not done.changed:
-            return EditResult(Path(path), done.what, False)
+            return EditResult(local_path(path), done.what, False)
         return _verified(path, opened, done.what, journal=done.journal, finished=done.finished)
 
 
@@ -464,7 +465,7 @@ def take_back(
         if not journal.kept:
             raise UsageError(journal.told)
         if dry_run:
-            return EditResult(Path(path), journal.what, False, undoes=journal, size=journal.old_size)
+            return EditResult(local_path(path), journal.what, False, undoes=journal, size=journal.old_size)
         agreed(journal)
         put_back(where, progress, trust=trust)
         return _verified(path, opened, journal.what, undoes=journal)
@@ -495,4 +496,6 @@ def _verified(path: str | Path, opened: Opened, what: str, **more: Any) -> EditR
     with opened() as shard:
         report = shard.verify(Depth.INDEX)
         size = shard.source.size if shard.source is not None else 0
-        return EditResult(Path(path), what, True, objects=shard.declared_objects, size=size, report=report, **more)
+        return EditResult(
+            local_path(path), what, True, objects=shard.declared_objects, size=size, report=report, **more
+        )

@@ -8,7 +8,15 @@ from __future__ import annotations
 from enum import Enum
 
 from shardcore.span import Span
-from shardcore.text import without_secrets
+from shardcore.text import short, without_secrets
+
+LONGEST_KEY = 200
+"""Letters of a key that a sentence shows as it is."""
+
+
+def shown_key(key: str) -> str:
+    """Return a key as sentences show it: as it is, or cut where it is long."""
+    return key if len(key) <= LONGEST_KEY else short(key, LONGEST_KEY)
 
 
 class Remedy(Enum):
@@ -164,10 +172,10 @@ class KeyAbsent(ShardError, KeyError):
     """
 
     def __init__(self, key: str, message: str = "", *, span: Span | None = None) -> None:
-        super().__init__(message or f"not in this shard: {key}", span=span)
+        super().__init__(message or f"not in this shard: {shown_key(key)}", span=span)
         if not message:
             # A key may look like an address.
-            self.message = f"not in this shard: {key}"
+            self.message = f"not in this shard: {shown_key(key)}"
         self.key = key
 
 

@@ -197,8 +197,15 @@ class ObjectSlice(Sequence[ObjectRef]):
 
     @cached_property
     def columns(self) -> ObjectColumns:
-        """The columns of the rows, with the sizes that have to be read for it."""
-        return self._objects.columns(as_array(self._rows), sizes=True)
+        """The columns of the rows, with the sizes that have to be read for it.
+
+        Raises:
+            ShardError: There is not enough memory for so many rows, or the bytes cannot be read.
+        """
+        try:
+            return self._objects.columns(as_array(self._rows), sizes=True)
+        except MemoryError as error:
+            raise ShardError(f"there is not enough memory for {plural(len(self), 'row')}") from error
 
     @property
     def keys(self) -> Keys:

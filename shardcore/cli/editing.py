@@ -15,12 +15,12 @@ from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys,
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.words import plural
-from shardcore.writing.audit import Audit
 from shardcore.writing.verbs import TOMBSTONE
 
 if TYPE_CHECKING:
     from shardcore.editing import EditResult
     from shardcore.progress import Progress
+    from shardcore.writing.audit import Audit
     from shardcore.writing.edit import Edit, Rewrite
     from shardcore.writing.undo import Journal
 
@@ -133,7 +133,7 @@ def undo(
     with progress_bar("putting back") as progress:
         done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
     if (journal := done.undoes) is None or done.changed:
-        return tell_edited(done, as_json=json)
+        return tell_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
     told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
     left = f"; {plural(earlier, 'edit')} before it can be undone then" if earlier else ""
@@ -290,7 +290,7 @@ def change(uri: str, how: Opening, given: Request, *, as_json: bool) -> int:
         return 0
     if done.finished is not None:
         warn(f"{uri}: an edit that was interrupted was finished first")
-    return tell_edited(done, as_json=as_json)
+    return tell_edited(uri, done, as_json=as_json)
 
 
 def agreed(edit: Edit | Journal, given: Request, *, as_json: bool) -> bool:
@@ -322,7 +322,7 @@ def agreed(edit: Edit | Journal, given: Request, *, as_json: bool) -> bool:
     return True
 
 
-def tell_edited(done: EditResult, *, as_json: bool) -> int:
+def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
     """Tells what an edited file is now, and what verifying it found; the exit code."""
     from shardcore.finding import Severity
 
@@ -330,9 +330,9 @@ def tell_edited(done: EditResult, *, as_json: bool) -> int:
         if finding.severity is Severity.ERROR:
             warn(f"the file is not sound: {finding.code}: {finding.message}")
     if as_json:
-        tell_json({"path": str(done.path), "objects": done.objects, "size": done.size, "sha256": done.sha256()})
+        tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:
-        tell_line(f"{done.path}: {plural(done.size, 'byte')}")
+        tell_line(f"{uri}: {plural(done.size, 'byte')}")
     return 0 if done.ok else 1
 
 

@@ -18,6 +18,7 @@ import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.remote.address import is_address, shown_address
+from shardcore.sources.where import local_path
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def shown_uri(uri: str) -> str:
 
 def _tell_interrupted(uri: str) -> None:
     """Says on standard error that an edit of a local file did not come to its end."""
-    if not is_address(uri) and os.path.lexists(f"{os.path.realpath(uri)}.undo"):
+    if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 

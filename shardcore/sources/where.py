@@ -48,20 +48,26 @@ def source_of(
     text = str(where)
     if not text:
         raise UsageError("no path is given")
-    if text.startswith("file://"):
-        from urllib.parse import urlsplit
-        from urllib.request import url2pathname
-
-        text = url2pathname(urlsplit(text).path)
-    elif is_address(text):
+    if is_address(text):
         # Local files need none of it.
         from shardcore.sources.remote.options import RemoteOptions
         from shardcore.sources.remote.source import open_remote
 
         return open_remote(parse_address(text), remote or RemoteOptions(), tape, first)
-    path = Path(text)
+    path = local_path(text)
     # Path.is_dir raises for names that are too long, and where looking is not allowed.
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
+
+
+def local_path(where: str | Path) -> Path:
+    """Return the path of a local file or folder that is named by its path, or by a `file://` URL."""
+    text = str(where)
+    if text.startswith("file://"):
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname
+
+        text = url2pathname(urlsplit(text).path)
+    return Path(text)
 
 
 def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None) -> Folder:

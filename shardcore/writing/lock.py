@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
+from shardcore.sources.where import local_path
 
 WAIT = 5.0
 """Seconds to wait for another editor before the edit is refused."""
@@ -31,11 +32,14 @@ _held = threading.local()
 def real_path(path: str | Path) -> Path:
     """Return the path of a file without links: locks, journals and audit logs are named by it.
 
+    Args:
+        path: The file, by its path or a `file://` URL.
+
     Raises:
         SourceError: The system does not take such a path.
     """
     try:
-        return Path(os.path.realpath(path))
+        return Path(os.path.realpath(local_path(path)))
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
 
@@ -55,7 +59,7 @@ def locked(*paths: str | Path, wait: float | None = None) -> Iterator[None]:
         SourceError: One cannot be opened.
     """
     with contextlib.ExitStack() as stack:
-        # In one order, whoever asks: two editors of the same files never wait for each other.
+        # Always in one order: two editors of the same files never wait for each other.
         for path in sorted({real_path(path) for path in paths}):
             stack.enter_context(_locked(path, time.monotonic() + (WAIT if wait is None else wait)))
         yield
@@ -75,7 +79,7 @@ def _locked(path: Path, until: float) -> Iterator[None]:
                 time.sleep(_POLL)
             elif _inode_at(path) == inode:
                 break
-            # Else the file was replaced while we waited: the lock is of a file that has no name any more.
+            # Else the file was replaced meanwhile: the lock is of a file that has no name any more.
         except BaseException:
             os.close(descriptor)
             raise

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
-from shardcore.errors import UsageError
+from shardcore.errors import ShardError, UsageError
 from shardcore.nodes.placed import placed_span
 from shardcore.objects import (
     NoObjects,
@@ -58,6 +60,58 @@ def test_slices_give_columns() -> None:
     columns = Numbers(10)[7:]
     assert columns.row.tolist() == [7, 8, 9]
     assert columns.stored_size.tolist() == [1, 1, 1]
+
+
+def test_objects_are_a_sequence() -> None:
+    """Indices of Python and of NumPy, negative ones, slices of slices, iteration, `in`, `index` and `reversed`."""
+    objects = Numbers(3000)
+    assert isinstance(objects, Sequence)
+    assert isinstance(objects[5:], Sequence)
+    assert (objects[7].row, objects[np.int64(7)].row, objects[-1].row) == (7, 7, 2999)
+    assert [ref.row for ref in objects] == list(range(3000))
+    assert [ref.row for ref in reversed(objects[:3])] == [2, 1, 0]
+    assert [ref.row for ref in objects[10:20][2:-2:3]] == [12, 15]
+    assert objects[10:20][-1].row == 19
+    assert (objects[8] in objects, "8" in objects, objects.index(objects[8])) == (True, False, 8)
+    for wrong in (3000, -3001):
+        with pytest.raises(IndexError):
+            objects[wrong]
+    with pytest.raises(TypeError):
+        objects["8"]  # type: ignore[call-overload]
+
+
+def test_a_slice_reads_when_it_is_used() -> None:
+    """Making, cutting and measuring slices reads nothing; the columns are read once."""
+    asked: list[int] = []
+
+    class Noted(Numbers):
+        def columns(self, rows: np.ndarray, *, sizes: bool = False) -> ObjectColumns:
+            asked.append(len(rows))
+            assert sizes
+            return super().columns(rows)
+
+    part = Noted(1 << 40)[5:][1:100]
+    assert len(part) == 99
+    assert part[0].row == 6
+    assert not asked
+    assert part.size.sum() == len(part.start) == 99
+    assert asked == [99]
+
+
+def test_too_many_rows_for_the_memory_are_an_error_of_ours() -> None:
+    """Columns of a sparse file with more rows than memory end as a `ShardError`."""
+    with pytest.raises(ShardError, match="not enough memory"):
+        _ = Numbers(1 << 45)[:].size
+
+
+def test_objects_that_cannot_be_listed_say_why() -> None:
+    """No length of 0 where nothing was looked at."""
+    listed = NoObjects(UsageError("choose a key space"))
+    assert not listed.counted
+    for ask in (lambda: len(listed), lambda: list(listed), lambda: listed[0], lambda: listed[:]):
+        with pytest.raises(UsageError, match="key space"):
+            ask()
+    assert (NoObjects().counted, len(NoObjects()), list(NoObjects())) == (True, 0, [])
 
 
 def test_stored_sizes_follow_from_the_range() -> None:

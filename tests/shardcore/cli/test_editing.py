@@ -54,6 +54,17 @@ def test_delete_and_undo(shard: Path, keys: list[str], capsys: pytest.CaptureFix
     assert "nothing to undo" in capsys.readouterr().err
 
 
+def test_files_are_edited_by_their_url(shard: Path, keys: list[str]) -> None:
+    """A `file://` URL names the file itself, its lock and its journal."""
+    before = shard.read_bytes()
+    url = shard.as_uri()
+    assert run(["delete", url, keys[0], "--yes"]) == 0
+    assert shard.with_name("small.shard.undo").exists()
+    assert shard.read_bytes() != before
+    assert run(["undo", url, "--yes"]) == 0
+    assert shard.read_bytes() == before
+
+
 def test_edits_are_undone_one_by_one(shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A second edit keeps what the first one needs; questions and `--dry-run` say how many edits can be undone."""
     before = shard.read_bytes()

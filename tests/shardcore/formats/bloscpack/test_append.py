@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -13,12 +14,12 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import UsageError
+from shardcore.errors import ShardError, UsageError
 from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.testing import killed
 from shardcore.writing.chain import forget, journal_of
-from shardcore.writing.undo import apply, undo
+from shardcore.writing.undo import apply, interrupted, undo
 
 SAMPLES = Path(__file__).parents[3] / "data" / "bloscpack"
 WALK = np.cumsum(np.random.default_rng(1).integers(0, 3, 3000)).astype("<i8").tobytes()
@@ -201,6 +202,10 @@ class Killed:
     def judged(self, target: Path) -> str:
         """`old` where nothing changed, `undone` where the journal put it back, or what is wrong."""
         before, answer = target.with_name("before").read_bytes(), "old"
+        if interrupted(target):
+            with contextlib.suppress(ShardError), shardcore.open(target) as shard:
+                if "bloscpack.interrupted-edit" not in {one.code for one in shard.verify("structure").findings}:
+                    return "not-found-by-verify"
         if journal_of(target).exists():
             undo(target)
             answer = "undone"

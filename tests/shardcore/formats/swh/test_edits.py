@@ -230,3 +230,34 @@ def test_a_truncation_that_is_killed(tmp_path: Path) -> None:
 def test_a_deletion_that_is_killed(tmp_path: Path) -> None:
     """At every moment the other objects can be found, and the undo file puts all back."""
     assert set(killed.at_moments(Killed, "run", tmp_path / "x.shard", 40)) == {"fine"}
+
+
+def test_a_content_behind_a_length_of_zero_is_deleted(tmp_path: Path) -> None:
+    """A deletion that was interrupted after the length left its content: verification finds it, deleting removes it."""
+    path = tmp_path / "x.shard"
+    key = with_secret(path)
+    with opened(path) as shard:
+        start = shard.find(key).spans[0].start
+    with path.open("r+b") as file:
+        file.seek(start - 8)
+        file.write(bytes(8))
+    with opened(path) as shard:
+        assert "swh.gap" in {one.code for one in shard.verify("content").findings}
+    assert program(["delete", str(path), key, "--no-undo", "--yes"]) == 0
+    assert SECRET not in path.read_bytes()
+    with opened(path) as shard:
+        assert shard.verify("content").ok
+
+
+def test_what_is_left_of_deleted_objects_is_found(tmp_path: Path) -> None:
+    """Bytes between live objects that are not zero are reported where objects were deleted."""
+    path = tmp_path / "x.shard"
+    key = with_secret(path)
+    with opened(path) as shard:
+        content = shard.find(key).spans[0]
+        apply(delete(shard, [key]), journal=False)
+    with path.open("r+b") as file:
+        file.seek(content.start + 1000)
+        file.write(SECRET)
+    with opened(path) as shard:
+        assert "swh.gap-not-zero" in {one.code for one in shard.verify("content").findings}
