@@ -15,7 +15,7 @@ import numpy as np
 from shardcore.ahead import WINDOW
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError
-from shardcore.extraction.choice import all_rows, kind_code, no_kind, outer_kinds, taken_rows
+from shardcore.extraction.choice import all_rows, kind_code, no_kind, outer_kinds, rows_in_file_order, taken_rows
 from shardcore.extraction.files import Extracted, extract_objects
 from shardcore.extraction.options import ExtractOptions
 from shardcore.keys import Key
@@ -155,7 +155,7 @@ def _all_refs(
     shard.load_index(progress)
     objects, code = shard.objects, kind_code(shard, kind)
     kinds = outer_kinds(objects) if code is None else (code,)
-    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, all_rows(objects), options, kinds)])
+    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, rows_in_file_order(objects), options, kinds)])
     if match is not None:
         texts = shard.objects.key_texts(rows)
         matching = [key is not None and fnmatch.fnmatchcase(key, match) for key in texts]

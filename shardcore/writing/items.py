@@ -13,15 +13,10 @@ from typing import IO, Any
 
 from shardcore.errors import SourceError, reason_of
 from shardcore.words import grouped_digits
-from shardcore.writing.temporary import STREAM_PIECE
-from shardcore.writing.writer import Data, Sized, Writer
+from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = Path | bytes | Sized | Callable[[], Data]
 """Where content comes from: a file, bytes at hand, only a size (to plan), or a function that begins to read it."""
-
-
-class UnreadableInput(SourceError):
-    """An input that cannot be opened or read; the others can still be packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +156,16 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
             raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
         with stream:
             before = os.fstat(stream.fileno())
-            if stat.S_ISREG(before.st_mode):
-                stated.check_size(before.st_size, label)
-            read = _InputStream(stream, label, stated)
-            yield read  # type: ignore[misc]  # as much of a stream as writers use
-            read.check()
-            if stat.S_ISREG(before.st_mode):
+            regular = stat.S_ISREG(before.st_mode)
+            if stated == NOTHING_STATED:
+                yield stream
+            else:
+                if regular:
+                    stated.check_size(before.st_size, label)
+                read = _StatedStream(stream, label, stated)
+                yield read  # type: ignore[misc]  # as much of a stream as writers use
+                read.check()
+            if regular:
                 check_unchanged(content, label, before)
     elif callable(content):
         yield content()
@@ -174,8 +173,8 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
         yield content
 
 
-class _InputStream:
-    """A file that is read once, from its beginning to its end.
+class _StatedStream:
+    """A file that is compared with what is stated of it, while it is read from its beginning to its end.
 
     Args:
         stream: The open file.
@@ -193,10 +192,7 @@ class _InputStream:
 
     def read(self, size: int = -1) -> bytes:
         """Reads on."""
-        try:
-            piece = self._stream.read(size)
-        except (OSError, ValueError) as error:
-            raise UnreadableInput(f"cannot read {self._label}: {reason_of(error)}") from error
+        piece = self._stream.read(size)
         self._size += len(piece)
         if self._digest is not None:
             self._digest.update(piece)
@@ -208,9 +204,7 @@ class _InputStream:
         Raises:
             SourceError: They differ.
         """
-        if self._digest is None and self._stated.size is None:
-            return
-        while self.read(STREAM_PIECE):
+        for _ in pieces_of(self, self._label):  # type: ignore[arg-type]
             pass
         self._stated.check_size(self._size, self._label)
         found = self._digest.hexdigest() if self._digest is not None else ""
@@ -225,7 +219,7 @@ def check_unchanged(path: Path, label: str, before: os.stat_result) -> None:
         SourceError: It is another one, or was written to.
     """
     try:
-        after = path.stat()
+        after = os.stat(path)  # noqa: PTH116 - a part of the time of small files
     except OSError as error:
         raise SourceError(f"{label} changed while it was packed: {reason_of(error)}; pack again") from error
     if after.st_size != before.st_size:

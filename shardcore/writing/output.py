@@ -286,6 +286,13 @@ class Output:
                 _check_movable(root, name, prepared)
             place = replacing_path(target, folder=self.folder)
             begin(prepared, place, files, remove)
+            try:
+                # From here on no other run changes anything; one may have done so meanwhile.
+                for name in files:
+                    self._check_free(root / name)
+            except ShardError:
+                place.rename(prepared)
+                raise
             self._prepared = None
             self.removed = (*self.removed, *finish(place))
             return
