@@ -23,7 +23,7 @@ from shardcore.words import plural
 P = ParamSpec("P")
 R = TypeVar("R")
 
-READ_FLOOR = 1 << 30
+READ_FLOOR = 1 << 29
 """Bytes that any operation may read, however little its files store."""
 READ_RATIO = 256
 """Bytes that it may read besides, per stored byte: lookups read the same places again."""
@@ -230,7 +230,9 @@ def budgeted(*, taking: bool = False, allowed: int = 0) -> Iterator[Budget]:
     except OverBudget as over:
         if over.budget is not own:
             raise
-        raise LimitExceeded(over.message) from over
+        exceeded = LimitExceeded(over.message)
+        exceeded.remedy = None  # no option allows more than what follows from the file
+        raise exceeded from over
     except UNFORESEEN as error:
         raise unforeseen(error, own.name) from error
     finally:

@@ -24,6 +24,11 @@ EXIT_DAMAGED = 3
 EXIT_SOURCE = 4
 EXIT_INTERRUPTED = 130
 
+TAKING = frozenset(
+    (taking.get, taking.extract, comparing.compare, *saving.COMMANDS, *changing.COMMANDS, *editing.COMMANDS)
+)
+"""Commands whose work is in the size of what they write; the others are limited by what the files store."""
+
 MANY_FILES = 1 << 16
 """Files that may be open at once, where the system allows as many."""
 
@@ -77,7 +82,7 @@ app = typer.Typer(
 for part in (looking, drawing, charting, taking, saving, changing, editing, comparing):
     for command in part.COMMANDS:
         # Said apart from the help, it is not cut where a line ends.
-        limited = guarded(command, taking=part not in (looking, drawing, charting))
+        limited = guarded(command, taking=command in TAKING)
         app.command(cls=PlainCommand, short_help=(command.__doc__ or "").partition("\n")[0])(limited)
 
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
+from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.span import Span
 
@@ -204,6 +205,7 @@ class LocalFolder(Folder):
         return LocalFolder(above) if above != self.path.absolute() else None
 
     def _inside(self, name: str) -> Path:
+        check_stopped()  # a file may name a million others
         path = self.path / check_name(name)
         # Each step down is looked at; below what is not there, nothing is.
         step = str(self.path)

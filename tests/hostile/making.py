@@ -31,7 +31,7 @@ class Hostile:
         make: Builds it below a folder, and returns what is to be opened.
         keys: Keys to look up in it.
         why: What it attacks.
-        sparse: Whether it is larger than it takes: verification reads all of it.
+        sparse: Whether it has more bytes than it takes on the disk.
     """
 
     format: str

@@ -197,3 +197,143 @@ def sparse(folder: Path) -> Path:
         file.seek(size)
         file.write(BOOKEND.pack() + footer)
     return folder / _NAME
+
+
+def _chunks_of_one_byte(count: int, byte: int = 2) -> bytes:
+    """A xorb of chunks of one byte each."""
+    head = rows(CAS_HEADER, 1, cas_hash=digest(byte), num_entries=count, num_bytes_in_cas=count)
+    hashes = np.random.default_rng(byte).integers(0, 256, (count, 32), dtype=np.uint8)
+    entry = {"chunk_hash": hashes, "chunk_byte_range_start": np.arange(count), "unpacked_segment_bytes": 1}
+    return head + rows(CAS_ENTRY, count, **entry)
+
+
+def _segments_of_all(segments: int, chunks: int, byte: int = 2) -> bytes:
+    """Segments each of which is all chunks of one xorb."""
+    return rows(FILE_ENTRY, segments, cas_hash=digest(byte), unpacked_segment_bytes=chunks, chunk_index_end=chunks)
+
+
+def _one_file_of_all(count: int) -> bytes:
+    head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
+    return shard(head + _segments_of_all(count, count), _chunks_of_one_byte(count))
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY)
+def file_of_all_chunks_again(folder: Path) -> Path:
+    """A file of a hundred thousand segments, each of which is the same hundred thousand chunks."""
+    return _put(folder, _one_file_of_all(100_000))
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY)
+def small_file_of_all_chunks_again(folder: Path) -> Path:
+    """The same in less than a megabyte."""
+    return _put(folder, _one_file_of_all(10_000))
+
+
+@hostile("mdb", FILE_KEY)
+def files_of_all_chunks(folder: Path) -> Path:
+    """Files by the thousand, each of which is the same hundred thousand chunks."""
+    count, chunks = 50_000, 100_000
+    both = np.zeros((count, 96), np.uint8)
+    both[:, :48] = np.frombuffer(rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1), np.uint8)
+    both[:, 48:] = np.frombuffer(_segments_of_all(1, chunks), np.uint8)
+    both[:, 0] = np.arange(count) & 0xFF
+    both[:, 1] = np.arange(count) >> 8 & 0xFF
+    return _put(folder, shard(both.tobytes(), _chunks_of_one_byte(chunks)))
+
+
+@hostile("mdb", FILE_KEY)
+def folder_of_all_chunks_again(folder: Path) -> Path:
+    """A folder of eleven shards of a megabyte, each with a file of ten thousand times the same ten thousand chunks."""
+    data = _one_file_of_all(10_000)
+    for number in range(11):
+        put(folder, f"{number:064x}.mdb", data)
+    return folder
+
+
+def _xorb_of_zeros(folder: Path, name: str, count: int, size: int = 131_072) -> None:
+    """A xorb whose chunks are the same zeros, which pack well; it has no info block."""
+    import lz4.frame
+
+    stored = lz4.frame.compress(bytes(size))
+    record = b"\0" + len(stored).to_bytes(3, "little") + b"\x01" + size.to_bytes(3, "little") + stored
+    put(folder, name, record * count)
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY)
+def one_xorb_again(folder: Path) -> Path:
+    """A file of fifty thousand segments, each of which is the same 512 MiB of zeros of one xorb beside the shard."""
+    chunks, count = 4096, 50_000
+    _xorb_of_zeros(folder, "02" * 32, chunks)
+    head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
+    segment = {"cas_hash": digest(2), "unpacked_segment_bytes": chunks * 131_072, "chunk_index_end": chunks}
+    return _put(folder, shard(head + rows(FILE_ENTRY, count, **segment), b""))
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY)
+def files_of_one_xorb(folder: Path) -> Path:
+    """Fifty thousand files, each of which is the same 512 MiB of zeros of one xorb beside the shard."""
+    chunks, count = 4096, 50_000
+    _xorb_of_zeros(folder, "02" * 32, chunks)
+    both = np.zeros((count, 96), np.uint8)
+    both[:, :48] = np.frombuffer(rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1), np.uint8)
+    segment = {"cas_hash": digest(2), "unpacked_segment_bytes": chunks * 131_072, "chunk_index_end": chunks}
+    both[:, 48:] = np.frombuffer(rows(FILE_ENTRY, 1, **segment), np.uint8)
+    both[:, 2] = np.arange(count) & 0xFF
+    both[:, 3] = np.arange(count) >> 8 & 0xFF
+    return _put(folder, shard(both.tobytes(), b""))
+
+
+@hostile("mdb", FILE_KEY)
+def segments_of_missing_xorbs(folder: Path) -> Path:
+    """A file of two hundred thousand segments, each of a xorb of its own, and only the first is there."""
+    count = 200_000
+    _xorb_of_zeros(folder, "00" * 32, 1)
+    hashes = np.zeros((count, 32), np.uint8)
+    hashes[:, :4] = np.arange(count, dtype="<u4").view(np.uint8).reshape(-1, 4)
+    head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
+    segments = {"cas_hash": hashes, "unpacked_segment_bytes": 131_072, "chunk_index_end": 1}
+    return _put(folder, shard(head + rows(FILE_ENTRY, count, **segments), b""))
+
+
+@hostile("mdb", FILE_KEY)
+def files_of_missing_xorbs(folder: Path) -> Path:
+    """Thousands of files of thirty segments, each of a xorb of its own, and only the first is there."""
+    count, each = 6000, 30
+    _xorb_of_zeros(folder, "00" * 32, 1)
+    hashes = np.zeros((count, each, 32), np.uint8)
+    hashes[:, :, :4] = np.arange(count * each, dtype="<u4").view(np.uint8).reshape(count, each, 4)
+    hashes[:, 0] = 0
+    all_rows = np.zeros((count, 1 + each, 48), np.uint8)
+    heads = rows(FILE_HEADER, count, num_entries=each)
+    all_rows[:, 0] = np.frombuffer(heads, np.uint8).reshape(count, 48)
+    all_rows[:, 0, :4] = np.arange(1, count + 1, dtype="<u4").view(np.uint8).reshape(-1, 4)
+    segments = {"cas_hash": hashes.reshape(-1, 32), "unpacked_segment_bytes": 131_072, "chunk_index_end": 1}
+    all_rows[:, 1:] = np.frombuffer(rows(FILE_ENTRY, count * each, **segments), np.uint8).reshape(count, each, 48)
+    return _put(folder, shard(all_rows.tobytes(), b""))
+
+
+def _hole(folder: Path, size: int) -> Path:
+    """A shard of a few bytes whose sections are one hole: empty files by the million."""
+    head = HEADER.pack(footer_size=FOOTER.size)
+    put(folder, _NAME, head)
+    tail = BOOKEND.pack() + BOOKEND.pack()
+    at = size - len(tail) - FOOTER.size
+    at -= (at - len(head)) % 48
+    footer = {"cas_info_offset": at + 48, "footer_offset": at + 96}
+    footer |= {f"{name}_lookup_offset": at + 96 for name in ("file", "xorb", "chunk")}
+    with (folder / _NAME).open("r+b") as file:
+        file.seek(at)
+        file.write(tail + FOOTER.pack(**footer))
+    return folder / _NAME
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY)
+def sparse_records(folder: Path) -> Path:
+    """A shard whose files are a hole of 250 MB."""
+    return _hole(folder, 250_000_000)
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY)
+def sparse_records_of_the_floor(folder: Path) -> Path:
+    """The same with as many as any file may have."""
+    return _hole(folder, 45_000_000)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shardcore.formats.swh.chd_code import part_sizes
 from tests.hostile.making import MEGABYTES, hostile, lead_out, put
 
 SAMPLE = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
@@ -155,3 +156,56 @@ def folder_of_fifos(folder: Path) -> Path:
     put(inside, "whole.shard", SAMPLE.read_bytes())
     lead_out(inside, [f"{number}.shard" for number in range(5)])
     return inside
+
+
+@hostile("swh", KEY)
+def function_of_all_buckets(folder: Path) -> Path:
+    """A hash function of thirty million buckets for thirteen slots."""
+    buckets = 30_000_000
+    sizes = part_sizes(buckets, 1, 0)
+    data = SAMPLE.read_bytes()
+    at = int.from_bytes(data[80:88], "big")
+    slots = (at - int.from_bytes(data[64:72], "big")) // 40
+    counts = (1, sizes.sequence, buckets, 1, 0, sizes.select, buckets, 0)
+    directory = np.arange(0, 128 * (sizes.directory // 4), 128, dtype="<u4").tobytes()
+    body = b"\xff" * sizes.unary + directory + bytes(sizes.low_bits)
+    fixed = _HASH.pack(b"chd_ph\0", slots, 12, b"jenkins\0", *counts)
+    return put(folder, "a.shard", data[:at], fixed, body, struct.pack("<II", slots, buckets))
+
+
+def _sparse_index(folder: Path, count: int) -> Path:
+    """A shard of a few bytes whose index is a hole."""
+    path = put(folder, "a.shard", b"")
+    index, length = 512, 40 * count
+    head = _HEADER.pack(b"SWHShard", 1, count, 512, 0, index, length, index + length).ljust(512, b"\0")
+    with path.open("r+b") as file:
+        file.write(head)
+        file.seek(index + length)
+        file.write(function(count, 3))
+    return path
+
+
+@hostile("swh", KEY)
+def sparse_index(folder: Path) -> Path:
+    """A shard whose index is a hole of four thousand million slots."""
+    return _sparse_index(folder, 2**32 - 5)
+
+
+@hostile("swh", KEY)
+def sparse_small_index(folder: Path) -> Path:
+    """A shard whose index is a hole of thirty million slots."""
+    return _sparse_index(folder, 30_000_001)
+
+
+@hostile("swh", KEY)
+def sparse_object(folder: Path) -> Path:
+    """A shard of one object that is a hole of four TB."""
+    path = put(folder, "a.shard", b"")
+    size = 2**42
+    slots = slots_of(np.zeros((2, 32), np.uint8), np.array([512, -1]))
+    head = _HEADER.pack(b"SWHShard", 1, 1, 512, size, size + 512, len(slots), size + 512 + len(slots))
+    with path.open("r+b") as file:
+        file.write(head.ljust(512, b"\0") + struct.pack(">Q", size - 8))
+        file.seek(size + 512)
+        file.write(slots + function(2, 1))
+    return path

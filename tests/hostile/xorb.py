@@ -126,3 +126,43 @@ def sparse(folder: Path) -> Path:
         file.seek(most)
         file.write(block)
     return folder / _NAME
+
+
+@hostile("xorb", "0", "5", KEY, "all")
+def sparse_info(folder: Path) -> Path:
+    """An info block whose lists are a hole of 88 MB: two million chunks of no bytes."""
+    count = 2_000_000
+    block = info(count, bytes(4 * count), bytes(4 * count))
+    one = record(b"x", 0, 1)
+    put(folder, _NAME, one)
+    with (folder / _NAME).open("r+b") as file:
+        at = len(one)
+        for start, piece in (
+            (0, block[:56]),
+            (52 + 32 * count, block[52 + 32 * count :][:20]),
+            (len(block) - 32, block[-32:]),
+        ):
+            file.seek(at + start)
+            file.write(piece)
+    return folder / _NAME
+
+
+@hostile("xorb", "0", "5", "all")
+def sparse_info_of_gigabytes(folder: Path) -> Path:
+    """An info block that is a hole of four GB."""
+    most = 2**32 - 100
+    one = record(b"x", 0, 1)
+    put(folder, _NAME, one, info(1, words(np.array([9])), words(np.array([1])))[:48])
+    with (folder / _NAME).open("r+b") as file:
+        file.seek(len(one) + most)
+        file.write(struct.pack("<I", most))
+    return folder / _NAME
+
+
+@hostile("xorb", "0", "5", KEY, "all")
+def sparse_records(folder: Path) -> Path:
+    """Chunk records that are a hole of a GB, and no info block."""
+    put(folder, _NAME, record(b"x", 0, 1) * 10)
+    with (folder / _NAME).open("r+b") as file:
+        file.truncate(2**30)
+    return folder / _NAME

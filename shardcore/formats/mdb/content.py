@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.budget import charge_memory
 from shardcore.errors import BadChecksum, FormatError
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE, XORB, range_fault, size_fault
@@ -93,6 +94,7 @@ def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
         BadChecksum: A hash differs.
     """
     segments = block.segment_list
+    charge_memory(128 * block.references)
     xorbs.need([segment["xorb"] for segment in segments])
     hashes: list[HashArray] = []
     sizes: list[NDArray[np.int64]] = []

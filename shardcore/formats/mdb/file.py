@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shardcore.budget import charge_memory
 from shardcore.caching import Once
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.mdb.geometry import KINDS, Geometry, claims
@@ -17,6 +18,9 @@ from shardcore.words import grouped_digits
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
 """Bytes of the largest shard that is read whole; writers make none over 64 MiB."""
+
+RECORDS_COST = 4
+"""Bytes of memory that the records of a shard take, per byte."""
 
 READ_AT_ONCE = 16 * 1024 * 1024
 """Bytes read between two calls of `progress` while the index is loaded."""
@@ -117,6 +121,8 @@ def read_whole(source: Source, progress: Progress) -> bytes:
         raise LimitExceeded(
             f"the shard has {grouped_digits(size)} bytes; at most {grouped_digits(MAX_INDEX_SIZE)} are read"
         )
+    # Its records are columns in memory: those of a hole would be, too.
+    charge_memory(RECORDS_COST * size)
     pieces = []
     for start in range(0, size, READ_AT_ONCE):
         progress(start, size)

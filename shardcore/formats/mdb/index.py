@@ -124,6 +124,12 @@ class MdbIndex:
         return np.where(at >= 0, numbers[at], -1)
 
     @cached_property
+    def segment_lengths(self) -> NDArray[np.int64]:
+        """Number of chunks that each segment names; negative where its range is not valid."""
+        stops, starts = (self.segments[name].astype(np.int64) for name in ("chunk_index_end", "chunk_index_start"))
+        return stops - starts
+
+    @cached_property
     def segment_sums(self) -> NDArray[np.int64]:
         """The sum of the chunk sizes of each segment; -1 where it is not known or the range is not valid."""
         sums = np.full(len(self.segments), -1, np.int64)

@@ -76,6 +76,12 @@ class FileBlock:
         return int(self.segments["unpacked_segment_bytes"].sum(dtype=np.int64))
 
     @property
+    def references(self) -> int:
+        """Number of chunks that its segments name; a chunk counts each time."""
+        ends, starts = (self.segments[name].sum(dtype=np.int64) for name in ("chunk_index_end", "chunk_index_start"))
+        return max(int(ends - starts), 0)
+
+    @property
     def key(self) -> str:
         """The file hash, as text."""
         return to_text(self.header["file_hash"])

@@ -70,17 +70,17 @@ def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
     segments = ref.extras["segments"]
     if not len(segments):
         return True
-    first = segments[0]["xorb"]
-    if first in away:
+    xorbs = dict.fromkeys(segment["xorb"] for segment in segments)
+    if not away.isdisjoint(xorbs):
         return False
-    try:
-        next(shard.stream(ref), b"")
-    except (ExternalMissing, SourceError):
-        if len(segments) == 1:
-            away.add(first)
-        return False
-    except ShardError:
-        return True
+    for text in xorbs:
+        try:
+            shard.file.xorbs.get(text)
+        except (ExternalMissing, SourceError):
+            away.add(text)
+            return False
+        except ShardError:
+            return True
     return True
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
+from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, descents
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
@@ -28,7 +28,7 @@ from shardcore.formats.mdb.layout import (
 )
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.tree import date_text
-from shardcore.formats.mdb.verify_content import check_content
+from shardcore.formats.mdb.verify_content import REFERENCE_COST, check_content, most_references
 from shardcore.formats.mdb.walk import Kind, WalkedSection
 from shardcore.nodes.sections import SectionRole
 from shardcore.progress import Progress
@@ -287,11 +287,25 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     """Range hashes and file hashes, of files whose xorbs are all described here."""
     section = index.files
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
-    spans = np.where(known, index.segments["chunk_index_end"].astype(np.int64) - index.segments["chunk_index_start"], 0)
-    per_file = np.concatenate([[0], np.cumsum(spans)])[section.bounds]
+    spans = np.where(known, index.segment_lengths, 0)
+    # A small shard may name the same chunks a million times over.
+    large = _sums_of(spans, section.bounds) > most_references(index.geometry.size)
+    known &= ~np.repeat(large, section.counts)
+    per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]
+    work = Work(index.geometry.size, 0)
     for first, last in _batches(per_file):
+        if not work.takes(REFERENCE_COST * int(per_file[last] - per_file[first])):
+            work.unchecked = len(section.headers) - first
+            break
         _check_batch(index, first, last, known, findings)
         progress(2 * len(section.headers) + first, 4 * len(section.headers))
+    work.unchecked += int(np.count_nonzero(large))
+    work.tell(findings, "mdb.unchecked")
+
+
+def _sums_of(values: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    totals = np.concatenate([[0], np.cumsum(values)])
+    return np.diff(totals[bounds])
 
 
 def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
@@ -301,7 +315,7 @@ def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_
     segments = low + np.flatnonzero(known[low:high])
     rows = index.segments[segments]
     starts = index.xorbs.bounds[index.segment_xorbs[segments]] + rows["chunk_index_start"]
-    lengths = rows["chunk_index_end"].astype(np.int64) - rows["chunk_index_start"]
+    lengths = index.segment_lengths[segments]
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     places = np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])
     hashes = index.xorbs.hashes[index.xorbs.entries[places]]

@@ -28,6 +28,9 @@ NAMES = ("default.{}", "{}", "{}.xorb")
 SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
 """Where in a folder xorbs are looked for."""
 
+MOST_MISSING = 1000
+"""Missing xorbs of one file after which no more are looked for."""
+
 SPAN_PREFIX = "xorb:"
 """A span in a xorb has this and the hash as its source."""
 
@@ -147,6 +150,8 @@ class Xorbs:
                 self.get(text)
             except ExternalMissing:
                 missing.append(text)
+                if len(missing) == MOST_MISSING:
+                    break
         if missing:
             named = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
             what = "missing xorb" if len(missing) == 1 else "missing xorbs"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.budget import charge_items
 from shardcore.formats.swh.layout import OBJECT, SLOT, Geometry
 from shardcore.objects import State
 from shardcore.progress import Progress
@@ -58,6 +59,7 @@ def load_order(source: Source, geometry: Geometry, progress: Progress) -> Order:
     Raises:
         SourceError: The bytes cannot be had.
     """
+    charge_items(geometry.slots)
     offsets = np.empty(geometry.slots, np.uint64)
     rows_at_once = WINDOW // SLOT.size
     for first in range(0, geometry.slots, rows_at_once):
