@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
@@ -15,7 +16,8 @@ from shardcore.writing.temporary import (
     TemporaryFile,
     is_replaceable,
     is_there,
-    sync_folder,
+    make_durable,
+    sync_folders,
     taken,
 )
 
@@ -66,6 +68,7 @@ class Output:
         self._swept: set[Path] = set()
         self._staged: Path | None = None
         self._staged_lock: int | None = None
+        self._finishing: ThreadPoolExecutor | None = None
         self.planning = planning or target is None
         if self.target is None or planning:
             return
@@ -95,7 +98,8 @@ class Output:
         final = self._root(self.target) / name if name else self.target
         self._make_folders(final.parent)
         self._check_free(final)
-        return self._begin(final, last=last)
+        # Nothing in a folder under a temporary name needs a temporary name of its own.
+        return self._begin(final, last=last, path=final if self._staged is not None else None)
 
     def spool(self, name: str) -> Draining:
         """Starts a file whose name is known only when it is complete; see `settle`.
@@ -155,18 +159,18 @@ class Output:
         self._files.sort(key=lambda file: file in self._last)
         for file in self._files:
             file.complete()
+        make_durable(self._files)
         appeared: list[TemporaryFile] = []
         try:
             for file in self._files:
                 file.appear(force=self.force)
                 appeared.append(file)
-            for folder in dict.fromkeys(file.final.parent for file in self._files):
-                sync_folder(folder)
+            sync_folders({file.final.parent for file in self._files})
             self._show_folder()
         except ShardError as error:
             raise self._taken_back(error, appeared) from error
         if self.target is not None:
-            sync_folder(self.target.parent)
+            sync_folders({self.target.parent})
         written = tuple(WrittenFile(self._final(f), f.objects, f.at, f.sha256) for f in self._files)
         self._remove_others({file.path for file in written})
         self._forget()
@@ -181,8 +185,10 @@ class Output:
                 folder.rmdir()
         self._forget()
 
-    def _begin(self, final: Path, *, last: bool = False) -> TemporaryFile:
-        file = TemporaryFile(final, self._run, self._stem or "")
+    def _begin(self, final: Path, *, last: bool = False, path: Path | None = None) -> TemporaryFile:
+        # Threads start with the first large file; most shards have none.
+        self._finishing = self._finishing or ThreadPoolExecutor(1, thread_name_prefix="finish-files")
+        file = TemporaryFile(final, self._run, self._stem or "", path=path, finishing=self._finishing)
         if not self._files and self._staged is None:
             file.hold()
         self._files.append(file)
@@ -191,6 +197,9 @@ class Output:
         return file
 
     def _forget(self) -> None:
+        if self._finishing is not None:
+            self._finishing.shutdown(cancel_futures=True)
+            self._finishing = None
         for file in self._files:
             file.let_go()
         self._files.clear()
