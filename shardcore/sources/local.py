@@ -9,6 +9,7 @@ import os
 import stat
 import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
@@ -57,7 +58,11 @@ class FileSource(Source):
             raise
         self._status = _identity(status)
         self._absolute = self.path.absolute()
-        self.folder = LocalFolder(self._absolute.parent)
+
+    @cached_property
+    def folder(self) -> LocalFolder:  # type: ignore[override]
+        """The folder of the file."""
+        return LocalFolder(self._absolute.parent)
 
     @property
     def size(self) -> int:

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
@@ -244,7 +244,7 @@ class TemporaryFile(Draining):
     def _finished(self) -> str:
         """Hash the closed file and make it durable."""
         try:
-            with open(self.path, "r+b", buffering=0, opener=_without_links) as file:  # noqa: PTH123
+            with open(self.path, "r+b", buffering=0, opener=_without_links) as file:
                 digest = hashlib.file_digest(file, "sha256")
                 os.fsync(file.fileno())
         except (OSError, ValueError) as error:
@@ -398,7 +398,7 @@ def sync_folder(folder: Path) -> None:
 
 def sync_folders(folders: Collection[Path]) -> None:
     """Make renames in folders durable, as far as the system can."""
-    if len(folders) <= FEW or not _sync_file_system(next(iter(folders))):
+    if len(folders) <= FEW or not _sync_file_systems(folders):
         for folder in folders:
             sync_folder(folder)
 
@@ -410,13 +410,13 @@ def make_durable(files: Collection[TemporaryFile]) -> None:
         SourceError: A file cannot be written.
     """
     left = [file for file in files if file.sha256 and not file.durable]
-    if len(left) <= FEW or not all(_sync_file_system(folder) for folder in {file.path.parent for file in left}):
+    if len(left) <= FEW or not _sync_file_systems({file.path.parent for file in left}):
         for file in left:
             file.make_durable()
 
 
-def _sync_file_system(folder: Path) -> bool:
-    """Write everything in the file system of a folder to the disk; False where the system has no call for it."""
+def _sync_file_systems(folders: Collection[Path]) -> bool:
+    """Write everything in the file systems of folders to the disk; False where the system cannot do it in one call."""
     if sys.platform != "linux":
         return False
     import ctypes
@@ -425,10 +425,16 @@ def _sync_file_system(folder: Path) -> bool:
     if sync is None:
         return False
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        # Folders of one shard are all, or but for one, in the same file system.
+        devices = {folder.stat().st_dev: folder for folder in folders}
+        return all(_sync_file_system(sync, folder) for folder in devices.values())
     except OSError:
         return False
+
+
+def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        return bool(sync(descriptor) == 0)
+        return sync(descriptor) == 0
     finally:
         os.close(descriptor)
