@@ -25,7 +25,7 @@ from shardcore.taken import Taken, Taking, taking
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
-from shardcore.writing.inputs import place_of, would_be_lost
+from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
 from shardcore.writing.items import Content, Item, opened
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Sized, pieces_of
@@ -116,6 +116,7 @@ def convert(
             options or {},
             force=force,
             plan=plan,
+            left_out=LeftOut(remedy=Remedy.KEYS),
             verify=verify,
             progress=lambda number, total: progress(number, max(total, objects.expected(number))),
             verifying=verifying or progress,
@@ -173,7 +174,8 @@ class _Source:
             UsageError: Keys are to stay as they are, and one does not fit.
         """
         if self._writes.keys is KeyRule.NONE:
-            self._choice = KeyChoice.AS_IS
+            # A chosen rule then names the files of a folder.
+            self._choice = choice or KeyChoice.AS_IS
             return
         self._choice = choice or KeyChoice.AS_IS
         if choice not in (KeyChoice.USUAL, KeyChoice.AS_IS):
@@ -216,6 +218,11 @@ class _Source:
         parts = self._own_parts(taken) if not part else {}
         key: str | None = name if part or self._apart(taken.told) else old
         if self._writes.keys is KeyRule.NONE:
+            if self._choice is KeyChoice.NUMBER:
+                name = str(number)
+            elif self._choice is KeyChoice.SHA256 and not isinstance(content, Sized):
+                digest, content = _digested(content)
+                name = digest.hex()
             return Item(None, content, label, name, parts, facts, was=old, told=told)
         if self._choice is KeyChoice.NUMBER:
             key = str(number)

@@ -158,8 +158,10 @@ class Objects(ABC):
         kinds: The kinds that `ObjectColumns.kind` counts.
         inner_kinds: Kinds whose content is part of what others hold; taking out everything leaves them out.
         codecs: The codecs that `ObjectColumns.codec` counts.
+        hashed_rows: Whether rows are slots of a hash function: `extract` then takes objects in the order `offset`.
     """
 
+    hashed_rows = False
     kinds: tuple[str, ...] = ("object",)
     inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ("none",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -19,12 +19,12 @@ from shardcore.registry import create, format_of, means_folder, writes_of
 from shardcore.registry import open as open_shard
 from shardcore.words import plural
 from shardcore.writing.declared import Writes
-from shardcore.writing.inputs import LeftOut, Replaced, input_files, named, spared
-from shardcore.writing.items import Gathered, Item
+from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
+from shardcore.writing.items import Gathered, Item, UnreadableInput
 from shardcore.writing.manifest import Manifest, ResultManifest
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import taken
-from shardcore.writing.writer import Writer
+from shardcore.writing.writer import OddName, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Packed:
         report: What verification says of the result.
         notes: What has no place in the format or was left out, a sentence each.
         opening: Options with which the result is opened again; see `Writer.opening`.
+        skipped: Inputs that are not in the shard, where such inputs are skipped.
     """
 
     written: tuple[WrittenFile, ...] = ()
@@ -46,6 +47,7 @@ class Packed:
     report: Report | None = None
     notes: tuple[str, ...] = ()
     opening: Mapping[str, Any] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
 
 
 def pack(
@@ -58,6 +60,8 @@ def pack(
     force: bool = False,
     plan: bool = False,
     unread: bool = False,
+    skip_unreadable: bool = False,
+    report: str | Path | None = None,
     verify: Depth = Depth.CONTENT,
     total: int = 0,
     progress: Progress = no_progress,
@@ -75,6 +79,9 @@ def pack(
         plan: Whether only to plan: the contents are read, and run through the codec, but nothing is written.
         unread: With `plan`: whether the sizes of the files are enough, and no content is read. What depends on contents
             is an estimate then.
+        skip_unreadable: Whether inputs that cannot be read, or whose names the format cannot hold, are skipped instead
+            of ending everything; see `Packed.skipped`.
+        report: A file that gets the key of every object, by the path of its input; see `ResultManifest`.
         verify: How far the result is verified.
         total: How many objects there are, where that is known: for `progress`.
         progress: Called after every object.
@@ -91,6 +98,7 @@ def pack(
         raise UsageError("what is to be packed? give files or folders, or a manifest")
     inputs = list(named(inputs))
     replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
+    left_out = LeftOut(skip=skip_unreadable)
     notes: list[str] = []
     with ExitStack() as stack:
         read: Manifest | None = None
@@ -99,19 +107,19 @@ def pack(
         if manifest is not None:
             read = Manifest(manifest, found.options_for(Purpose.FACT), format)
             stack.callback(read.close)
-            items = read.items(writes.key_of)
+            items = read.items(writes.key_of, left_out)
             if replaced:
                 items = spared(items, replaced)
             values = _from_header(read.header, found) | values
         if inputs or read is None:
-            gathered = gather(writes, inputs, values)
+            gathered = gather(writes, inputs, values, left_out)
             values = dict(gathered.options) | values
             more = gathered.items
             if replaced:
                 more = spared(more, replaced, set(map(Path, inputs)), notes)
             items = chain(items, more)
         if plan and unread:
-            items = (item.unread() for item in items)
+            items = _unread(items, left_out)
         done = write_items(
             found,
             out,
@@ -119,6 +127,8 @@ def pack(
             values,
             force=force,
             plan=plan,
+            left_out=left_out,
+            report=Path(report) if report is not None else None,
             verify=verify,
             total=total,
             progress=progress,
@@ -126,11 +136,12 @@ def pack(
         )
         dropped = read.dropped if read is not None else {}
         notes += gathered.notes if gathered is not None else ()
+        notes += left_out.notes()
     notes += [f"{format} has no place for {name} ({plural(count, 'object')})" for name, count in dropped.items()]
     return replace(done, notes=(*notes, *done.notes))
 
 
-def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any]) -> Gathered:
+def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
     """The objects that inputs are, by the rule of a format.
 
     Raises:
@@ -138,17 +149,30 @@ def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, A
         UsageError: It does not fit the format.
     """
     if writes.gather is not None:
-        return writes.gather(list(map(Path, inputs)), options)
-    notes: list[str] = []
-    return Gathered(_items(writes, inputs, notes), notes=notes)
+        return writes.gather(list(map(Path, inputs)), options, left_out)
+    return Gathered(_items(writes, inputs, left_out))
 
 
-def _items(writes: Writes, inputs: Sequence[str | Path], notes: list[str]) -> Iterator[Item]:
-    """The files below the inputs; at the end the notes tell what was left out."""
-    left_out = LeftOut()
+def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> Iterator[Item]:
+    """The files below the inputs."""
     for path, name in input_files(inputs, left_out):
-        yield Item(writes.key_of(name), path, str(path), name)
-    notes += left_out.notes()
+        try:
+            key = writes.key_of(name)
+        except UsageError as error:
+            left_out.fail(str(path), error)
+            continue
+        yield Item(key, path, str(path), name)
+
+
+def _unread(items: Iterable[Item], left_out: LeftOut) -> Iterator[Item]:
+    """The objects with the sizes of files instead of their bytes."""
+    for item in items:
+        try:
+            sized = item.unread()
+        except UnreadableInput as error:
+            left_out.fail(item.label, error)
+        else:
+            yield sized
 
 
 def write_items(
@@ -159,6 +183,8 @@ def write_items(
     *,
     force: bool = False,
     plan: bool = False,
+    left_out: LeftOut | None = None,
+    report: Path | None = None,
     verify: Depth = Depth.CONTENT,
     total: int = 0,
     progress: Progress = no_progress,
@@ -168,37 +194,62 @@ def write_items(
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
-    with create(out, format=found.name, force=force, folder=folder, plan=plan, **options) as writer:
-        result = add_items(writer, found.name, items, total=total, progress=progress)
-        if plan:
-            planned = writer.plan()
-            planned = replace(planned, files=(*planned.files, *result.planned))
-            return Packed(plan=planned, notes=writer.notes)
-    report = read_back(out, found.name, writer, verify, verifying or progress)
+    left_out = left_out or LeftOut()
+    with ExitStack() as stack:
+        writer = create(out, format=found.name, force=force, folder=folder, plan=plan, **options)
+        with writer:
+            result = ResultManifest(writer.output, found.name, report)
+            stack.callback(result.discard)
+            add_items(writer, found, items, result, left_out, total=total, progress=progress)
+            if plan:
+                planned = writer.plan()
+                planned = replace(planned, files=(*planned.files, *result.planned))
+                return Packed(plan=planned, notes=writer.notes, skipped=tuple(left_out.skipped))
+        result.appear()
+    checked = read_back(out, found.name, writer, verify, verifying or progress)
     return Packed(
         writer.written,
         removed=writer.output.removed,
-        report=report,
+        report=checked,
         notes=writer.notes,
         opening=dict(writer.opening),
+        skipped=tuple(left_out.skipped),
     )
 
 
 def add_items(
-    writer: Writer, format: str, items: Iterable[Item], *, total: int = 0, progress: Progress = no_progress
-) -> ResultManifest:
-    """Adds objects one after the other; returns what became of keys that changed.
+    writer: Writer,
+    found: Format,
+    items: Iterable[Item],
+    result: ResultManifest,
+    left_out: LeftOut,
+    *,
+    total: int = 0,
+    progress: Progress = no_progress,
+) -> None:
+    """Adds objects one after the other, and notes under which key each is found.
 
     Raises:
         UsageError: One does not fit the format.
         SourceError: One cannot be read or written.
     """
-    result = ResultManifest(writer.output, format)
+    check = writes_of(found).check_key if left_out.skip else None
     for number, item in enumerate(items):
         progress(number, max(total, number + 1))
-        result.note(item.old_key, item.add_to(writer), item.told)
-    result.end()
-    return result
+        try:
+            if check is not None and item.key is not None:
+                _check_key(check, item.key)
+            result.note(item, item.add_to(writer))
+        except (UnreadableInput, OddName) as error:
+            left_out.fail(item.label, error)
+    result.end(left_out.skipped)
+
+
+def _check_key(check: Callable[[str], str], key: str) -> None:
+    try:
+        check(key)
+    except UsageError as error:
+        raise OddName(error.message) from None
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:
@@ -223,4 +274,4 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
     """What a manifest says about how to write, as far as the format has such options."""
     names = {option.name for option in found.options_for(Purpose.WRITE)}
-    return {name: header[name] for name in ("spec",) if name in names and name in header}
+    return {name: header[name] for name in ("spec", "seed") if name in names and name in header}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -291,6 +292,14 @@ class Shard(Counted, ABC):
     def written_with(self) -> str:
         """What a shard like this one is written with, as JSON text: `parameters`, or more where more is known."""
         return self.parameters
+
+    @property
+    def write_options(self) -> dict[str, Any]:
+        """Options for writing a shard like this one; `extract` notes them in its manifest."""
+        try:
+            return {"spec": json.loads(self.written_with)}
+        except ValueError:
+            return {}
 
     @property
     def evidence(self) -> tuple[str, ...]:

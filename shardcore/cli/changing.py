@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +23,7 @@ from shardcore.cli.options import (
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.cli.targets import Target, target_of
+from shardcore.errors import UsageError
 from shardcore.finding import Depth, Severity
 from shardcore.options import Purpose, read_options
 from shardcore.words import plural
@@ -30,9 +31,12 @@ from shardcore.words import plural
 if TYPE_CHECKING:
     from shardcore.finding import Report
     from shardcore.packing import Packed
+    from shardcore.writing.inputs import Skipped
     from shardcore.writing.plan import Plan, PlannedFile
 
 ESTIMATE = "≈ "
+MOST_TOLD = 20
+"""Inputs that were skipped, for people."""
 
 Options = Annotated[
     list[str] | None,
@@ -63,6 +67,19 @@ def pack(
         str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
     ] = None,
     option: Options = None,
+    dedupe: Annotated[
+        bool, typer.Option("--dedupe", help="swh: Keep one of several objects with the same content.")
+    ] = False,
+    skip_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unreadable", help="Skip files that cannot be read or whose names are no keys; the exit code is 1."
+        ),
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write the key of every input to a JSON file.", dir_okay=False),
+    ] = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
     force: Force = False,
@@ -71,10 +88,15 @@ def pack(
 ) -> int:
     """Pack files into a new shard; it appears when it is complete, and is read back."""
     from shardcore.packing import pack as pack_files
+    from shardcore.registry import format_of
 
     if option == ["help"]:
         return tell_options(format_name)
     options = written_with(option, spec, how)
+    if dedupe:
+        if not any(one.name == "dedupe" for one in format_of(format_name).options_for(Purpose.WRITE)):
+            raise UsageError(f"--dedupe is not supported for {format_name} (supported: swh)")
+        options["dedupe"] = True
     with target_of(out, how, force=force) as target:
         with progress_bar("packing") as progress:
             done = pack_files(
@@ -85,6 +107,8 @@ def pack(
                 options=options,
                 force=force,
                 plan=plan,
+                skip_unreadable=skip_unreadable,
+                report=report,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
                 progress=progress,
             )
@@ -217,6 +241,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
         warn(note)
     if done.plan is not None:
         _print_plan(done.plan, out, as_json=as_json)
+    unchecked = _unchecked(done)
     for written in done.written:
         line = {
             "path": named(written.path),
@@ -225,12 +250,33 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
             "sha256": written.sha256,
         }
         if as_json:
-            tell_json(line)
+            tell_json(line | {"unchecked": unchecked})
         else:
             tell_line("  ".join(str(value) for value in line.values()))
+    for message in unchecked:
+        warn(f"not checked: {message}")
+    _tell_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
         warn(f"{path} was removed: the new data set does not have it")
-    return _tell_report(done.report)
+    return _tell_report(done.report) or int(bool(done.skipped))
+
+
+def _unchecked(done: Packed) -> list[str]:
+    """What reading back could not check, a sentence each."""
+    findings = done.report.findings if done.report is not None else ()
+    return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
+
+
+def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
+    """Prints the inputs that are not in the shard; for people the first of them."""
+    if as_json:
+        for one in skipped:
+            tell_json({"skipped": one.name, "error": one.why})
+        return
+    for one in skipped[:MOST_TOLD]:
+        warn(f"skipped: {one.why}")
+    if len(skipped) > MOST_TOLD:
+        warn(f"skipped: {plural(len(skipped) - MOST_TOLD, 'more input')}; --json or --report lists all")
 
 
 def _tell_report(report: Report | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -32,8 +31,7 @@ class Manifest:
         self._empty = True
         uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
         facts: dict[str, Any] = {"uri": uri, "format": shard.format}
-        with contextlib.suppress(ValueError):
-            facts["spec"] = json.loads(shard.written_with)
+        facts |= shard.write_options
         self._write("{" + "".join(f"\n {_json(name)}: {_json(value)}," for name, value in facts.items()))
         self._write('\n "objects": [')
 

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from shardcore.errors import Remedy, UsageError
+from shardcore.words import plural
+
 
 class TextColumn:
     """Byte strings, one after the other."""
@@ -36,21 +39,16 @@ class TextColumn:
         start = self._stops[row - 1] if row else 0
         return bytes(self._bytes[start : self._stops[row]])
 
-    def twins(self) -> tuple[int, int] | None:
-        """The rows of two that are equal, those that come first in the column; None where all differ."""
+    def twins(self) -> list[tuple[int, int]]:
+        """The rows that repeat an earlier one, in order: (first row with these bytes, row)."""
         hashes = np.frombuffer(self._hashes, np.int64)
         order = np.argsort(hashes, kind="stable")
-        same = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
-        found: tuple[int, int] | None = None
-        for at in same.tolist():
-            # Of equal hashes, any two may be the equal ones; there are few.
-            first, other = int(order[at]), at + 1
-            while other < len(order) and hashes[order[other]] == hashes[first]:
-                second = int(order[other])
-                if self[first] == self[second] and (found is None or second < found[1]):
-                    found = (first, second)
-                other += 1
-        return found
+        same = hashes[order[1:]] == hashes[order[:-1]]
+        rows = np.sort(order[np.append(same, False) | np.append(False, same)]) if len(order) else order
+        # Different bytes may have one hash.
+        known: dict[bytes, int] = {}
+        pairs = ((known.setdefault(self[row], row), row) for row in rows.tolist())
+        return [(first, row) for first, row in pairs if first != row]
 
 
 class Labels:
@@ -72,3 +70,26 @@ class Labels:
         if at < len(self._rows) and self._rows[at] == row:
             return self._texts[at].decode("utf-8", "surrogatepass")
         return f"object {row}"
+
+
+MOST_PAIRS = 10
+"""Pairs of objects with one key that an error names."""
+
+
+def twins_error(
+    pairs: Sequence[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
+) -> UsageError:
+    """The error where keys come twice.
+
+    Args:
+        pairs: For the first `MOST_PAIRS` pairs: what both objects are called, and their key.
+        count: How many pairs there are.
+        what: What a key is called.
+        remedy: What would help.
+    """
+    (first, second, key) = pairs[0]
+    if count == 1:
+        return UsageError(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
+    told = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
+    more = f"; and {plural(count - MOST_PAIRS, 'more pair')}" if count > MOST_PAIRS else ""
+    return UsageError(f"{count:,} pairs of objects have the same {what}: {told}{more}", remedy=remedy)

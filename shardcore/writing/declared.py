@@ -91,7 +91,7 @@ class Writes:
         folder: Whether it may be a folder.
         members: Patterns of the names of shards in such a folder, in its sub-folders with `/`: with `force`, those that
             are not written anew go.
-        gather: Makes objects of inputs by a rule of the format; `gather(paths, options)`. See `Gathered`.
+        gather: Makes objects of inputs by a rule of the format; `gather(paths, options, left_out)`. See `Gathered`.
         single: Whether a file holds one content, so that several inputs need a folder.
         converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
         dial: Its main parameter; None where nothing that can be chosen changes much.

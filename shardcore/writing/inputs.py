@@ -1,28 +1,67 @@
-"""What people give to be packed: files and folders, found by their names; never the file that is written from them."""
+"""Inputs of packing: files and folders, found by their names; never the file that is written from them."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, MutableSequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.words import plural
 from shardcore.writing.items import Content, Item
 from shardcore.writing.left_over import is_left_over
+from shardcore.writing.writer import OddName
 
 Place = tuple[int, int]
 """What a file is to the system, whatever it is called: its device and its number there."""
 
 
-class LeftOut:
-    """Counts what folders hold that is not packed."""
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An input that is not in the new shard, because it cannot be read or has a name that the format cannot hold.
 
-    def __init__(self) -> None:
+    Attributes:
+        name: Its path, or what it is called.
+        why: The error.
+    """
+
+    name: str
+    why: str
+
+
+class LeftOut:
+    """Inputs that are not packed.
+
+    Args:
+        skip: Whether inputs that cannot be packed are skipped; otherwise they end packing.
+        remedy: What would help where the format cannot hold a name.
+
+    Attributes:
+        skip: See above.
+        skipped: Those that were skipped so far.
+    """
+
+    def __init__(self, *, skip: bool = False, remedy: Remedy = Remedy.NAMES) -> None:
+        self.skip = skip
+        self._remedy = remedy
+        self.skipped: list[Skipped] = []
         self._links = 0
         self._others = 0
+
+    def fail(self, name: str, error: ShardError) -> None:
+        """Skips an input that cannot be packed.
+
+        Raises:
+            ShardError: Such inputs are not skipped.
+        """
+        if not self.skip:
+            if isinstance(error, OddName):
+                error.remedy = error.remedy or self._remedy
+            raise error
+        self.skipped.append(Skipped(name, error.message))
 
     def add(self, entry: os.DirEntry[str]) -> None:
         """Counts something that is neither a file nor a folder."""
@@ -56,7 +95,7 @@ def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -
 
     Args:
         inputs: Files and folders.
-        left_out: Told what is left out.
+        left_out: Told what is left out and skipped.
 
     Yields:
         The path, and the name below the folder that was given, with `/`; else the name of the file.
@@ -64,29 +103,34 @@ def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -
     Raises:
         SourceError: A name is neither a file nor a folder.
     """
+    left_out = left_out or LeftOut()
     for one in inputs:
         path = Path(one)
         # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
         if os.path.isdir(path):  # noqa: PTH112
-            yield from _files_below(path, "", left_out or LeftOut())
+            yield from _files_below(path, "", left_out)
         elif os.path.isfile(path):  # noqa: PTH113
             yield path, path.name
         else:
             there = os.path.exists(path)  # noqa: PTH110
-            raise SourceError(f"{path} is not a regular file" if there else f"there is no file {path}")
+            why = f"{path} is not a regular file" if there else f"there is no file {path}"
+            left_out.fail(str(path), SourceError(why))
 
 
 def _files_below(folder: Path, above: str, left_out: LeftOut) -> Iterator[tuple[Path, str]]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise SourceError(f"cannot list {folder}: {reason_of(error)}") from error
+        left_out.fail(str(folder), SourceError(f"cannot list {folder}: {reason_of(error)}"))
+        return
     for entry in entries:
+        if is_left_over(entry.name):
+            continue
         if entry.is_dir(follow_symlinks=False):
             yield from _files_below(Path(entry.path), f"{above}{entry.name}/", left_out)
         elif not entry.is_file(follow_symlinks=False):
             left_out.add(entry)
-        elif not is_left_over(entry.name):
+        else:
             yield Path(entry.path), f"{above}{entry.name}"
 
 

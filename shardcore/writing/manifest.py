@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,13 @@ from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
 from shardcore.options import Option
 from shardcore.text import short
+from shardcore.writing.inputs import LeftOut, Skipped
 from shardcore.writing.items import Item, Stated
+from shardcore.writing.left_over import stem_of, sweep
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
-from shardcore.writing.temporary import Draining
+from shardcore.writing.temporary import Draining, TemporaryFile, is_replaceable, taken
+from shardcore.writing.writer import OddName
 
 KNOWN = ("path", "key", "part", "size", "sha256", "state", "error", "skipped")
 """Members of a line that are no facts. `size` and `sha256` are compared with the file while it is read."""
@@ -81,11 +84,12 @@ class Manifest:
                 yield os.path.join(folder, path)  # noqa: PTH118
             line = next(self._lines, None)
 
-    def items(self, key_of: Callable[[str], str | None]) -> Iterator[Item]:
+    def items(self, key_of: Callable[[str], str | None], left_out: LeftOut | None = None) -> Iterator[Item]:
         """The objects, in the order of the lines; a part joins the object before it.
 
         Args:
             key_of: The key for the name of a file, where a line says none; see `Writes.key_of`.
+            left_out: Told of files whose name is no key.
 
         Raises:
             UsageError: A line is not one of a manifest, or has a fact that the format does not keep.
@@ -97,7 +101,11 @@ class Manifest:
             line = next(self._lines, None)
             if members.get("state") in ("unused", "deleted"):
                 continue
-            made = self._item(number, members, key_of)
+            try:
+                made = self._item(number, members, key_of)
+            except OddName as error:
+                (left_out or LeftOut()).fail(str(self._folder / members["path"]), error)
+                continue
             part = members.get("part", "")
             if not part:
                 if held is not None:
@@ -126,7 +134,7 @@ class Manifest:
         try:
             return Item(key if key is not None else key_of(path), where, label, path, {}, facts, stated=stated)
         except UsageError as error:
-            raise self._wrong(number, error.message) from None
+            raise OddName(self._wrong(number, error.message).message) from None
 
     def _stated(self, number: int, members: dict[str, Any]) -> Stated:
         size, digest = members.get("size"), members.get("sha256")
@@ -233,16 +241,23 @@ class Manifest:
 
 
 class ResultManifest:
-    """What became of keys that the new shard does not have: each with the key under which its object is found now.
+    """Which object is found under which key.
 
-    Beside a file `OUT` it is `OUT.manifest.json`; in a folder, `manifest.json`. There is none where all keys stayed.
+    Without a path of its own it has the keys that changed alone: each with the key under which its object is found
+    now. Beside a file `OUT` it is then `OUT.manifest.json`; in a folder, `manifest.json`. There is none where all keys
+    stayed. With a path it has all objects, and the inputs that were skipped.
 
     Args:
         output: Where the shard is written.
         format: Its format.
+        path: Where all objects are reported; None for the keys that changed.
+
+    Raises:
+        UsageError: The file at `path` exists already, and `output` does not replace files.
+        SourceError: It cannot be written.
     """
 
-    def __init__(self, output: Output, format: str) -> None:
+    def __init__(self, output: Output, format: str, path: Path | None = None) -> None:
         self._output = output
         self._format = format
         target = output.target
@@ -250,48 +265,89 @@ class ResultManifest:
         self._file: Draining | None = None
         self._count = 0
         self._row = -1
+        self._all = path is not None
+        self._report: TemporaryFile | None = None
+        if path is None or output.planning:
+            return
+        if os.path.lexists(path) and not (output.force and is_replaceable(path)):
+            raise taken(path)
+        sweep(path.parent, stem_of(path))
+        self._file = self._report = TemporaryFile(path)
+        self._report.hold()
+        self._begin()
 
-    def note(self, key: str | None, stored: str, facts: Mapping[str, Any] | None = None) -> None:
+    def note(self, item: Item, stored: str) -> None:
         """Notes one object.
 
         Args:
-            key: The key that was given or that it had; None for none.
+            item: The object.
             stored: The key under which it is found; empty where the format has no keys.
-            facts: What else is told of it.
 
         Raises:
             SourceError: The file cannot be written.
             UsageError: There is one already.
         """
         self._row += 1
-        if (key is None or key == stored) and not facts:
+        key = item.old_key
+        if not self._all and (key is None or key == stored) and not item.told:
             return
         if self._file is None:
+            if self._all:
+                return
             self._file = self._output.open(self._name, last=True)
-            self._write(f'{{\n "format": {json.dumps(self._format)},\n "objects": [')
-        line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(facts or {})
-        told = {name: value for name, value in line.items() if value is not None or name == "key"}
-        self._write((",\n  " if self._count else "\n  ") + json.dumps(told))
-        self._count += 1
+            self._begin()
+        line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(item.told)
+        if self._all:
+            line = {"path": str(item.content) if isinstance(item.content, Path) else item.label} | line
+        self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
-    def end(self) -> None:
+    def end(self, skipped: Sequence[Skipped] = ()) -> None:
         """Completes it.
+
+        Args:
+            skipped: The inputs that are not in the shard.
 
         Raises:
             SourceError: The file cannot be written.
         """
-        if self._file is not None:
-            self._write("\n ]\n}\n")
-            self._file.complete(self._count)
+        if self._file is None:
+            return
+        if self._all:
+            for one in skipped:
+                self._line({"path": one.name, "error": one.why})
+        self._write("\n ]\n}\n")
+        self._file.complete(self._count)
+
+    def appear(self) -> None:
+        """Shows the report; the result manifest appears with the shard.
+
+        Raises:
+            UsageError: A file of that name appeared meanwhile.
+            SourceError: The file cannot be renamed.
+        """
+        if self._report is not None:
+            self._report.appear(force=self._output.force)
+
+    def discard(self) -> None:
+        """Removes a report that did not appear."""
+        if self._report is not None:
+            self._report.discard()
 
     @property
     def planned(self) -> tuple[PlannedFile, ...]:
-        """The file, if there is to be one, once it is complete."""
-        if self._file is None:
+        """The file, if there is to be one beside the shard, once it is complete."""
+        if self._file is None or self._all:
             return ()
         text = "Which key each object had, and under which it is found now."
         section = Section("manifest", SectionRole.METADATA, 0, self._file.at, text)
         return (PlannedFile(self._name, self._file.at, (section,), NoObjects()),)
+
+    def _begin(self) -> None:
+        self._write(f'{{\n "format": {json.dumps(self._format)},\n "objects": [')
+
+    def _line(self, members: Mapping[str, Any]) -> None:
+        self._write((",\n  " if self._count else "\n  ") + json.dumps(members))
+        self._count += 1
 
     def _write(self, text: str) -> None:
         if self._file is not None:

@@ -16,6 +16,10 @@ from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE
 
 
+class OddName(UsageError):
+    """An input whose name or key the format cannot hold; the others can still be packed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sized:
     """Content of which only the size is known; a writer takes it while it only plans.

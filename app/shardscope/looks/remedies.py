@@ -29,6 +29,8 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.TRUST: "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE), and start again",
         Remedy.PROXY: "look at HTTPS_PROXY and NO_PROXY, and start again",
         Remedy.HOST: "look at the address, and at the network of this machine",
+        Remedy.DEDUPE: "a shard has each key once: choose dedupe to keep one of equal objects",
+        Remedy.NAMES: "give other keys by a manifest, or choose to skip unreadable files",
         Remedy.KEYS: "choose another rule for the keys",
     }
 )

@@ -5,6 +5,9 @@
 - `BLOSC_BLOSC1_COMPAT`: a header of 16 bytes; its version is then set to that of Blosc 1;
 - `BLOSC_SPLITMODE`: where blocks are too short to be split, Blosc 1 expects them not to be.
 
+The other variables (`BLOSC_CLEVEL`, `BLOSC_SHUFFLE`, `BLOSC_TYPESIZE`, `BLOSC_COMPRESSOR` and so on) would replace what
+the options of writing say: they are removed from the environment during the call.
+
 Bit shuffle is not written: Blosc 2 lays it out in another way than Blosc 1 wherever the elements of a block are no
 multiple of 8, and what comes back is then wrong without an error.
 """
@@ -14,7 +17,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -164,18 +167,20 @@ def compressed(plains: Iterator[bytes], recipe: Recipe, chunk_size: int) -> Iter
 
 @contextmanager
 def _environment(**wanted: str) -> Iterator[None]:
-    """Sets variables of the process's environment for a while; one thread at a time."""
+    """Sets the variables of Blosc in the environment of the process, these alone; one thread at a time."""
     with _one_at_a_time:
-        before = {name: os.environ.get(name) for name in wanted}
-        os.environ.update(wanted)
+        before = {name: value for name, value in os.environ.items() if name.startswith("BLOSC_")}
+        _replace_variables(before, wanted)
         try:
             yield
         finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+            _replace_variables(wanted, before)
+
+
+def _replace_variables(old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    for name in old.keys() - new.keys():
+        del os.environ[name]
+    os.environ.update(new)
 
 
 @cache

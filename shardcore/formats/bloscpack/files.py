@@ -19,17 +19,20 @@ from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import DEFAULT_LIMIT, Shard
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
+from shardcore.writing.left_over import is_left_over
 
 SUFFIX = ".blp"
 DEEPEST = 32
 """Folders within each other that are looked through."""
+LOOKED_THROUGH = 16
+"""Folders that are listed to recognise a folder without files."""
 
 I64 = NDArray[np.int64]
 
@@ -206,13 +209,15 @@ class FilesObjects(Objects):
 
 
 def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]:
-    """The Bloscpack files in a folder and in those below, sorted by name.
+    """The Bloscpack files in a folder and in those below, sorted by name; without those that are being written.
 
     Raises:
         SourceError: A folder cannot be listed.
     """
     found: list[Member] = []
     for entry in folder.list(prefix):
+        if is_left_over(_last(entry)):
+            continue
         if entry.is_folder and depth < DEEPEST:
             found += members_of(folder, entry.name, depth + 1)
         elif not entry.is_folder and entry.name.endswith(SUFFIX):
@@ -221,7 +226,27 @@ def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]
 
 
 def is_files(folder: Folder) -> bool:
-    """Whether a folder holds Bloscpack files and, but for a manifest and hidden files, nothing else."""
-    names = [entry.name for entry in folder.list() if not entry.is_folder and not entry.name.startswith(".")]
-    names = [name for name in names if name != "manifest.json"]
-    return bool(names) and all(name.endswith(SUFFIX) for name in names)
+    """Whether a folder holds Bloscpack files and, but for a manifest and hidden files, nothing else.
+
+    Where it has no such file itself, the folders below are looked through, at most `LOOKED_THROUGH` of them.
+    """
+    waiting, found = [""], False
+    for listed in range(LOOKED_THROUGH):
+        if not waiting:
+            break
+        here = [entry for entry in folder.list(waiting.pop()) if not is_left_over(_last(entry))]
+        files = [_last(entry) for entry in here if not entry.is_folder]
+        if not listed and "manifest.json" in files:
+            files.remove("manifest.json")
+        if not all(name.endswith(SUFFIX) or name.startswith(".") for name in files):
+            return False
+        if any(name.endswith(SUFFIX) for name in files):
+            found = True
+            if not listed:
+                break
+        waiting += [entry.name for entry in here if entry.is_folder]
+    return found
+
+
+def _last(entry: Entry) -> str:
+    return entry.name.rpartition("/")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,16 @@ from shardcore.formats.bloscpack.files import SUFFIX
 from shardcore.formats.bloscpack.new_file import CHUNK_SIZE, NewFile, Packing
 from shardcore.formats.bloscpack.npy import ENDING, Content, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.json_text import FREE, parse_json
+from shardcore.sources.base import check_name
 from shardcore.text import short
+from shardcore.writing.columns import MOST_PAIRS, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan
 from shardcore.writing.temporary import Draining
-from shardcore.writing.writer import Data, More, Sized, Writer
+from shardcore.writing.writer import Data, More, OddName, Sized, Writer
+
+LONGEST = 255
+"""Bytes of the name of a file on usual file systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +82,16 @@ class BloscpackWriter(Writer):
         self._content = 0
         self._done: list[_Done] = []
         self._names: dict[str, str] = {}
+        self._twins: list[tuple[str, str, str]] = []
         self._file = None if output.folder else output.open()
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         """Writes one content, as a file of its own."""
         who = more.label or key or f"object {len(self._done)}"
         name = self._name_of(key, more, who)
+        if name in self._names:
+            self._twins.append((self._names[name], who, name))
+            return name.removesuffix(SUFFIX)
         with spool_beside(self.output.target) as spool:
             content = content_of(data, more.label, more.name or more.label, more.facts, spool)
             metadata = self._metadata_of(content, more, who)
@@ -106,13 +116,19 @@ class BloscpackWriter(Writer):
         return name.removesuffix(SUFFIX)
 
     def plan(self) -> Plan:
-        """The files as they would be written with the contents added so far; of none, an empty one."""
+        """The files as they would be written with the contents added so far; of none, an empty one.
+
+        Raises:
+            UsageError: Several contents become the same file.
+        """
+        self._check_twins()
         done = self._done or ([_Done("", "", self._empty(Draining()))] if self._file is not None else [])
         target = self.output.target.name if self.output.target and not self.output.folder else ""
         return Plan(tuple(one.file.planned(one.name or target) for one in done), self.exact, self._content)
 
     def _complete(self) -> None:
         """Everything is written when it is added; what is left is a file to which nothing was."""
+        self._check_twins()
         if self._done:
             return
         if self._file is None:
@@ -130,7 +146,8 @@ class BloscpackWriter(Writer):
         """The name of the new file in the folder; empty for the target itself.
 
         Raises:
-            UsageError: There is such a file already, or the target is one file and holds a content.
+            OddName: There can be no such file.
+            UsageError: The target is one file and holds a content.
         """
         if self._file is not None and self._done:
             raise UsageError(
@@ -140,9 +157,17 @@ class BloscpackWriter(Writer):
         if self._file is not None:
             return ""
         name = f"{key or more.name or len(self._done)}{SUFFIX}"
-        if name in self._names:
-            raise UsageError(f"{self._names[name]} and {who} become the same file, {name}")
+        try:
+            check_name(name)
+        except SourceError:
+            raise OddName(f"{who}: {short(name)} is no name of a file in the folder") from None
+        if any(len(os.fsencode(part)) > LONGEST for part in name.split("/")):
+            raise OddName(f"{who}: with {SUFFIX} its name is longer than the {LONGEST} bytes that a file name may have")
         return name
+
+    def _check_twins(self) -> None:
+        if self._twins:
+            raise twins_error(self._twins[:MOST_PAIRS], len(self._twins), "file name")
 
     def _begun(self, name: str) -> Draining:
         return self.output.open(name) if self._file is None else self._file

@@ -22,11 +22,11 @@ from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
 from shardcore.text import short
 from shardcore.words import plural
-from shardcore.writing.columns import Labels, TextColumn
+from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.temporary import STREAM_PIECE, Draining
-from shardcore.writing.writer import BARE, Data, More, Sized, Writer, pieces_of
+from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, pieces_of
 
 THRESHOLD = 10 << 20
 MAX_BYTES = 1_000_000_000
@@ -338,12 +338,15 @@ class DesWriter(Writer):
 
     def _check_twins(self) -> None:
         twins = self._uids.twins()
-        if twins is None:
-            return
-        uid = self._uids[twins[0]]
-        text = (uid.partition(b"\0")[2] if self.output.folder else uid).decode()
-        first, second = map(self._labels.of, twins)
-        raise UsageError(f"{first} and {second} have the same uid, {short(text)}")
+        if twins:
+            told = [
+                (self._labels.of(one), self._labels.of(two), self._uid_text(one)) for one, two in twins[:MOST_PAIRS]
+            ]
+            raise twins_error(told, len(twins), "uid")
+
+    def _uid_text(self, row: int) -> str:
+        uid = self._uids[row]
+        return short((uid.partition(b"\0")[2] if self.output.folder else uid).decode())
 
     def _note_checksum(self, shard: ShardFile, digest: str) -> None:
         if self._sidecar:
@@ -378,8 +381,7 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
     try:
         return uid_bytes(key)
     except FormatError as error:
-        other = "; a manifest can give it another one" if label else ""
-        raise UsageError(f"{who}{error.message}{other}") from None
+        raise OddName(f"{who}{error.message}") from None
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:

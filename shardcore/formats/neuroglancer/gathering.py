@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,17 @@ from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.number import key_of_name
 from shardcore.formats.neuroglancer.unsharded import MANIFEST, chunk_key, pairs, unsharded_at
 from shardcore.formats.neuroglancer.voxels import chunks, described_volume
-from shardcore.writing.inputs import input_files
+from shardcore.writing.inputs import LeftOut, input_files
 from shardcore.writing.items import Gathered, Item
 
 
-def gather(paths: Sequence[Path], options: Mapping[str, Any]) -> Gathered:
+def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
     """The objects that inputs are.
 
     Args:
         paths: Files and folders.
         options: What was chosen for writing.
+        left_out: Told what is left out and skipped.
 
     Raises:
         UsageError: An input is no object, or several data sets were given.
@@ -36,27 +38,34 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any]) -> Gathered:
         return Gathered(chunks(volume, said))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
     if not sets:
-        return _files(paths, options)
+        return _files(paths, options, left_out)
     if len(paths) > 1:
         raise UsageError(f"{sets[0].folder} is a data set: give it alone")
     items, notes = sets[0].items()
     return Gathered(items, {"template": dict(sets[0].infos)}, notes)
 
 
-def _files(paths: Sequence[Path], options: Mapping[str, Any]) -> Gathered:
+def _files(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
     """Files that are named by their keys."""
-    files = list(input_files(paths))
-    if any(plain_name(name).endswith(MANIFEST) for _, name in files):
-        items, rest = pairs(files)
-        return Gathered(items + [_item(path, name, None) for path, name in rest])
+    files = list(input_files(paths, left_out))
+    items: list[Item] = []
     space = _space(options)
-    return Gathered(_item(path, name, space) for path, name in files)
+    if any(plain_name(name).endswith(MANIFEST) for _, name in files):
+        items, files = pairs(files)
+        space = None
+    return Gathered(chain(items, _items(files, space, left_out)))
 
 
-def _item(path: Path, name: str, space: KeySpace | None) -> Item:
-    plain = plain_name(name)
-    key = chunk_key(plain.rpartition("/")[2], space) if space is not None else None
-    return Item(key if key is not None else key_of_name(plain), content_of(path), str(path), name)
+def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: LeftOut) -> Iterator[Item]:
+    for path, name in files:
+        plain = plain_name(name)
+        try:
+            key = chunk_key(plain.rpartition("/")[2], space) if space is not None else None
+            key = key if key is not None else key_of_name(plain)
+        except UsageError as error:
+            left_out.fail(str(path), error)
+        else:
+            yield Item(key, content_of(path), str(path), name)
 
 
 def _space(options: Mapping[str, Any]) -> KeySpace | None:

@@ -11,6 +11,7 @@ import numpy as np
 from shardcore.errors import UsageError
 from shardcore.formats.neuroglancer.sharding import KEY_LIMIT, Keys
 from shardcore.text import short
+from shardcore.writing.writer import OddName
 
 _NUMBER = re.compile(r"[0-9]{1,20}|0[xX][0-9a-fA-F]{1,16}")
 _DIGITS = 19
@@ -55,11 +56,11 @@ def key_of_name(name: str) -> str:
     """The key that the name of a file says: its stem, a number.
 
     Raises:
-        UsageError: It says none.
+        OddName: It says none.
     """
     last = PurePosixPath(name).name
     stem = last.rpartition(".")[0] or last
     try:
         return str(key_number(stem))
     except UsageError:
-        raise UsageError(f"{name}: the name of a file is its key, a decimal or 0x number, without a manifest") from None
+        raise OddName(f"{name}: the name of a file is its key, a decimal or 0x number") from None

@@ -21,7 +21,7 @@ from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
 from shardcore.formats.neuroglancer.spool import KEPT, Spool
 from shardcore.formats.neuroglancer.suggested import COMPRESSED, for_grid, for_ids
 from shardcore.formats.neuroglancer.volume import DATA_TYPES
-from shardcore.writing.columns import Labels
+from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Data, More, Sized, pieces_of
@@ -224,9 +224,10 @@ class SpaceValues:
         ordered = np.sort(keys)
         if (ordered[1:] == ordered[:-1]).any():
             rows = np.argsort(keys, kind="stable")
-            at = int(np.flatnonzero(keys[rows][1:] == keys[rows][:-1])[0])
-            first, second = (self._labels.of(int(row)) for row in rows[at : at + 2])
-            raise UsageError(f"{first} and {second} have the same key, {keys[rows[at]]}")
+            later = np.flatnonzero(keys[rows][1:] == keys[rows][:-1]) + 1
+            pairs = [(int(rows[at - 1]), int(rows[at])) for at in later[np.argsort(rows[later])][:MOST_PAIRS]]
+            told = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
+            raise twins_error(told, len(later))
         grid = self.space.grid
         if grid is not None and len(keys):
             _, valid = decode_many(keys, grid)

@@ -38,6 +38,13 @@ FORMAT = Format(
             Purpose.WRITE,
             default=1,
         ),
+        Option(
+            "dedupe",
+            OptionType.FLAG,
+            "Whether one of several objects with the same key and content is kept; otherwise they are refused.",
+            Purpose.WRITE,
+            default=False,
+        ),
     ),
     begins=(b"SWHShard",),
     peers=lazily("shardcore.formats.swh.peers:peers"),

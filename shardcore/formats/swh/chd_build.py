@@ -85,30 +85,30 @@ def _passes_for_prime(number: int) -> bool:
     return True
 
 
-def find_duplicate(keys: U8) -> tuple[int, int] | None:
-    """Two places of one key, or None when all keys differ.
+def find_duplicates(keys: U8) -> list[tuple[int, int]]:
+    """All places that repeat a key, in ascending order: (place of the key before, place).
 
     Args:
         keys: Shape (m, 32), bytes.
-
-    Returns:
-        Of all keys that came before, the one that comes again first: (earlier place, that later place).
     """
     columns = np.ascontiguousarray(keys).view("<u8")
     # Sorting numbers takes a part of the time of sorting their places, and nearly always that is all.
     numbers = np.sort(columns[:, 0])
     if not (numbers[1:] == numbers[:-1]).any():
-        return None
+        return []
     order = np.argsort(columns[:, 0], kind="stable")
     prefix = columns[order, 0]
     same = prefix[1:] == prefix[:-1]
     rows = np.sort(order[np.append(same, False) | np.append(False, same)])
     rows = rows[np.lexsort(columns[rows].T)]  # stable: equal keys stand in ascending order of place
     again = np.flatnonzero((columns[rows[1:]] == columns[rows[:-1]]).all(axis=1))
-    if not len(again):
-        return None
-    at = int(again[np.argmin(rows[again + 1])])
-    return int(rows[at]), int(rows[at + 1])
+    again = again[np.argsort(rows[again + 1])]
+    return list(zip(rows[again].tolist(), rows[again + 1].tolist(), strict=True))
+
+
+def find_duplicate(keys: U8) -> tuple[int, int] | None:
+    """The first of `find_duplicates`, or None when all keys differ."""
+    return next(iter(find_duplicates(keys)), None)
 
 
 def build(

@@ -26,6 +26,8 @@ class SwhObjects(Objects):
         file: The file.
     """
 
+    hashed_rows = True
+
     def __init__(self, file: SwhFile) -> None:
         self._file = file
         self._geometry = file.geometry

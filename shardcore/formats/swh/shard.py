@@ -88,6 +88,11 @@ class SwhShard(Shard):
         return fields
 
     @property
+    def write_options(self) -> dict[str, Any]:
+        """The seed: with it, the same objects in the same order become the same bytes."""
+        return {"seed": self.file.parts.values["seed"]} if self.file.parts is not None else {}
+
+    @property
     def declared_objects(self) -> int:
         """`objects_count`; deletions do not lower it."""
         return self.file.geometry.declared

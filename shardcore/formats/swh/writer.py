@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import UsageError
+from shardcore.errors import Remedy, UsageError
 from shardcore.formats.swh import layout
-from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicate
+from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicates
 from shardcore.formats.swh.chd_code import encode
 from shardcore.formats.swh.hash_section import write_hash_section
 from shardcore.formats.swh.objects import key_bytes, live_ref, many_key_bytes
 from shardcore.nodes.sections import tile
 from shardcore.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.progress import Progress, no_progress
-from shardcore.writing.columns import Labels
+from shardcore.words import plural
+from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
@@ -60,10 +61,13 @@ class SwhWriter(Writer):
     Args:
         output: Where to write.
         seed: The first seed tried for the hash function; equal objects and seed give equal bytes.
+        dedupe: Whether an object is left out that has key and content of another.
         progress: Called while the hash function is built.
     """
 
-    def __init__(self, output: Output, *, seed: int = FIRST_SEED, progress: Progress = no_progress) -> None:
+    def __init__(
+        self, output: Output, *, seed: int = FIRST_SEED, dedupe: bool = False, progress: Progress = no_progress
+    ) -> None:
         super().__init__(output)
         given: object = seed
         if not isinstance(given, int) or not 0 <= given < 2**32:
@@ -76,6 +80,8 @@ class SwhWriter(Writer):
         self._offsets = array("Q")
         self._labels = Labels()
         self._end: Ending | None = None
+        self._seen: dict[bytes, bytes] | None = {} if dedupe else None
+        self._left_out = 0
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         """Writes one object; its key is the sha256 of the content unless it is given."""
@@ -83,24 +89,41 @@ class SwhWriter(Writer):
         if raw is not None:
             # A key that is given need not be the sha256 of its content.
             self.expected.add(CONTENT_HASH)
-        self._labels.note(len(self._offsets), more.label)
         offset = self._file.at
         if isinstance(data, bytes) and len(data) <= SMALL_OBJECT:
             # One call for both: with small objects, calls are what writing takes.
+            content = _sha256(data).digest() if raw is None or self._seen is not None else b""
+            if self._is_known(raw or content, content):
+                return (raw or content).hex()
             self._file.write(_length(len(data)) + data)
-            digest = raw or hashlib.sha256(data).digest()
         elif isinstance(data, Sized) and self.output.planning:
             self._file.skip(layout.OBJECT.size + data.size)
-            digest = raw or self._made_up_key()
+            content = raw or self._made_up_key()
         else:
-            digest = self._add_pieces(offset, data, raw, more.label)
+            content = self._add_pieces(offset, data, more.label, hashed=raw is None or self._seen is not None)
+            if self._is_known(raw or content, content):
+                self._file.rewind(offset)
+                return (raw or content).hex()
+        digest = raw or content
+        self._labels.note(len(self._offsets), more.label)
         self._keys += digest
         self._offsets.append(offset)
         self._end = None
         return digest.hex()
 
+    def _is_known(self, key: bytes, content: bytes) -> bool:
+        """Whether an object with this key and content is there and one is enough; otherwise it is remembered."""
+        if self._seen is None:
+            return False
+        known = self._seen.get(key) == content
+        self._seen.setdefault(key, content)
+        self._left_out += known
+        return known
+
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
         """Writes many small objects with few calls."""
+        if self._seen is not None:
+            return super()._add_many(keys, contents)
         raw = many_key_bytes(keys) if keys is not None else b"".join([_sha256(data).digest() for data in contents])
         if keys is not None:
             self.expected.add(CONTENT_HASH)
@@ -169,13 +192,14 @@ class SwhWriter(Writer):
         self._file.write_at(0, layout.HEADER.pack(**end.header))
         self._file.complete(len(self._offsets))
 
-    def _add_pieces(self, offset: int, data: Data, raw: bytes | None, label: str) -> bytes:
+    def _add_pieces(self, offset: int, data: Data, label: str, *, hashed: bool) -> bytes:
+        """Writes one object; returns the sha256 of its content where it is `hashed`."""
         digest, size = hashlib.sha256(), 0
         self._file.write(_length(0))
         try:
             for piece in pieces_of(data, label):
                 self._file.write(piece)
-                if raw is None:
+                if hashed:
                     digest.update(piece)
                 size += len(piece)
         except BaseException:
@@ -183,20 +207,19 @@ class SwhWriter(Writer):
             self._file.rewind(offset)
             raise
         self._file.write_at(offset, _length(size))
-        return raw or digest.digest()
+        return digest.digest()
 
     def _ending(self) -> Ending:
         """What follows the objects added so far; made anew only after another was added."""
+        if self._left_out:
+            self.notes = (f"left out: {plural(self._left_out, 'object')} with the content of another",)
         if self._end is not None:
             return self._end
         keys = self._key_rows()
-        twins = find_duplicate(keys) if len(keys) else None
-        if twins is not None:
-            first, second = map(self._labels.of, twins)
-            key = keys[twins[0]].tobytes().hex()
-            raise UsageError(
-                f"{first} and {second} have the same key, {key}: a shard has each content once, so give one of them"
-            )
+        twins = find_duplicates(keys) if len(keys) else []
+        if twins:
+            told = [(*map(self._labels.of, pair), keys[pair[0]].tobytes().hex()) for pair in twins[:MOST_PAIRS]]
+            raise twins_error(told, len(twins), remedy=Remedy.DEDUPE)
         function = build(keys, self._seed, progress=self._progress)
         encoded = encode(function.displacements)
         section = write_hash_section(function.seed, function.slots, function.buckets, encoded)

@@ -32,13 +32,14 @@ def test_pack_writes_a_shard(inputs: Path, tmp_path: Path, capsys: pytest.Captur
     out = tmp_path / "out.shard"
     assert run(["pack", "swh", str(out), str(inputs), "--json"]) == 0
     line = json.loads(capsys.readouterr().out)
-    assert list(line) == ["path", "objects", "size", "sha256"]
+    assert list(line) == ["path", "objects", "size", "sha256", "unchecked"]
     content = out.read_bytes()
     assert line == {
         "path": str(out),
         "objects": 3,
         "size": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
+        "unchecked": [],
     }
     with shardcore.open(out) as shard:
         for data in (b"first", b"", b"third" * 1000):

@@ -146,7 +146,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (4, "there is no file nofile", ["pack", "swh", "OUT", "nofile"]),
     (2, "have the same key", ["pack", "swh", "OUT", "TEXT", "TEXT"]),
     (2, "key='ab': 64 hex digits are wanted", ["pack", "mdb", "OUT", "TEXT", "-O", "key=ab"]),
-    (2, "swh takes seed, not 'sed'", ["pack", "swh", "OUT", "TEXT", "-O", "sed=1"]),
+    (2, "swh takes seed, dedupe, not 'sed'", ["pack", "swh", "OUT", "TEXT", "-O", "sed=1"]),
     (2, "-O takes NAME=VALUE, not 'seed'", ["pack", "swh", "OUT", "TEXT", "-O", "seed"]),
     (2, "-O seed is given twice", ["pack", "swh", "OUT", "TEXT", "-O", "seed=1", "-O", "seed=2"]),
     (2, "seed=one: a whole number is wanted", ["pack", "swh", "OUT", "TEXT", "-O", "seed=one"]),

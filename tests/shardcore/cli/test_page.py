@@ -62,5 +62,6 @@ def test_every_remedy_names_a_flag() -> None:
     """What helps against a failure is said in the words of the command line, with flags that exist."""
     assert set(FLAGS) == set(Remedy)
     known = {*_FLAGS, *(name.replace("_", "-") for name in _REMOTE), "limit-bytes", "force", "key"}
+    known |= {"dedupe", "manifest", "skip-unreadable"}
     for words in FLAGS.values():
         assert set(re.findall(r"--([a-z-]+)", words)) <= known

@@ -133,7 +133,7 @@ def test_the_result_manifest_names_old_keys(tmp_path: Path) -> None:
         output.open().write(b"x")
         result = ResultManifest(output, "swh")
         for key, stored in noted:
-            result.note(key, stored)
+            result.note(Item(key, b""), stored)
         result.end()
         output.commit()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "other.manifest.json", "same"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -233,7 +234,7 @@ def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
         assert shard.read(shard.find("two.txt")) == b"two.txt"
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "one.txt").write_bytes(b"")
-    with pytest.raises(UsageError, match=r"become the same file, one\.txt\.blp"):
+    with pytest.raises(UsageError, match=r"have the same file name, one\.txt\.blp"):
         pack("bloscpack", f"{tmp_path}/twice/", [tmp_path / "one.txt", tmp_path / "sub" / "one.txt"])
     # With force, files of inputs that are no more go.
     again = pack("bloscpack", f"{tmp_path}/out/", inputs[:1], force=True)
@@ -352,3 +353,31 @@ def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Non
     Recipe("blosclz", 5, True, 8).chunk(WALK)
     assert os.environ["BLOSC_SPLITMODE"] == "ALWAYS"
     assert "BLOSC_BLOSC1_COMPAT" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BLOSC_CLEVEL", "1"),
+        ("BLOSC_SHUFFLE", "NOSHUFFLE"),
+        ("BLOSC_SHUFFLE", "BITSHUFFLE"),
+        ("BLOSC_TYPESIZE", "3"),
+        ("BLOSC_COMPRESSOR", "zstd"),
+        ("BLOSC_BLOCKSIZE", "4096"),
+        ("BLOSC_DELTA", "1"),
+        ("BLOSC_SPLITMODE", "NEVER"),
+        ("BLOSC_NTHREADS", "3"),
+    ],
+)
+def test_options_win_over_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    """Variables that Blosc reads change nothing of what is written, and are there afterwards."""
+    data = np.arange(200_000, dtype="<i4").tobytes()
+    for target in ("without", "with"):
+        if target == "with":
+            monkeypatch.setenv(name, value)
+        with shardcore.create(tmp_path / target, format="bloscpack", level=7, typesize=4, codec="lz4") as writer:
+            writer.add(None, data)
+    assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
+    assert os.environ[name] == value
