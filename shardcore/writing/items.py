@@ -19,6 +19,11 @@ from shardcore.writing.writer import Data, Sized, Writer
 Content = Path | bytes | Sized | Callable[[], Data]
 """Where content comes from: a file, bytes at hand, only a size (to plan), or a function that begins to read it."""
 
+SMALL_FILE = 1 << 16
+"""Files of up to this many bytes are read at once."""
+
+_READ_SMALL = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+
 
 class UnreadableInput(SourceError):
     """An input that cannot be opened or read; the others can still be packed."""
@@ -45,6 +50,15 @@ class Stated:
         if self.size is not None and self.size != size:
             have, want = grouped_digits(size), grouped_digits(self.size)
             raise SourceError(f"{label} has a size of {have}; the manifest states {want}")
+
+    def check_sha256(self, sha256: str, label: str) -> None:
+        """Compare the digest of a content.
+
+        Raises:
+            SourceError: It is another one.
+        """
+        if self.sha256 and self.sha256 != sha256:
+            raise SourceError(f"{label} has the sha256 {sha256}; the manifest states {self.sha256}")
 
 
 NOTHING_STATED = Stated()
@@ -101,6 +115,10 @@ class Item:
         """
         if self.known is not None:
             return self.known
+        if isinstance(self.content, Path) and not self.parts:
+            small = _read_small(self.content, self.label, self._stated())
+            if small is not None:
+                return writer.add(self.key, small, label=self.label, name=self.name, **self.facts)
         with ExitStack() as stack:
             parts = {
                 part: stack.enter_context(opened(content, self.label, self._stated(part)))
@@ -174,6 +192,35 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
         yield content
 
 
+def _read_small(path: Path, label: str, stated: Stated) -> bytes | None:
+    """Read a small regular file with few system calls; None for any other file, which `opened` reads.
+
+    Raises:
+        SourceError: The file cannot be read, changed while it was read, or is not what is stated.
+    """
+    label = label or str(path)
+    try:
+        descriptor = os.open(path, _READ_SMALL)
+    except (OSError, ValueError):
+        return None  # `opened` reports it
+    try:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode) or not 0 < before.st_size <= SMALL_FILE:
+            return None
+        stated.check_size(before.st_size, label)
+        data = os.read(descriptor, before.st_size)
+    except OSError as error:
+        raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
+    finally:
+        os.close(descriptor)
+    check_unchanged(path, label, before)
+    if len(data) != before.st_size:
+        return None
+    if stated.sha256:
+        stated.check_sha256(hashlib.sha256(data).hexdigest(), label)
+    return data
+
+
 class _InputStream:
     """A file that is read once, from its beginning to its end.
 
@@ -213,9 +260,8 @@ class _InputStream:
         while self.read(STREAM_PIECE):
             pass
         self._stated.check_size(self._size, self._label)
-        found = self._digest.hexdigest() if self._digest is not None else ""
-        if found != self._stated.sha256:
-            raise SourceError(f"{self._label} has the sha256 {found}; the manifest states {self._stated.sha256}")
+        if self._digest is not None:
+            self._stated.check_sha256(self._digest.hexdigest(), self._label)
 
 
 def check_unchanged(path: Path, label: str, before: os.stat_result) -> None:
