@@ -16,8 +16,8 @@ from shardcore.words import grouped_digits
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Data, Sized, Writer
 
-Content = Path | bytes | Sized | Callable[[], Data]
-"""Where content comes from: a file, bytes at hand, only a size (to plan), or a function that begins to read it."""
+Content = str | Path | bytes | Sized | Callable[[], Data]
+"""Where content comes from: the path of a file, bytes, only a size (to plan), or a function that begins to read it."""
 
 SMALL_FILE = 1 << 16
 """Files of up to this many bytes are read at once."""
@@ -29,7 +29,7 @@ class UnreadableInput(SourceError):
     """An input that cannot be opened or read; the others can still be packed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stated:
     """Size and digest of a content, as a manifest states them.
 
@@ -64,7 +64,8 @@ class Stated:
 NOTHING_STATED = Stated()
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as are `Stated` and `More`: making a frozen one takes three times as long, and there are millions.
+@dataclass(slots=True)
 class Item:
     """One object that is to be written.
 
@@ -115,7 +116,7 @@ class Item:
         """
         if self.known is not None:
             return self.known
-        if isinstance(self.content, Path) and not self.parts:
+        if isinstance(self.content, (str, Path)) and not self.parts:
             small = _read_small(self.content, self.label, self._stated())
             if small is not None:
                 return writer.add(self.key, small, label=self.label, name=self.name, **self.facts)
@@ -149,10 +150,10 @@ class Gathered:
 
 def _size_of(content: Content, label: str, stated: Stated) -> Content:
     """The size instead of a file."""
-    if not isinstance(content, Path):
+    if not isinstance(content, (str, Path)):
         return content
     try:
-        size = content.stat().st_size
+        size = Path(content).stat().st_size
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"cannot read {content}: {reason_of(error)}") from error
     stated.check_size(size, label or str(content))
@@ -171,10 +172,10 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
     Raises:
         SourceError: The file cannot be read, changed while it was read, or is not what is stated.
     """
-    if isinstance(content, Path):
+    if isinstance(content, (str, Path)):
         label = label or str(content)
         try:
-            stream = content.open("rb")
+            stream = Path(content).open("rb")
         except (OSError, ValueError) as error:
             raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
         with stream:
@@ -192,7 +193,7 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
         yield content
 
 
-def _read_small(path: Path, label: str, stated: Stated) -> bytes | None:
+def _read_small(path: str | Path, label: str, stated: Stated) -> bytes | None:
     """Read a small regular file with few system calls; None for any other file, which `opened` reads.
 
     Raises:
@@ -264,14 +265,14 @@ class _InputStream:
             self._stated.check_sha256(self._digest.hexdigest(), self._label)
 
 
-def check_unchanged(path: Path, label: str, before: os.stat_result) -> None:
+def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> None:
     """Compares a file with what it was when it was opened, as tar does.
 
     Raises:
         SourceError: It is another one, or was written to.
     """
     try:
-        after = path.stat()
+        after = os.stat(path)  # noqa: PTH116 - of a text, this is quicker
     except OSError as error:
         raise SourceError(f"{label} changed while it was packed: {reason_of(error)}; pack again") from error
     if after.st_size != before.st_size:
