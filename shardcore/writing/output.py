@@ -38,6 +38,8 @@ class Output:
         planning: Whether nothing is written, though the target is known.
         replaces: Patterns of names, in sub-folders with `/`: where `force` writes into a folder that is there, the
             files that match and are not written anew are removed at the very end.
+        jobs: Number of contents, or parts of contents, that are compressed or hashed at the same time. The bytes
+            written do not depend on it.
 
     Raises:
         UsageError: The target exists already, or its folder does not.
@@ -52,7 +54,10 @@ class Output:
         folder: bool = False,
         replaces: tuple[str, ...] = (),
         planning: bool = False,
+        jobs: int = 1,
     ) -> None:
+        self.jobs = jobs
+        self._workers: ThreadPoolExecutor | None = None
         self.target = Path(target) if target is not None else None
         self.force = force
         self.folder = folder
@@ -79,6 +84,13 @@ class Output:
         elif is_there(self.target) and not os.path.isdir(self.target):  # noqa: PTH112
             raise UsageError(f"{self.target} is no folder")
         sweep(self.target.parent, stem_of(self.target))
+
+    @property
+    def workers(self) -> ThreadPoolExecutor | None:
+        """Threads that compress and hash; None with one job."""
+        if self._workers is None and self.jobs > 1:
+            self._workers = ThreadPoolExecutor(self.jobs, thread_name_prefix="pack")
+        return self._workers
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
         """Starts a file.
@@ -197,9 +209,10 @@ class Output:
         return file
 
     def _forget(self) -> None:
-        if self._finishing is not None:
-            self._finishing.shutdown(cancel_futures=True)
-            self._finishing = None
+        for pool in (self._workers, self._finishing):
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
+        self._workers = self._finishing = None
         for file in self._files:
             file.let_go()
         self._files.clear()
