@@ -18,6 +18,7 @@ class Remedy(Enum):
     SPEC = "give the specification (spec=), or one of the files"
     LIMIT = "a higher limit allows it"
     REPLACE = "it is replaced with force=True"
+    FINISH = "write into it again with force=True, which finishes that first"
     KEYS = "another rule makes keys that fit (keys=)"
     DEDUPE = "a shard has each key once: with dedupe=True one of equal objects is kept"
     NAMES = "a manifest gives other keys (manifest=), or skip such inputs (skip_unreadable=True)"

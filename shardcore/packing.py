@@ -23,6 +23,7 @@ from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, na
 from shardcore.writing.items import Gathered, Item, UnreadableInput
 from shardcore.writing.manifest import Manifest, ResultManifest
 from shardcore.writing.plan import Plan, WrittenFile
+from shardcore.writing.replacement import finish_interrupted
 from shardcore.writing.temporary import taken
 from shardcore.writing.writer import OddName, Writer
 
@@ -63,6 +64,7 @@ def pack(
     skip_unreadable: bool = False,
     report: str | Path | None = None,
     verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
     total: int = 0,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
@@ -83,6 +85,8 @@ def pack(
             of ending everything; see `Packed.skipped`.
         report: A file that gets the key of every object, by the path of its input; see `ResultManifest`.
         verify: How far the result is verified.
+        jobs: Number of threads that compress and hash contents; None: one per core, at most 8. The bytes written do
+            not depend on it.
         total: How many objects there are, where that is known: for `progress`.
         progress: Called after every object.
         verifying: Called instead while the result is verified.
@@ -95,6 +99,10 @@ def pack(
     writes = writes_of(found)
     values = dict(options or {})
     if not inputs and manifest is None and not any(o.content and o.name in values for o in found.options):
+        if force and not plan:
+            removed = finish_interrupted(Path(out), folder=means_folder(out), force=True)
+            if removed is not None:
+                return Packed(removed=tuple(removed), notes=(f"replacing {out} was interrupted, and is finished now",))
         raise UsageError("what is to be packed? give files or folders, or a manifest")
     inputs = list(named(inputs))
     replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
@@ -130,6 +138,7 @@ def pack(
             left_out=left_out,
             report=Path(report) if report is not None else None,
             verify=verify,
+            jobs=jobs,
             total=total,
             progress=progress,
             verifying=verifying,
@@ -186,6 +195,7 @@ def write_items(
     left_out: LeftOut | None = None,
     report: Path | None = None,
     verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
     total: int = 0,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
@@ -196,7 +206,7 @@ def write_items(
         raise taken(Path(out))
     left_out = left_out or LeftOut()
     with ExitStack() as stack:
-        writer = create(out, format=found.name, force=force, folder=folder, plan=plan, **options)
+        writer = create(out, format=found.name, force=force, folder=folder, plan=plan, jobs=jobs, **options)
         with writer:
             result = ResultManifest(writer.output, found.name, report)
             stack.callback(result.discard)

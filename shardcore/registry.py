@@ -18,10 +18,12 @@ from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
+from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
 from shardcore.text import short
+from shardcore.writing.replacement import check_replaced
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -140,7 +142,7 @@ def open(
         UsageError: No format has such an option, or its value makes no sense.
         NotAShard: No format recognises the bytes.
         FormatError: The bytes are damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be had, or an interrupted run left some of them replaced and some not.
     """
     values, named, claim = _opening_options(options, remote, tape)
     target = source_of(where, remote, tape, _first_bytes(where))
@@ -155,6 +157,8 @@ def open(
         reach=elsewhere,
     )
     try:
+        if isinstance(target, (LocalFolder, FileSource)):
+            check_replaced(target.path, folder=isinstance(target, LocalFolder))
         if isinstance(target, Folder):
             shard = _open_folder(target, name, context)
         else:

@@ -69,6 +69,7 @@ FLAGS = {
     Remedy.SPEC: "give --spec, or one of the files",
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.REPLACE: "--force replaces it",
+    Remedy.FINISH: "shardcore pack FORMAT OUT --force finishes it, without inputs or before it packs them",
     Remedy.KEYS: "--key sha256, number or name makes others",
     Remedy.DEDUPE: "a shard has each key once: --dedupe keeps one of equal objects",
     Remedy.NAMES: "--manifest gives other keys, --skip-unreadable leaves out such files",

@@ -89,8 +89,8 @@ class Writes:
         parts: Names of further contents that an object may have: `fragments`.
         file: Whether the target may be a file.
         folder: Whether it may be a folder.
-        members: Patterns of the names of shards in such a folder, in its sub-folders with `/`: with `force`, those that
-            are not written anew go.
+        members: Patterns of the names of shards in such a folder, in its sub-folders with `/`, at any depth with `**/`:
+            with `force`, those that are not written again are removed.
         gather: Makes objects of inputs by a rule of the format; `gather(paths, options, left_out)`. See `Gathered`.
         single: Whether a file holds one content, so that several inputs need a folder.
         converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.

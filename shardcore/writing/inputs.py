@@ -173,6 +173,9 @@ class Replaced:
         return any(self._is_member(path, pattern) for pattern in self._members)
 
     def _is_member(self, path: Path, pattern: str) -> bool:
+        if pattern.startswith("**/"):
+            below = any(place_of(folder) == self._place for folder in path.parents)
+            return below and fnmatchcase(path.name, pattern.removeprefix("**/"))
         depth = pattern.count("/") + 1
         name = "/".join(path.parts[-depth:])
         return fnmatchcase(name, pattern) and place_of(path.parents[depth - 1]) == self._place

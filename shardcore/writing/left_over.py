@@ -11,6 +11,9 @@ from pathlib import Path
 
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
+REPLACING = ".replacing-shards"
+"""The end of the name of a folder with files that are about to replace others; see `replacement`."""
+
 
 def new_run() -> str:
     """The mark that the temporary names of one run share."""
@@ -37,8 +40,8 @@ def stem_of(final: Path) -> str:
 
 
 def is_left_over(name: str) -> bool:
-    """Whether a file with this name is one of ours that is not complete, of a run that is alive or not."""
-    return _LEFT_OVER.fullmatch(name) is not None
+    """Whether a file or folder with this name is one of a run that is not complete, and is alive or not."""
+    return _LEFT_OVER.fullmatch(name) is not None or (name.startswith(".") and name.endswith(REPLACING))
 
 
 def sweep(folder: Path, stem: str | None = None) -> list[Path]:
@@ -59,9 +62,9 @@ def sweep(folder: Path, stem: str | None = None) -> list[Path]:
             match = _LEFT_OVER.fullmatch(path.name)
             if match is not None and stem in (None, match["stem"]):
                 runs.setdefault(match["run"], []).append(path)
-    removed = [path for paths in runs.values() if not any(map(_in_use, paths)) for path in paths]
+    removed = [path for paths in runs.values() if not any(map(in_use, paths)) for path in paths]
     for path in removed:
-        _remove(path)
+        remove_tree(path)
     return removed
 
 
@@ -79,7 +82,7 @@ def lock(descriptor: int) -> bool:
     return True
 
 
-def _in_use(path: Path) -> bool:
+def in_use(path: Path) -> bool:
     """Whether a run that is alive holds this, or nothing can be said about it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -91,7 +94,8 @@ def _in_use(path: Path) -> bool:
         os.close(descriptor)
 
 
-def _remove(path: Path) -> None:
+def remove_tree(path: Path) -> None:
+    """Removes a file, or a folder with all in it, as far as that can be; links are not followed."""
     if not path.is_symlink() and path.is_dir():
         for inner in sorted(path.rglob("*"), reverse=True):
             with contextlib.suppress(OSError):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
-from shardcore.writing.left_over import lock, new_run, stem_of, sweep, temporary_path
+from shardcore.writing.left_over import lock, new_run, remove_tree, stem_of, sweep, temporary_path
 from shardcore.writing.plan import WrittenFile
+from shardcore.writing.replacement import FILES, begin, finish, finish_interrupted, is_removable, replacing_path
 from shardcore.writing.temporary import (
     Draining,
     TemporaryFile,
@@ -26,10 +27,12 @@ class Output:
     """Where a writer writes: a file, or a folder of files with sub-folders; they appear when all of them are complete.
 
     A folder that is not there yet is made beside its place under a temporary name, and appears with all its files at
-    once. In a folder that is there, files get their names one after the other, in the order in which they were begun:
-    begin what is referred to before what refers to it. Those begun with `last` come after all others.
+    once. In a folder that is there, and of a file that is replaced together with others, the new files are prepared in
+    a temporary folder, and replace the old ones so that a run that is killed can be finished; see `replacement`. They
+    get their names in the order in which they were begun: begin what is referred to before what refers to it. Those
+    begun with `last` come after all others.
 
-    What runs that were killed left in the folders that are written to is removed.
+    What runs that were killed left is removed, or finished.
 
     Args:
         target: The final path of the shard, or of the folder; None to only plan.
@@ -40,6 +43,10 @@ class Output:
             files that match and are not written anew are removed at the very end.
         jobs: Number of contents, or parts of contents, that are compressed or hashed at the same time. The bytes
             written do not depend on it.
+
+    Attributes:
+        replaces: See above; may be changed before `commit`.
+        removed: The files that were removed.
 
     Raises:
         UsageError: The target exists already, or its folder does not.
@@ -62,7 +69,7 @@ class Output:
         self.force = force
         self.folder = folder
         self.removed: tuple[Path, ...] = ()
-        self._replaces = replaces
+        self.replaces = replaces
         self._run = new_run()
         # All that is written for the sake of one file is known by its name, wherever it is.
         self._stem = None if folder or self.target is None else stem_of(self.target)
@@ -71,6 +78,8 @@ class Output:
         self._there: set[Path] = set()  # files that stay, as they are what would be written
         self._made: list[Path] = []
         self._swept: set[Path] = set()
+        # The temporary folder, and the one in it to which names are relative.
+        self._prepared: Path | None = None
         self._staged: Path | None = None
         self._staged_lock: int | None = None
         self._finishing: ThreadPoolExecutor | None = None
@@ -83,7 +92,10 @@ class Output:
             self._check_free(self.target)
         elif is_there(self.target) and not os.path.isdir(self.target):  # noqa: PTH112
             raise UsageError(f"{self.target} is no folder")
+        self.removed = tuple(finish_interrupted(self.target, folder=folder, force=force) or ())
         sweep(self.target.parent, stem_of(self.target))
+        if folder:
+            sweep(self.target)
 
     @property
     def workers(self) -> ThreadPoolExecutor | None:
@@ -107,6 +119,8 @@ class Output:
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name) if name or self.folder else ""
+        if self.folder:
+            self._check_free(self.target / name)
         final = self._root(self.target) / name if name else self.target
         self._make_folders(final.parent)
         self._check_free(final)
@@ -143,9 +157,9 @@ class Output:
             return True
         final = self._root(self.target) / check_name(name)
         known = next((other for other in self._files if other is not file and other.final == final), None)
-        size = known.at if known is not None else _size_of(final)
+        size = known.at if known is not None else _size_of(self._placed(final))
         if size == file.at:
-            self._there.add(final)
+            self._there.add(self._placed(final))
             self._files.remove(file)
             file.discard()
             return False
@@ -161,8 +175,7 @@ class Output:
     def commit(self) -> tuple[WrittenFile, ...]:
         """Completes the files that are not complete yet, then gives all of them their names.
 
-        Where a file cannot get its name, those that have theirs already are taken away again, unless they replaced
-        others (`force`): these stay, and the error names them.
+        Where a file cannot get its name, those that have theirs already are taken away again.
 
         Raises:
             UsageError: A file of that name appeared meanwhile, and `force` is not set.
@@ -172,19 +185,22 @@ class Output:
         for file in self._files:
             file.complete()
         make_durable(self._files)
+        self._prepare_several()
         appeared: list[TemporaryFile] = []
         try:
             for file in self._files:
                 file.appear(force=self.force)
                 appeared.append(file)
             sync_folders({file.final.parent for file in self._files})
-            self._show_folder()
-        except ShardError as error:
-            raise self._taken_back(error, appeared) from error
+            self._show_prepared()
+        except ShardError:
+            for file in appeared:
+                with contextlib.suppress(OSError):
+                    file.final.unlink()
+            raise
         if self.target is not None:
             sync_folders({self.target.parent})
-        written = tuple(WrittenFile(self._final(f), f.objects, f.at, f.sha256) for f in self._files)
-        self._remove_others({file.path for file in written})
+        written = tuple(WrittenFile(self._placed(f.final), f.objects, f.at, f.sha256) for f in self._files)
         self._forget()
         return written
 
@@ -192,6 +208,8 @@ class Output:
         """Removes what was begun, and the folders that were made for it."""
         for file in self._files:
             file.discard()
+        if self._prepared is not None:
+            remove_tree(self._prepared)
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -201,7 +219,7 @@ class Output:
         # Threads start with the first large file; most shards have none.
         self._finishing = self._finishing or ThreadPoolExecutor(1, thread_name_prefix="finish-files")
         file = TemporaryFile(final, self._run, self._stem or "", path=path, finishing=self._finishing)
-        if not self._files and self._staged is None:
+        if not self._files and self._prepared is None:
             file.hold()
         self._files.append(file)
         if last:
@@ -222,23 +240,43 @@ class Output:
             self._staged_lock = None
 
     def _root(self, target: Path) -> Path:
-        """The folder to which names are relative: of a folder that is not there yet, the one under a temporary name."""
+        """The folder to which names are relative: of a folder, one under a temporary name."""
         if not self.folder:
             return target.parent
-        if self._staged is None and not is_there(target):
-            self._staged = temporary_path(target, self._run)
-            self._make_folders(self._staged)
-            if hasattr(os, "O_DIRECTORY"):
-                with contextlib.suppress(OSError):
-                    self._staged_lock = os.open(self._staged, os.O_RDONLY | os.O_DIRECTORY)
-                    lock(self._staged_lock)
+        if self._staged is None and is_there(target):
+            self._prepare(temporary_path(target / target.name, self._run))
+        elif self._staged is None:
+            self._staged = self._prepare(temporary_path(target, self._run), files="")
         return self._staged or target
 
-    def _final(self, file: TemporaryFile) -> Path:
+    def _prepare(self, folder: Path, files: str = FILES) -> Path:
+        """Makes the temporary folder, and the one in it that gets the files."""
+        self._prepared = folder
+        self._staged = folder / files
+        self._make_folders(self._staged)
+        if hasattr(os, "O_DIRECTORY"):
+            with contextlib.suppress(OSError):
+                self._staged_lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+                lock(self._staged_lock)
+        return self._staged
+
+    def _prepare_several(self) -> None:
+        """Moves the files that replace others together with the target, a file, into a temporary folder."""
+        target = self.target
+        if target is None or self.folder or len(self._files) < 2 or not any(is_there(f.final) for f in self._files):
+            return
+        staged = self._prepare(temporary_path(target, self._run))
+        for file in self._files:
+            final = staged / file.final.relative_to(target.parent)
+            self._make_folders(final.parent)
+            file.move(final)
+
+    def _placed(self, final: Path) -> Path:
         """Where a file is in the end."""
         if self._staged is None or self.target is None:
-            return file.final
-        return self.target / file.final.relative_to(self._staged)
+            return final
+        root = self.target if self.folder else self.target.parent
+        return root / final.relative_to(self._staged)
 
     def _make_folders(self, folder: Path) -> None:
         missing: list[Path] = []
@@ -256,37 +294,39 @@ class Output:
             sweep(folder, self._stem)
         self._swept.add(folder)
 
-    def _show_folder(self) -> None:
-        if self._staged is None or self.target is None:
+    def _show_prepared(self) -> None:
+        """Gives the temporary folder its name, or the files in it theirs."""
+        target, prepared, staged = self.target, self._prepared, self._staged
+        if prepared is None or staged is None or target is None:
+            return
+        if staged != prepared:
+            root = target if self.folder else target.parent
+            files = [file.final.relative_to(staged).as_posix() for file in self._files]
+            remove = [path.relative_to(root).as_posix() for path in self._others({root / name for name in files})]
+            for name in files:
+                self._check_free(root / name)
+                _check_movable(root, name, prepared)
+            place = replacing_path(target, folder=self.folder)
+            begin(prepared, place, files, remove)
+            self._prepared = None
+            self.removed = (*self.removed, *finish(place))
             return
         try:
-            self._staged.rename(self.target)
+            prepared.rename(target)
         except OSError as error:
-            if is_there(self.target):
-                raise UsageError(f"{self.target} exists already", remedy=Remedy.REPLACE) from error
-            raise SourceError(f"cannot write {self.target}: {reason_of(error)}") from error
+            if is_there(target):
+                raise UsageError(f"{target} exists already", remedy=Remedy.REPLACE) from error
+            raise SourceError(f"cannot write {target}: {reason_of(error)}") from error
+        self._prepared = None
 
-    def _remove_others(self, written: set[Path]) -> None:
-        """Removes the files of a folder that the new ones replace and that have no successor of their name."""
-        if not (self.force and self.folder and self.target is not None and self._staged is None):
-            return
-        removed = []
-        there = {path for pattern in self._replaces for path in self.target.glob(pattern)}
-        for path in sorted(there - written - self._there):
-            with contextlib.suppress(OSError):
-                path.unlink()
-                removed.append(path)
-        self.removed = tuple(removed)
-
-    def _taken_back(self, error: ShardError, appeared: list[TemporaryFile]) -> ShardError:
-        """Undoes the renames as far as that loses nothing; the error, which names the files that stay."""
-        stay = [str(file.final) for file in appeared if self.force and self._staged is None]
-        for file in appeared:
-            if str(file.final) not in stay:
-                with contextlib.suppress(OSError):
-                    file.final.unlink()
-        message = f"{error.message}; already in place: {', '.join(stay)}" if stay else error.message
-        return type(error)(message, span=error.span, remedy=error.remedy)
+    def _others(self, written: set[Path]) -> list[Path]:
+        """The files of a folder that the new ones replace and that have no successor of their name."""
+        if not (self.force and self.folder and self.target is not None):
+            return []
+        there = {path for pattern in self.replaces for path in self.target.glob(pattern)}
+        if self._prepared is not None:
+            there = {path for path in there if self._prepared not in path.parents}
+        return sorted(path for path in there - written - self._there if is_removable(self.target, path))
 
     def _check_free(self, path: Path) -> None:
         if is_there(path) and not (self.force and is_replaceable(path)):
@@ -299,3 +339,22 @@ def _size_of(path: Path) -> int:
         return path.lstat().st_size if path.is_file() and not path.is_symlink() else -1
     except OSError:
         return -1
+
+
+def _check_movable(root: Path, name: str, prepared: Path) -> None:
+    """Looks whether a file can be moved to its place, before the first one is.
+
+    Raises:
+        SourceError: It cannot.
+    """
+    folder = root
+    for part in name.split("/")[:-1]:
+        if not is_there(folder / part):
+            break
+        folder = folder / part
+        if folder.is_symlink() or not folder.is_dir():
+            raise SourceError(f"cannot write {root / name}: {folder} is not a folder")
+    if folder.stat().st_dev != prepared.stat().st_dev:
+        raise SourceError(f"cannot write {root / name}: {folder} is on another file system than {root}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise SourceError(f"cannot write {root / name}: permission denied")

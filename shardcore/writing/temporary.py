@@ -315,6 +315,18 @@ class TemporaryFile(Draining):
         with contextlib.suppress(OSError):
             self.path.unlink()
 
+    def move(self, final: Path) -> None:
+        """Moves the closed file, still under its temporary name, into the folder of another final name.
+
+        Raises:
+            SourceError: It cannot be moved.
+        """
+        try:
+            self.path = self.path.rename(final.parent / self.path.name)
+        except OSError as error:
+            raise self._failed(error) from error
+        self.final = final
+
     def discard(self) -> None:
         """Removes the file."""
         if self._file is not None:

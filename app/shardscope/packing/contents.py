@@ -96,11 +96,14 @@ class Counted:
         """Files and folders."""
         return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
 
-    @property
-    def problem(self) -> str:
-        """Why these cannot be packed, or empty."""
+    def problem(self, *, skip: bool = False) -> str:
+        """Why these cannot be packed, or empty.
+
+        Args:
+            skip: Whether inputs that cannot be read are skipped.
+        """
         wrong = next((one for one in self.inputs if one.problem), None)
-        if wrong is not None:
+        if wrong is not None and not skip:
             return f"{wrong.path}: {wrong.problem}"
         if len(self.manifests) > 1:
             return f"one manifest at a time: take {Path(self.manifests[1]).name} away"

@@ -23,6 +23,7 @@ from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.tick_box import TickBox
 from shardscope.looks.words import size_text
 from shardscope.packing.contents import Counted, Input
 
@@ -165,11 +166,27 @@ class ContentsView(QWidget):
         for button in (self.files, self.add_folder, self.remove, self.use):
             row.addWidget(button)
         row.addStretch(1)
+        self.skip = self._check(
+            self.tr("S&kip unreadable"),
+            "skipUnreadable",
+            self.tr("Leaves out files that cannot be read, or whose names the format cannot hold"),
+        )
+        self.report = self._check(
+            self.tr("Write repor&t"),
+            "writeReport",
+            self.tr("NAME.report.json beside the shard: the key of every input"),
+        )
+        checks = QHBoxLayout()
+        checks.setSpacing(16)
+        checks.addWidget(self.skip)
+        checks.addWidget(self.report)
+        checks.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(7)
         column.addWidget(self.list)
         column.addLayout(row)
+        column.addLayout(checks)
         self.model.set_paths(list(dict.fromkeys(paths)))
         self._update()
 
@@ -179,6 +196,13 @@ class ContentsView(QWidget):
         button.setAutoDefault(False)
         button.setToolTip(doc)
         return button
+
+    def _check(self, words: str, name: str, doc: str) -> TickBox:
+        check = TickBox(words, self)
+        check.setObjectName(name)
+        check.setToolTip(doc)
+        check.toggled.connect(lambda _: self.changed.emit())
+        return check
 
     @property
     def paths(self) -> tuple[str, ...]:

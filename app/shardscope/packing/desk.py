@@ -101,7 +101,7 @@ class Desk(QObject):
             self._form.tell_plan(self._planned[1])
             return
         self._stop_planning()
-        if work is None or self._form.options.problem or self._form.counted.problem:
+        if work is None or self._form.options.problem or self._form.counted.problem(skip=self._form.skips):
             self._planned = None
             self._form.plan.show_none(self._form.tr("The new shard is drawn here before a byte is written"))
             return
@@ -179,7 +179,8 @@ def _alike(one: Work, other: Work) -> bool:
     if not one.target.alike(other.target):
         return False
     if isinstance(one, PackWork) and isinstance(other, PackWork):
-        return (one.inputs, one.manifest) == (other.inputs, other.manifest)
+        told = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
+        return told[0] == told[1]
     if isinstance(one, ConvertWork) and isinstance(other, ConvertWork):
         return one.shard is other.shard and one.keys is other.keys
     return False

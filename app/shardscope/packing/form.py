@@ -208,8 +208,18 @@ class PackForm(QWidget):
             return None
         manifests = self.counted.manifests
         return PackWork(
-            target, self.counted.count, inputs=self.counted.plain, manifest=manifests[0] if manifests else ""
+            target,
+            self.counted.count,
+            inputs=self.counted.plain,
+            manifest=manifests[0] if manifests else "",
+            skip_unreadable=self.skips,
+            report=self.contents is not None and self.contents.report.isChecked(),
         )
+
+    @property
+    def skips(self) -> bool:
+        """Whether inputs that cannot be read are skipped."""
+        return self.contents is not None and self.contents.skip.isChecked()
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -229,7 +239,7 @@ class PackForm(QWidget):
         """Why nothing can be written as things are, or empty."""
         if self.work is None and self.contents is not None and not self.contents.paths:
             return self.tr("Add files or folders to pack.")
-        wrong = self.counted.problem or self.options.problem or self.place.problem
+        wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
         return wrong.removeprefix("✖ ") or (self._refused if self._final else "")
 
     # --- what it is told ---

@@ -142,7 +142,7 @@ class NewShards(QObject):
             self._session.message.emit(result_text(packed, name))
             return
         sound = packed.report is None or not packed.report.findings
-        sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed) or not sound)
+        sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
         self._to_tell = str(work.target.path), result_text(packed, name)
         self._session.open(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
 

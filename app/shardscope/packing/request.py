@@ -22,6 +22,8 @@ from shardcore.writing.plan import Plan, PlannedFile
 TOLD_FILES = 1_000
 """Files whose objects are told by their kinds."""
 
+REPORT = ".report.json"
+
 _WRITING = 800
 _WHOLE = 1_000
 """Of so many parts of the work, writing has `_WRITING`; the rest is verifying."""
@@ -199,10 +201,14 @@ class PackWork(Work):
     Attributes:
         inputs: Files and folders.
         manifest: A manifest, or empty.
+        skip_unreadable: Whether inputs that cannot be read are skipped.
+        report: Whether a report is written beside the target.
     """
 
     inputs: tuple[str, ...] = ()
     manifest: str = ""
+    skip_unreadable: bool = False
+    report: bool = False
 
     def run(
         self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
@@ -217,6 +223,8 @@ class PackWork(Work):
             force=force,
             plan=plan,
             unread=unread,
+            skip_unreadable=self.skip_unreadable,
+            report=f"{self.target.path}{REPORT}" if self.report and not plan else None,
             total=self.count,
             progress=progress,
             verifying=verifying,

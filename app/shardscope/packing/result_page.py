@@ -145,6 +145,9 @@ def told_lines(packed: Packed) -> list[str]:
     """Notes, findings and files, one line each."""
     lines = [f"● {note}" for note in packed.notes[:MOST_TOLD]]
     lines += [f"● {path} was removed: the new data set does not have it" for path in packed.removed[:MOST_TOLD]]
+    lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MOST_TOLD]]
+    if len(packed.skipped) > MOST_TOLD:
+        lines.append(f"… and {plural(len(packed.skipped) - MOST_TOLD, 'more skipped input')}")
     if packed.report is not None:
         lines += [f"{_SIGNS[one.severity]} {one.message}" for one in packed.report.findings[:MOST_TOLD]]
     if lines:
@@ -160,7 +163,8 @@ def result_text(packed: Packed, name: str) -> str:
     """What came out, in one line."""
     size = sum(file.size for file in packed.written)
     files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
-    return f"{name} written: {files}{plural(size, 'byte')}. {report_text(packed.report)}"
+    skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""
+    return f"{name} written: {files}{plural(size, 'byte')}. {skipped}{report_text(packed.report)}"
 
 
 def _large(font: QFont) -> QFont:

@@ -20,7 +20,7 @@ FORMAT = Format(
         cannot="It has no keys: a file holds one content, so that several inputs become a folder of files.",
         keys=KeyRule.NONE,
         folder=True,
-        members=("*.blp",),
+        members=("**/*.blp",),
         single=True,
         dial=Dial(
             "chunk_size",

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
+from shardcore.format import OpenContext
 from shardcore.formats.des.codecs import Compressor, check_level, ending_of, endings
-from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, uid_bytes, write_meta
+from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, is_hash, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
+from shardcore.formats.des.shard import open_shard
 from shardcore.formats.des.shard_file import Entry, ShardFile
 from shardcore.formats.des.sidecar import sidecar_name
 from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
+from shardcore.sources.local import FileSource
+from shardcore.sources.opening import PrefetchedSource
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_error
 from shardcore.writing.output import Output
-from shardcore.writing.plan import Plan, PlannedFile
+from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE, Draining
 from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, pieces_of
+
+if TYPE_CHECKING:
+    from shardcore.shard import Shard
+    from shardcore.sources.base import Source
 
 THRESHOLD = 10 << 20
 MAX_BYTES = 1_000_000_000
@@ -94,6 +104,7 @@ class DesWriter(Writer):
         self._content = 0
         self._checksums: dict[str, list[str]] = {}
         self._big: dict[str, int] = {}
+        self._referenced: set[str] = set()
         self._shards: dict[str, ShardFile] = {}
         self._parts: dict[tuple[str, str], int] = {}
         self._active: OrderedDict[str, ShardFile] = OrderedDict()
@@ -178,6 +189,23 @@ class DesWriter(Writer):
                 file.write(text)
                 file.complete()
 
+    def finish(self) -> tuple[WrittenFile, ...]:
+        """See `Writer.finish`; BigFiles that are not referenced any more stay, and are counted."""
+        target = self.output.target
+        old: set[str] = set()
+        if target is not None and self.output.force:
+            old = _bigfiles_of(target) if not self.output.folder else _bigfiles_in(target)
+        written = super().finish()
+        if target is not None and (left := old - self._referenced):
+            folder = (target if self.output.folder else target.parent) / BIGFILES
+            sizes = [_size_of(folder / digest) for digest in left]
+            count, size = sum(one >= 0 for one in sizes), sum(one for one in sizes if one > 0)
+            if count:
+                told = f"{plural(count, 'BigFile')} of {plural(size, 'byte')}"
+                others = "" if self.output.folder else "; other shards may refer to them"
+                self.notes += (f"left in {folder}: {told} that {target} does not refer to any more{others}",)
+        return written
+
     def _begin(self, name: str, file: Draining) -> ShardFile:
         shard = self._shards[name] = self._active[name] = ShardFile(file, name, self._version)
         if len(self._active) > OPEN_FILES:
@@ -251,6 +279,7 @@ class DesWriter(Writer):
         else:
             digest = self._write_big(content)
         self._note_checksum(shard, digest if self._sidecar else "")
+        self._referenced.add(digest)
         shard.add_bigfile(Entry(entry.uid, entry.meta, entry.size, digest=digest))
 
     def _write_big(self, content: bytes | IO[bytes]) -> str:
@@ -354,6 +383,38 @@ class DesWriter(Writer):
 
     def _sidecar_text(self, name: str, shard: ShardFile) -> bytes:
         return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), self._checksums.get(name, [])))
+
+
+def _bigfiles_of(path: Path) -> set[str]:
+    """The digests of the BigFiles that a shard refers to; none where it cannot be read."""
+    try:
+        with FileSource(path) as source:
+            shard = open_shard(PrefetchedSource(source), OpenContext(_nothing_else))
+            rows = np.flatnonzero(shard.file.entries.columns.big).tolist()
+            digests = [shard.file.entries.hash(row) for row in rows]
+    except ShardError:
+        return set()
+    return {digest.decode("ascii") for digest in digests if is_hash(digest)}
+
+
+def _bigfiles_in(folder: Path) -> set[str]:
+    """The digests of all BigFiles of a folder of shards."""
+    try:
+        names = [path.name for path in (folder / BIGFILES).iterdir()]
+    except OSError:
+        return set()
+    return {name for name in names if is_hash(os.fsencode(name))}
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return -1
+
+
+def _nothing_else(source: Source, format: str) -> Shard:
+    raise UsageError(f"{source.name} is not opened here")
 
 
 def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from shardcore.errors import FormatError, UsageError
@@ -30,7 +30,7 @@ from shardcore.objects import NoObjects
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.output import Output
-from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
+from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile
 from shardcore.writing.writer import Data, More, Writer
 
@@ -170,23 +170,12 @@ class NeuroglancerWriter(Writer):
             files.append(PlannedFile(name, len(text), (section,), NoObjects()))
         return Plan(tuple(files), self.exact, sum(values.content for values in self._values.values()))
 
-    def finish(self) -> tuple[WrittenFile, ...]:
-        """See `Writer.finish`; shards of the old info's key spaces that have no successor go."""
-        written = super().finish()
-        target = self.output.target
-        if target is not None and self._replaced:
-            kept = {file.path for file in written}
-            folders = dict.fromkeys([*self._replaced, *self._values])
-            others = [path for folder in folders for path in sorted((target / folder).glob("*.shard"))]
-            gone = [path for path in others if path not in kept]
-            for path in gone:
-                with suppress(OSError):
-                    path.unlink()
-            self.output.removed = tuple(dict.fromkeys((*self.output.removed, *(p for p in gone if not p.exists()))))
-        return written
-
     def _complete(self) -> None:
         begun = False
+        if self._replaced:
+            # Shards of the old info's key spaces that have no successor go.
+            folders = dict.fromkeys([*self._replaced, *self._values])
+            self.output.replaces += tuple(f"{glob.escape(one)}/*.shard" if one else "*.shard" for one in folders)
         if len(self._values) > 1:
             self.folders = tuple(self._written())
         for folder, values in self._written().items():

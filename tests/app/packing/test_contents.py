@@ -21,7 +21,9 @@ from shardcore.packing import Packed, pack
 from shardcore.progress import no_progress
 from shardscope.packing import request
 from shardscope.packing.contents import InputKind, count
+from shardscope.packing.fields import YesField
 from shardscope.packing.sheet import PackSheet
+from shardscope.session import Session
 from tests.app.packing.conftest import OpenSheet, wait_planned
 
 
@@ -59,8 +61,8 @@ def test_inputs_are_counted(numbered: Path, data: Path, tmp_path: Path) -> None:
     assert [one.size for one in found.inputs][:3] == [sum(sizes), sizes[1], sum(sizes[:3])]
     assert found.inputs[5].size == sum(one.size for one in files)
     assert found.inputs[2].text == "manifest, 3 objects"
-    assert found.problem == f"{tmp_path / 'gone'}: is not there"
-    assert "one manifest at a time" in count(map(str, (lines, taken)), no_progress).problem
+    assert found.problem() == f"{tmp_path / 'gone'}: is not there"
+    assert "one manifest at a time" in count(map(str, (lines, taken)), no_progress).problem()
 
 
 def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path) -> None:
@@ -150,3 +152,41 @@ def test_what_was_asked_before_is_not_told(
     assert refused == []
     assert sheet.form.problem.text() == ""
     sheet.reject()
+
+
+def test_unreadable_inputs_are_skipped(
+    qtbot: QtBot, session: Session, open_sheet: OpenSheet, numbered: Path, tmp_path: Path
+) -> None:
+    """An input that is not there keeps *Write* from working, unless such inputs are skipped; the result names it."""
+    sheet = open_sheet(numbered, tmp_path / "gone.txt", format="swh")
+    sheet.form.place.line.setText(str(tmp_path / "out.shard"))
+    qtbot.waitUntil(lambda: "gone.txt" in sheet.form.problem.text())
+    assert not sheet.form.write.isEnabled()
+    contents = sheet.form.contents
+    assert contents is not None
+    contents.skip.click()
+    contents.report.click()
+    wait_planned(qtbot, sheet)
+    qtbot.waitUntil(sheet.form.write.isEnabled)
+    with qtbot.waitSignal(session.message, timeout=10_000) as told:
+        sheet.form.write.click()
+    assert told.args is not None
+    assert "1 input skipped." in told.args[0]
+    assert "▲ skipped: there is no file" in sheet.outcome.text.text
+    report = json.loads((tmp_path / "out.shard.report.json").read_text())["objects"]
+    assert [one["path"] for one in report if "error" in one] == [str(tmp_path / "gone.txt")]
+    assert len(report) == 13
+    sheet.accept()
+
+
+def test_equal_files_are_packed_once(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: Path) -> None:
+    """The error about equal contents names the option that helps; with it there is a plan."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"equal")
+    sheet = open_sheet(tmp_path / "a", tmp_path / "b", format="swh")
+    sheet.form.place.line.setText(str(tmp_path / "out.shard"))
+    qtbot.waitUntil(lambda: "choose dedupe" in sheet.form.problem.text())
+    field = sheet.form.options.fields["dedupe"]
+    assert isinstance(field, YesField)
+    field.box.click()
+    wait_planned(qtbot, sheet)

@@ -340,6 +340,7 @@ def test_by_keyboard_alone(
     assert sheet.form.plan.tree.currentIndex().data() == strip.sections[1].name
     line = sheet.form.place.line
     assert isinstance(line, QLineEdit)
+    line.setFocus()
     line.selectAll()
     QTest.keyClicks(line, str(tmp_path / "typed.des"))
     qtbot.waitUntil(sheet.form.write.isEnabled)

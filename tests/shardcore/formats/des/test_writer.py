@@ -349,3 +349,20 @@ def test_the_plan_is_what_is_written(
         told = [{root / file.name: (file.size, len(file.objects)) for file in plan.files} for plan in plans]
         assert told[0] == told[1] == {file.path: (file.size, file.objects) for file in writer.written}
         assert all(file.path.stat().st_size == file.size for file in writer.written)
+
+
+@pytest.mark.parametrize("suffix", ["", "/"])
+def test_bigfiles_that_are_left_are_counted(tmp_path: Path, suffix: str) -> None:
+    """Where a shard is replaced, BigFiles that it does not refer to any more stay, and are counted; others are not."""
+    out = f"{tmp_path}/out{suffix}" if suffix else str(tmp_path / "out.des")
+    options = {"threshold": 10} | ({"date": "2026-01-02"} if suffix else {})
+    for name, size in (("kept", 100), ("gone", 200), ("gone too", 300), ("small", 5)):
+        (tmp_path / name).write_bytes(name[:1].encode() * size)
+    first = pack("des", out, [tmp_path / name for name in ("kept", "gone", "gone too", "small")], options=options)
+    assert first.notes == ()
+    done = pack("des", out, [tmp_path / name for name in ("kept", "small")], options=options, force=True)
+    (note,) = done.notes
+    assert "2 BigFiles of 500 bytes that" in note
+    assert len(list(tmp_path.glob("**/_bigFiles/*"))) == 3
+    again = pack("des", out, [tmp_path / "small"], options=options, force=True)
+    assert ("3 BigFiles of 600 bytes" if suffix else "1 BigFile of 100 bytes") in again.notes[0]

@@ -1,0 +1,197 @@
+"""Replacing several files together: a run that is killed leaves all of the old ones, or enough to finish.
+
+The new files are complete, under their names, in a folder of their own. Renaming that folder to its fixed name is the
+moment from which they count: from then on, only moving them to their places and removing old ones is left, which can be
+done again from any moment. Until it is done, what is replaced is not opened.
+
+    OUT/.replacing-shards/replacement.json   {"files": [...], "remove": [...]}, names relative to OUT
+    OUT/.replacing-shards/files/...          the new files
+    .NAME.replacing-shards/                  the same beside a file NAME that is replaced with others
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
+from shardcore.json_text import JsonLimits, parse_json
+from shardcore.sources.base import check_name
+from shardcore.writing.left_over import REPLACING, in_use, remove_tree, stem_of
+from shardcore.writing.temporary import is_replaceable, sync_folder, sync_folders
+
+FILES, LIST = "files", "replacement.json"
+LIMITS = JsonLimits(size=1 << 28)
+FOLDERS_ABOVE = 2
+"""A data set may be opened by a folder that lies so deep in the one that was written."""
+
+
+def replacing_path(target: Path, *, folder: bool) -> Path:
+    """The folder of the new files while they replace others.
+
+    Args:
+        target: What is written.
+        folder: Whether that is a folder.
+    """
+    return target / REPLACING if folder else target.parent / f".{stem_of(target)}{REPLACING}"
+
+
+def check_replaced(path: Path, *, folder: bool) -> None:
+    """Looks whether files that are going to be opened are all old or all new.
+
+    Args:
+        path: What is opened: a file or a folder.
+        folder: Whether it is a folder.
+
+    Raises:
+        SourceError: They are being replaced, or a run that replaced them was interrupted.
+    """
+    roots = (path, *path.absolute().parents[:FOLDERS_ABOVE]) if folder else (path,)
+    for root in roots:
+        place = replacing_path(root, folder=folder)
+        if os.path.lexists(place):
+            if in_use(place):
+                raise SourceError(f"the files of {root} are being replaced", remedy=Remedy.AGAIN)
+            raise SourceError(
+                f"replacing {root} was interrupted: some files may be old and some new", remedy=Remedy.FINISH
+            )
+
+
+def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
+    """Makes the new files count: they are going to replace others, whatever happens.
+
+    Args:
+        prepared: The folder that has them in `FILES`.
+        place: See `replacing_path`.
+        files: Their names, in the order of their appearance.
+        remove: Names of old files that have no successor.
+
+    Raises:
+        SourceError: They do not; nothing is changed.
+    """
+    try:
+        with (prepared / LIST).open("x", encoding="ascii") as stream:
+            json.dump({"files": list(files), "remove": list(remove)}, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        sync_folders([Path(folder) for folder, _, _ in os.walk(prepared)])
+        prepared.rename(place)
+    except OSError as error:
+        raise SourceError(f"cannot write {place}: {reason_of(error)}") from error
+    sync_folder(place.parent)
+
+
+def finish(place: Path) -> list[Path]:
+    """Moves new files to their places, and removes old ones that have no successor; also after an interruption.
+
+    Args:
+        place: See `replacing_path`.
+
+    Returns:
+        What was removed.
+
+    Raises:
+        SourceError: A file cannot be moved; this can be called again.
+        FormatError: The list of the files makes no sense.
+    """
+    root = place.parent
+    files, remove = _read(place)
+    removed = []
+    try:
+        for name in files:
+            new, old = place / FILES / name, root / name
+            if not os.path.lexists(new):
+                continue  # it was moved before the interruption
+            _check_folders(place, f"{FILES}/{name}")
+            if not stat.S_ISREG(new.lstat().st_mode):
+                raise FormatError(f"{new} is not a regular file")
+            old.parent.mkdir(parents=True, exist_ok=True)
+            new.replace(old)
+        sync_folders({(root / name).parent for name in files})
+        for name in remove:
+            _check_folders(root, name)
+            if not os.path.isdir(root / name):  # noqa: PTH112
+                with contextlib.suppress(FileNotFoundError):
+                    (root / name).unlink()
+                    removed.append(root / name)
+    except OSError as error:
+        why = f"replacing {root} is not finished: {reason_of(error)}"
+        raise SourceError(why, remedy=Remedy.FINISH) from error
+    remove_tree(place)
+    sync_folder(root)
+    return removed
+
+
+def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path] | None:
+    """Finishes replacing where an earlier run was interrupted; None where none was.
+
+    Args:
+        target: What is going to be written.
+        folder: Whether that is a folder.
+        force: Whether files may be replaced.
+
+    Returns:
+        Old files that were removed.
+
+    Raises:
+        UsageError: Files may not be replaced, or another run is at it.
+        SourceError: It cannot be finished.
+        FormatError: The list of the files makes no sense.
+    """
+    place = replacing_path(target, folder=folder)
+    if not os.path.lexists(place):
+        return None
+    if in_use(place):
+        raise UsageError(f"another run is replacing {target}", remedy=Remedy.AGAIN)
+    if not force:
+        raise UsageError(f"replacing {target} was interrupted", remedy=Remedy.FINISH)
+    found = place.lstat()
+    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
+        raise FormatError(f"{place} is not a folder of this user: remove it")
+    return finish(place)
+
+
+def is_removable(root: Path, path: Path) -> bool:
+    """Whether a file below a folder can be in the list of those that go: no folder, and behind no link."""
+    name = path.relative_to(root).as_posix()
+    try:
+        check_name(name)
+        _check_folders(root, name)
+    except (SourceError, FormatError):
+        return False
+    return is_replaceable(path)
+
+
+def _read(place: Path) -> tuple[list[str], list[str]]:
+    """The names of new files, and of old ones that go; none where all of it was done."""
+    try:
+        descriptor = os.open(place / LIST, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as stream:
+            text = stream.read(LIMITS.size + 1)
+    except FileNotFoundError:
+        return [], []
+    except OSError as error:
+        raise SourceError(f"cannot read {place / LIST}: {reason_of(error)}") from error
+    members = parse_json(text, str(place / LIST), limits=LIMITS)
+    lists = [members.get(name) for name in ("files", "remove")] if isinstance(members, dict) else []
+    if not lists or not all(isinstance(one, list) and all(isinstance(name, str) for name in one) for one in lists):
+        raise FormatError(f"{place / LIST} does not list files")
+    files, remove = ([check_name(name) for name in one or ()] for one in lists)
+    return files, remove
+
+
+def _check_folders(root: Path, name: str) -> None:
+    """Refuses names that lead through a link.
+
+    Raises:
+        FormatError: A folder on the way is a link.
+    """
+    folder = root
+    for part in name.split("/")[:-1]:
+        folder = folder / part
+        if folder.is_symlink():
+            raise FormatError(f"{folder} is a link: nothing is moved or removed through it")
