@@ -175,7 +175,7 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
     if isinstance(content, (str, Path)):
         label = label or str(content)
         try:
-            stream = Path(content).open("rb")
+            stream = Path(content).open("rb")  # noqa: SIM115 - closed below
         except (OSError, ValueError) as error:
             raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
         with stream:
