@@ -119,7 +119,10 @@ class Item:
         if isinstance(self.content, (str, Path)) and not self.parts:
             small = _read_small(self.content, self.label, self._stated())
             if small is not None:
-                return writer.add(self.key, small, label=self.label, name=self.name, **self.facts)
+                data, before = small
+                key = writer.add(self.key, data, label=self.label, name=self.name, **self.facts)
+                check_unchanged(self.content, self.label or str(self.content), before)
+                return key
         with ExitStack() as stack:
             parts = {
                 part: stack.enter_context(opened(content, self.label, self._stated(part)))
@@ -193,11 +196,14 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
         yield content
 
 
-def _read_small(path: str | Path, label: str, stated: Stated) -> bytes | None:
+def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os.stat_result] | None:
     """Read a small regular file with few system calls; None for any other file, which `opened` reads.
 
+    Returns:
+        The content, and the status of the file before it was read, for `check_unchanged`.
+
     Raises:
-        SourceError: The file cannot be read, changed while it was read, or is not what is stated.
+        SourceError: The file cannot be read, or is not what is stated.
     """
     label = label or str(path)
     try:
@@ -214,12 +220,11 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> bytes | None:
         raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
     finally:
         os.close(descriptor)
-    check_unchanged(path, label, before)
     if len(data) != before.st_size:
         return None
     if stated.sha256:
         stated.check_sha256(hashlib.sha256(data).hexdigest(), label)
-    return data
+    return data, before
 
 
 class _InputStream:
