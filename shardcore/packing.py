@@ -20,12 +20,12 @@ from shardcore.registry import open as open_shard
 from shardcore.words import plural
 from shardcore.writing.declared import Writes
 from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
-from shardcore.writing.items import Gathered, Item, UnreadableInput
+from shardcore.writing.items import Gathered, Item
 from shardcore.writing.manifest import Manifest, ResultManifest
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.replacement import finish_interrupted
 from shardcore.writing.temporary import taken
-from shardcore.writing.writer import OddName, Writer
+from shardcore.writing.writer import OddName, UnreadableInput, Writer
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError
-from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
+from shardcore.extract.choice import all_rows, outer_kinds, rows_in_file_order, taken_rows
 from shardcore.extract.options import ExtractOptions
 from shardcore.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
 from shardcore.objects import ObjectColumns, ObjectRef, State, located
@@ -260,7 +260,7 @@ def all_refs(
         shard.load_index(progress)
     objects, code = shard.objects, kind_code(shard, kind)
     kinds = outer_kinds(objects) if code is None else (code,)
-    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, all_rows(objects), options, kinds)])
+    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, rows_in_file_order(objects), options, kinds)])
     if pattern is not None:
         texts = shard.objects.key_texts(rows)
         matching = [key is not None and fnmatch.fnmatchcase(key, pattern) for key in texts]

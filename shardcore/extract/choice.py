@@ -17,16 +17,21 @@ Rows = NDArray[np.int64]
 
 
 def all_rows(objects: Objects) -> Iterator[Rows]:
-    """All rows, in pieces; those that are slots of a hash function in the order of their objects in the file."""
-    order = objects.order("offset") if objects.hashed_rows and "offset" in objects.orders else None
-    if order is not None:
-        others = np.ones(len(objects), np.bool_)
-        others[order] = False
-        rows = np.concatenate([order, np.flatnonzero(others)])
-        yield from (rows[first : first + STEP] for first in range(0, len(rows), STEP))
-        return
+    """All rows, in pieces."""
     for first in range(0, len(objects), STEP):
         yield np.arange(first, min(first + STEP, len(objects)), dtype=np.int64)
+
+
+def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
+    """All rows, in pieces; those that are slots of a hash function in the order of their objects in the file."""
+    order = objects.order("offset") if objects.hashed_rows and "offset" in objects.orders else None
+    if order is None:
+        yield from all_rows(objects)
+        return
+    others = np.ones(len(objects), np.bool_)
+    others[order] = False
+    rows = np.concatenate([order, np.flatnonzero(others)])
+    yield from (rows[first : first + STEP] for first in range(0, len(rows), STEP))
 
 
 def outer_kinds(objects: Objects) -> tuple[int, ...]:

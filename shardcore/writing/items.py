@@ -13,8 +13,7 @@ from typing import IO, Any
 
 from shardcore.errors import SourceError, reason_of
 from shardcore.words import grouped_digits
-from shardcore.writing.temporary import STREAM_PIECE
-from shardcore.writing.writer import Data, Sized, Writer
+from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
 """Where content comes from: the path of a file, bytes, only a size (to plan), or a function that begins to read it."""
@@ -23,10 +22,6 @@ SMALL_FILE = 1 << 16
 """Files of up to this many bytes are read at once."""
 
 _READ_SMALL = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
-
-
-class UnreadableInput(SourceError):
-    """An input that cannot be opened or read; the others can still be packed."""
 
 
 @dataclass(slots=True)
@@ -183,12 +178,16 @@ def opened(content: Content, label: str = "", stated: Stated = NOTHING_STATED) -
             raise UnreadableInput(f"cannot read {label}: {reason_of(error)}") from error
         with stream:
             before = os.fstat(stream.fileno())
-            if stat.S_ISREG(before.st_mode):
-                stated.check_size(before.st_size, label)
-            read = _InputStream(stream, label, stated)
-            yield read  # type: ignore[misc]  # as much of a stream as writers use
-            read.check()
-            if stat.S_ISREG(before.st_mode):
+            regular = stat.S_ISREG(before.st_mode)
+            if stated == NOTHING_STATED:
+                yield stream
+            else:
+                if regular:
+                    stated.check_size(before.st_size, label)
+                read = _StatedStream(stream, label, stated)
+                yield read  # type: ignore[misc]  # as much of a stream as writers use
+                read.check()
+            if regular:
                 check_unchanged(content, label, before)
     elif callable(content):
         yield content()
@@ -227,8 +226,8 @@ def _read_small(path: str | Path, label: str, stated: Stated) -> tuple[bytes, os
     return data, before
 
 
-class _InputStream:
-    """A file that is read once, from its beginning to its end.
+class _StatedStream:
+    """A file that is compared with what is stated of it, while it is read from its beginning to its end.
 
     Args:
         stream: The open file.
@@ -246,10 +245,7 @@ class _InputStream:
 
     def read(self, size: int = -1) -> bytes:
         """Reads on."""
-        try:
-            piece = self._stream.read(size)
-        except (OSError, ValueError) as error:
-            raise UnreadableInput(f"cannot read {self._label}: {reason_of(error)}") from error
+        piece = self._stream.read(size)
         self._size += len(piece)
         if self._digest is not None:
             self._digest.update(piece)
@@ -261,9 +257,7 @@ class _InputStream:
         Raises:
             SourceError: They differ.
         """
-        if self._digest is None and self._stated.size is None:
-            return
-        while self.read(STREAM_PIECE):
+        for _ in pieces_of(self, self._label):  # type: ignore[arg-type]
             pass
         self._stated.check_size(self._size, self._label)
         if self._digest is not None:

@@ -16,6 +16,10 @@ from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE
 
 
+class UnreadableInput(SourceError):
+    """An input that cannot be opened or read; the others can still be packed."""
+
+
 class OddName(UsageError):
     """An input whose name or key the format cannot hold; the others can still be packed."""
 
@@ -246,7 +250,7 @@ def _next_piece(read: Callable[[int], object], label: str) -> bytes:
     try:
         piece = read(STREAM_PIECE)
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read {label or 'the content'}: {reason_of(error)}") from error
+        raise UnreadableInput(f"cannot read {label or 'the content'}: {reason_of(error)}") from error
     return _checked(piece)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore import ObjectRef, Shard
 from shardcore.extract import ExtractOptions
-from shardcore.extract.choice import all_rows, outer_kinds
+from shardcore.extract.choice import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress
 from shardscope.opening import OpenRequest
 from shardscope.row_ranges import RowRanges
@@ -59,4 +59,4 @@ class Extraction:
             yield from self.rows.pieces()
             return
         self.shard.load_index(progress)
-        yield from all_rows(self.shard.objects)
+        yield from rows_in_file_order(self.shard.objects)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.payload import decompress_stream
-from shardcore.writing.items import Content, UnreadableInput, opened
-from shardcore.writing.writer import pieces_of
+from shardcore.writing.items import Content, opened
+from shardcore.writing.writer import UnreadableInput, pieces_of
 
 ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
 
@@ -45,7 +45,7 @@ def _decoded(path: Path, codec: str) -> Iterator[bytes]:
             raise UnreadableInput(f"cannot read {path}: {told}") from error
 
 
-def _without_brotli(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _without_brotli(path: Path, pieces: Iterator[bytes | bytearray | memoryview]) -> Iterator[bytes]:
     try:
         brotli = import_module("brotli")
     except ImportError as error:

@@ -158,7 +158,7 @@ class ReplacingNeuroglancer(Replacing):
 @pytest.mark.parametrize("cls", [Replacing, ReplacingDes, ReplacingMdb, ReplacingNeuroglancer])
 def test_killed_while_a_folder_is_replaced(tmp_path: Path, cls: type[Replacing]) -> None:
     """A folder opens as the old or the new data set, or says that replacing was interrupted; the next run finishes."""
-    outcomes = killed.at_moments(cls, "replace", tmp_path / "k/out", 360)
+    outcomes = killed.at_moments(cls, "replace", tmp_path / "k/out", 150)
     assert set(outcomes) <= {"old", "new", "told"}, set(outcomes)
     assert "old" in outcomes
     assert "told" in outcomes
@@ -210,7 +210,7 @@ class ReplacingFile(Replacing):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_killed_while_a_file_and_its_sidecar_are_replaced(tmp_path: Path) -> None:
     """A shard never opens beside the sidecar of another."""
-    outcomes = killed.at_moments(ReplacingFile, "replace", tmp_path / "k/out.des", 360)
+    outcomes = killed.at_moments(ReplacingFile, "replace", tmp_path / "k/out.des", 150)
     assert set(outcomes) <= {"old", "new", "told"}, set(outcomes)
     assert {"old", "told"} <= set(outcomes)
 
