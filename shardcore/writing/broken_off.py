@@ -26,7 +26,7 @@ class KeptFile(TemporaryFile):
 
     def __init__(self, final: Path, mark: str) -> None:
         Draining.__init__(self)
-        self.final, self.sha256 = final, ""
+        self.final, self.durable, self._finishing, self._digest = final, False, None, ""
         self.path = final.parent / f".{stem_of(final)}.{mark}.part"
         self._held, self._over = None, False
         try:

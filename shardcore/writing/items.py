@@ -114,8 +114,8 @@ class Item:
         if isinstance(self.content, (str, Path)) and not self.parts:
             small = _read_small(self.content, self.label, self._stated())
             if small is not None:
-                data, before = small
-                key = writer.add(self.key, data, label=self.label, name=self.name, **self.facts)
+                whole, before = small
+                key = writer.add(self.key, whole, label=self.label, name=self.name, **self.facts)
                 check_unchanged(self.content, self.label or str(self.content), before)
                 return key
         with ExitStack() as stack:
