@@ -75,6 +75,7 @@ def convert(
     plan: bool = False,
     unread: bool = False,
     verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
     checking: Progress | None = None,
@@ -101,6 +102,7 @@ def convert(
         plan: As in `pack`.
         unread: As in `pack`.
         verify: As in `pack`.
+        jobs: As in `pack`.
         progress: Called after every object. How many there are is said by the share of the members that are done
             where a data set was not looked through before.
         verifying: As in `pack`.
@@ -143,6 +145,7 @@ def convert(
             plan=plan,
             left_out=LeftOut(remedy=Remedy.KEYS),
             verify=verify,
+            jobs=jobs,
             progress=lambda number, total: progress(number, max(total, objects.expected(number))),
             verifying=verifying or progress,
             source=SourceRecord(header, source.losses),

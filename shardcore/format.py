@@ -62,9 +62,11 @@ class Draft:
         fields: The fields read so far, `section.field` to value.
         version: The version, once known.
         declared: How many objects the file says it has, once that is read.
+        kept: Whether sections, nodes and fields are kept. Those of the members of a data set are not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, kept: bool = True) -> None:
+        self.kept = kept
         self.sections: list[Section] = []
         self.nodes: list[Node] = []
         self.fields: dict[str, Value] = {}
@@ -73,6 +75,8 @@ class Draft:
 
     def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
         """Claims a section; `fields` are those of its record, by plain name."""
+        if not self.kept:
+            return
         self.sections.append(section)
         self.nodes.append(node or Node(section.name, Span("", section.start, section.stop), doc=section.doc))
         self.fields.update({f"{section.name}.{name}": value for name, value in (fields or {}).items()})
@@ -124,8 +128,8 @@ class OpenContext:
     reach: Reach = _nowhere
 
     def member(self) -> OpenContext:
-        """The same for a member of a data set, which is opened quietly and with a draft of its own."""
-        return replace(self, draft=Draft(), progress=no_progress)
+        """Context for the members of a data set: they are opened without progress, and keep no draft."""
+        return replace(self, draft=Draft(kept=False), progress=no_progress)
 
 
 @dataclass(frozen=True, slots=True)

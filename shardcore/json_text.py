@@ -89,7 +89,13 @@ def parse_json(
     try:
         if isinstance(text, bytes):
             text = text.decode(encoding)
-        return _decoder(limits.digits).decode(text)
+        decoder = _decoder(limits.digits)
+        if text.startswith("{"):
+            # Without the searches for white space that `decode` begins and ends with.
+            value, end = decoder.raw_decode(text)
+            if not text[end:].strip(" \t\r\n"):
+                return value
+        return decoder.decode(text)
     except UnicodeDecodeError as error:
         raise FormatError(f"{what} is not UTF-8: {error.reason} at byte {error.start}", span=span) from None
     except _TooLong as error:

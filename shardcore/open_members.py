@@ -95,8 +95,12 @@ class OpenMembers(Shard):
         """Whether a file of that name would be a member: it may be opened before anybody knows that it is there."""
         return False
 
-    def _open(self, member: Member) -> Shard:
-        source = self.folder.open_at(member.name, 0, self.member_head)
+    def _open(self, member: Member, *, briefly: bool = False) -> Shard:
+        """Open a member; briefly: it may hold a descriptor, as few such members are open at a time."""
+        if briefly and self.folder.lists_cheaply:
+            source = self.folder.open(member.name)
+        else:
+            source = self.folder.open_at(member.name, 0, self.member_head)
         try:
             shard = self.open_member(member.name, source)
             tell_purposes(shard)
@@ -123,7 +127,7 @@ class OpenMembers(Shard):
         member = self._by_name.get(name)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
-        with self._open(member) as shard:
+        with self._open(member, briefly=True) as shard:
             yield shard
 
     def each_member(

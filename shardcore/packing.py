@@ -66,6 +66,7 @@ def pack(
     skip_unreadable: bool = False,
     report: str | Path | None = None,
     verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
     total: int = 0,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
@@ -86,6 +87,8 @@ def pack(
             of ending everything; see `Packed.skipped`.
         report: A file that gets the key of every object, by the path of its input; see `ResultManifest`.
         verify: How far the result is verified.
+        jobs: Number of threads that compress and hash contents; None: one per core, at most 8. The bytes written do
+            not depend on it.
         total: How many objects there are, where that is known: for `progress`.
         progress: Called after every object.
         verifying: Called instead while the result is verified.
@@ -137,6 +140,7 @@ def pack(
             left_out=left_out,
             report=Path(report) if report is not None else None,
             verify=verify,
+            jobs=jobs,
             total=total,
             progress=progress,
             verifying=verifying,
@@ -193,6 +197,7 @@ def write_items(
     left_out: LeftOut | None = None,
     report: Path | None = None,
     verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
     total: int = 0,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
@@ -204,7 +209,7 @@ def write_items(
         raise taken(Path(out))
     left_out = left_out or LeftOut()
     with ExitStack() as stack:
-        writer = create(out, format=found.name, force=force, folder=folder, plan=plan, **options)
+        writer = create(out, format=found.name, force=force, folder=folder, plan=plan, jobs=jobs, **options)
         with writer:
             result = ResultManifest(writer.output, found.name, report, source)
             stack.callback(result.discard)

@@ -8,6 +8,7 @@ functions `read_x` and `write_x` that stand side by side in the `layout` module 
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -146,6 +147,22 @@ class Record:
         codes = (f"{f.raw_size}s" if f.raw_size is not None else _CODES[str(f.dtype)[-2:]] for f in self.fields)
         return struct.Struct((orders.pop() if orders else "<") + "".join(codes))
 
+    @cached_property
+    def _single(self) -> struct.Struct | None:
+        """`packer`, which reads single records several times as fast as NumPy; None where the byte order varies."""
+        try:
+            return self.packer
+        except ValueError:
+            return None
+
+    @cached_property
+    def _raw(self) -> tuple[int | None, ...]:
+        return tuple(field.raw_size for field in self.fields)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
     def read(self, data: bytes | memoryview, at: int = 0, count: int = 1, *, place: Span | None = None) -> NDArray[Any]:
         """Reads consecutive records, without copying.
 
@@ -178,7 +195,9 @@ class Record:
         Raises:
             Truncated: `data` ends before the record does.
         """
-        return self.values(self.read(data, at, place=place)[0])
+        if self._single is None or not 0 <= at <= len(data) - self.size:
+            return self.values(self.read(data, at, place=place)[0])
+        return dict(zip(self._names, self._single.unpack_from(data, at), strict=True))
 
     def values(self, row: Any) -> dict[str, Any]:
         """The values of one row of `read`, as Python numbers and bytes."""
@@ -194,9 +213,20 @@ class Record:
         Raises:
             ValueError: A name is not a field, a byte string is longer than its field, or a number does not fit.
         """
-        unknown = values.keys() - {f.name for f in self.fields}
+        unknown = values.keys() - set(self._names)
         if unknown:
             raise ValueError(f"{self.name} has no field {sorted(unknown)}")
+        if self._single is not None:
+            cells = [values.get(field.name, field.default) for field in self.fields]
+            cells = [b"" if raw is not None and cell == 0 else cell for raw, cell in zip(self._raw, cells, strict=True)]
+            fits = (
+                type(cell) is int if raw is None else type(cell) is bytes and len(cell) <= raw
+                for raw, cell in zip(self._raw, cells, strict=True)
+            )
+            if all(fits):
+                # Below, a number that does not fit is an error that names its field.
+                with contextlib.suppress(struct.error):
+                    return self._single.pack(*cells)
         row = np.zeros(1, self.dtype)
         for field in self.fields:
             row[field.name] = _to_cell(field, values.get(field.name, field.default))

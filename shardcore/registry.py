@@ -46,6 +46,7 @@ FORMATS = (
 
 
 REMOTE_JOBS = 8
+MOST_JOBS = 8
 """Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
 
 
@@ -229,6 +230,7 @@ def create(
     force: bool = False,
     folder: bool | None = None,
     plan: bool = False,
+    jobs: int | None = None,
     **options: Any,
 ) -> Writer:
     """Starts to write a shard.
@@ -239,6 +241,7 @@ def create(
         force: Whether existing files are replaced; in a folder, shards that are not written anew are removed.
         folder: Whether the target is a folder for a data set; None: where it is one, or its path ends with `/`.
         plan: Whether only to plan: nothing is written, though the target is known.
+        jobs: Number of threads that compress and hash contents; None: one per core, at most 8.
         **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
@@ -255,7 +258,8 @@ def create(
     from shardcore.writing.output import Output
 
     def output() -> Output:
-        return Output(target, force=force, folder=folder, replaces=writes.members, planning=plan)
+        threads = jobs or min(os.cpu_count() or 1, MOST_JOBS)
+        return Output(target, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
 
     return create_in(output, format=format, **options)
 

@@ -605,10 +605,10 @@ _PURPOSES = {
 
 def tell_purposes(shard: Shard) -> None:
     """Says on the tape of a remote shard what its sections are read for."""
-    if shard.source is None or not shard.sections:
+    if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
-    starts = [section.start for section in shard.sections]
-    purposes = [_PURPOSES.get(section.role, Purpose.PAYLOAD) for section in shard.sections]
+    starts = [section.start for section in sections]
+    purposes = [_PURPOSES.get(section.role, Purpose.PAYLOAD) for section in sections]
     shard.source.learn_purposes(lambda at: purposes[max(bisect_right(starts, at) - 1, 0)])
 
 

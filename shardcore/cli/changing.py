@@ -110,6 +110,7 @@ def pack(
                 skip_unreadable=skip_unreadable,
                 report=report,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
+                jobs=how.jobs,
                 progress=progress,
             )
         return sent(done, target, as_json=json)
@@ -171,6 +172,7 @@ def convert(
                 force=force,
                 plan=plan,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
+                jobs=how.jobs,
                 progress=progress,
                 checking=progress,
             )

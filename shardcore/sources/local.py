@@ -60,7 +60,11 @@ class FileSource(Source):
         self._status = _identity(status)
         self._blocks = getattr(status, "st_blocks", None)
         self._absolute = self.path.absolute()
-        self.folder = LocalFolder(self._absolute.parent)
+
+    @cached_property
+    def folder(self) -> LocalFolder:  # type: ignore[override]
+        """The folder of the file."""
+        return LocalFolder(self._absolute.parent)
 
     @property
     def size(self) -> int:

@@ -43,8 +43,8 @@ class KeptFile(TemporaryFile):
 
     def __init__(self, final: Path, path: Path, file: IO[bytes]) -> None:
         Draining.__init__(self)
-        self.final, self.path, self.sha256 = final, path, ""
-        self._held, self._over, self._file = None, False, file
+        self.final, self.path, self.durable, self._finishing, self._digest = final, path, False, None, ""
+        self._held, self._over, self._file, self._like = None, False, file, None
 
 
 class Record:

@@ -205,11 +205,12 @@ def spared(
     """
     for item in items:
         contents: tuple[Content, ...] = (item.content, *item.parts.values())
-        same = next((one for one in contents if isinstance(one, Path) and one in replaced), None)
+        files = (one for one in contents if isinstance(one, (str, Path)))
+        same = next((one for one in files if Path(one) in replaced), None)
         if same is None:
             yield item
-        elif inputs is None or same in inputs:
-            raise would_be_lost(same)
+        elif inputs is None or Path(same) in inputs:
+            raise would_be_lost(Path(same))
         elif notes is not None:
             notes.append(f"left out: {same}, which the new shard replaces")
 

@@ -21,14 +21,14 @@ from shardcore.options import Option
 from shardcore.sources.local import open_side_file
 from shardcore.text import short
 from shardcore.writing.inputs import LeftOut, Skipped
-from shardcore.writing.items import Item, Stated
+from shardcore.writing.items import NOTHING_STATED, Item, Stated
 from shardcore.writing.left_over import stem_of, sweep
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile, is_replaceable, taken
 from shardcore.writing.writer import OddName
 
-KNOWN = ("path", "key", "part", "size", "sha256", "state", "error", "skipped")
+KNOWN = frozenset(("path", "key", "part", "size", "sha256", "state", "error", "skipped"))
 """Members of a line that are no facts. `size` and `sha256` are compared with the file while it is read."""
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -107,6 +107,7 @@ class Manifest:
         self.name = "the manifest" if str(where) == "-" else str(where)
         self._where = where
         self._folder = Path() if str(where) == "-" else Path(where).parent
+        self._below = "" if self._folder == Path() else str(self._folder)
         self._declared = {option.name for option in declared}
         self._format = format
         self.header: dict[str, Any] = {}
@@ -193,7 +194,7 @@ class Manifest:
             raise self._wrong(number, "there is no `path`")
         if key is not None and not isinstance(key, str):
             raise self._wrong(number, f"a key is a text, not {short(key)}")
-        where = self._folder / path
+        where = os.path.join(self._below, path)  # noqa: PTH118 - a `Path` of each file takes longer than reading it
         label, facts = f"{where} ({self.name}, line {number})", self._facts(number, members)
         stated = {"": self._stated(number, members)}
         try:
@@ -203,6 +204,8 @@ class Manifest:
 
     def _stated(self, number: int, members: dict[str, Any]) -> Stated:
         size, digest = members.get("size"), members.get("sha256")
+        if size is None and digest is None:
+            return NOTHING_STATED
         if size is not None and (type(size) is not int or size < 0):
             raise self._wrong(number, f"size is a number of bytes, not {short(size)}")
         if digest in (None, ""):
@@ -212,6 +215,8 @@ class Manifest:
         return Stated(size, digest.lower())
 
     def _facts(self, number: int, members: dict[str, Any]) -> dict[str, Any]:
+        if not members.keys() - KNOWN:
+            return {}
         facts = {name: value for name, value in members.items() if name not in KNOWN and value is not None}
         for name in [name for name in facts if name not in self._declared]:
             foreign = self.header.get("format", self._format) != self._format
@@ -366,7 +371,7 @@ class ResultManifest:
         self._begin()
         line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(item.told)
         if self._all:
-            line = {"path": str(item.content) if isinstance(item.content, Path) else item.label} | line
+            line = {"path": str(item.content) if isinstance(item.content, (str, Path)) else item.label} | line
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
     def end(self, skipped: Sequence[Skipped] = ()) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
@@ -16,7 +17,8 @@ from shardcore.writing.temporary import (
     TemporaryFile,
     is_replaceable,
     is_there,
-    sync_folder,
+    make_durable,
+    sync_folders,
     taken,
 )
 
@@ -39,6 +41,8 @@ class Output:
         planning: Whether nothing is written, though the target is known.
         replaces: Patterns of names, in sub-folders with `/`: where `force` writes into a folder that is there, the
             files that match and are not written anew are removed at the very end.
+        jobs: Number of contents, or parts of contents, that are compressed or hashed at the same time. The bytes
+            written do not depend on it.
 
     Attributes:
         replaces: See above; may be changed before `commit`.
@@ -57,7 +61,10 @@ class Output:
         folder: bool = False,
         replaces: tuple[str, ...] = (),
         planning: bool = False,
+        jobs: int = 1,
     ) -> None:
+        self.jobs = jobs
+        self._workers: ThreadPoolExecutor | None = None
         self.target = Path(target) if target is not None else None
         self.force = force
         self.folder = folder
@@ -75,6 +82,7 @@ class Output:
         self._prepared: Path | None = None
         self._staged: Path | None = None
         self._staged_lock: int | None = None
+        self._finishing: ThreadPoolExecutor | None = None
         self.planning = planning or target is None
         if self.target is None or planning:
             return
@@ -88,6 +96,13 @@ class Output:
         sweep(self.target.parent, stem_of(self.target))
         if folder:
             sweep(self.target)
+
+    @property
+    def workers(self) -> ThreadPoolExecutor | None:
+        """Threads that compress and hash; None with one job."""
+        if self._workers is None and self.jobs > 1:
+            self._workers = ThreadPoolExecutor(self.jobs, thread_name_prefix="pack")
+        return self._workers
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
         """Starts a file.
@@ -109,7 +124,8 @@ class Output:
         final = self._root(self.target) / name if name else self.target
         self._make_folders(final.parent)
         self._check_free(final)
-        return self._begin(final, last=last)
+        # Nothing in a folder under a temporary name needs a temporary name of its own.
+        return self._begin(final, last=last, path=final if self._staged is not None else None)
 
     def spool(self, name: str) -> Draining:
         """Starts a file whose name is known only when it is complete; see `settle`.
@@ -168,14 +184,14 @@ class Output:
         self._files.sort(key=lambda file: file in self._last)
         for file in self._files:
             file.complete()
+        make_durable(self._files)
         self._prepare_several()
         appeared: list[TemporaryFile] = []
         try:
             for file in self._files:
                 file.appear(force=self.force)
                 appeared.append(file)
-            for folder in dict.fromkeys(file.final.parent for file in self._files):
-                sync_folder(folder)
+            sync_folders({file.final.parent for file in self._files})
             self._show_prepared()
         except ShardError:
             for file in appeared:
@@ -183,7 +199,7 @@ class Output:
                     file.final.unlink()
             raise
         if self.target is not None:
-            sync_folder(self.target.parent)
+            sync_folders({self.target.parent})
         written = tuple(WrittenFile(self._placed(f.final), f.objects, f.at, f.sha256) for f in self._files)
         self._forget()
         return written
@@ -199,8 +215,10 @@ class Output:
                 folder.rmdir()
         self._forget()
 
-    def _begin(self, final: Path, *, last: bool = False) -> TemporaryFile:
-        file = TemporaryFile(final, self._run, self._stem or "")
+    def _begin(self, final: Path, *, last: bool = False, path: Path | None = None) -> TemporaryFile:
+        # Threads start with the first large file; most shards have none.
+        self._finishing = self._finishing or ThreadPoolExecutor(1, thread_name_prefix="finish-files")
+        file = TemporaryFile(final, self._run, self._stem or "", path=path, finishing=self._finishing)
         if not self._files and self._prepared is None:
             file.hold()
         self._files.append(file)
@@ -209,6 +227,10 @@ class Output:
         return file
 
     def _forget(self) -> None:
+        for pool in (self._workers, self._finishing):
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
+        self._workers = self._finishing = None
         for file in self._files:
             file.let_go()
         self._files.clear()

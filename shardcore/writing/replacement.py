@@ -23,7 +23,7 @@ from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reaso
 from shardcore.json_text import JsonLimits, parse_json
 from shardcore.sources.base import check_name
 from shardcore.writing.left_over import REPLACING, in_use, remove_tree, stem_of
-from shardcore.writing.temporary import is_replaceable, sync_folder
+from shardcore.writing.temporary import is_replaceable, sync_folder, sync_folders
 
 FILES, LIST = "files", "replacement.json"
 LIMITS = JsonLimits(size=1 << 28)
@@ -81,8 +81,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
             json.dump({"files": list(files), "remove": list(remove)}, stream)
             stream.flush()
             os.fsync(stream.fileno())
-        for folder, _, _ in os.walk(prepared):
-            sync_folder(Path(folder))
+        sync_folders([Path(folder) for folder, _, _ in os.walk(prepared)])
         while not _is_left(place):
             try:
                 prepared.rename(place)
@@ -124,8 +123,7 @@ def finish(place: Path) -> list[Path]:
                 raise FormatError(f"{new} is not a regular file")
             old.parent.mkdir(parents=True, exist_ok=True)
             new.replace(old)
-        for folder in {(root / name).parent for name in files}:
-            sync_folder(folder)
+        sync_folders({(root / name).parent for name in files})
         for name in remove:
             _check_folders(root, name)
             if not os.path.isdir(root / name):  # noqa: PTH112

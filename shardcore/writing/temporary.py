@@ -7,7 +7,9 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +18,11 @@ from shardcore.writing.left_over import lock, temporary_path
 
 STREAM_PIECE = 1 << 20
 BUFFER = 1 << 18
+LARGE = 1 << 22
+"""A complete file of at least this many bytes is hashed and made durable on a thread, while others are written."""
+
+FEW = 16
+"""More files than these are made durable by one call for the whole file system."""
 
 
 class Draining:
@@ -56,23 +63,37 @@ class TemporaryFile(Draining):
         run: See `temporary_path`.
         stem: See `temporary_path`.
         like: A file whose mode and owner it gets, as far as that is allowed; else those of a new file.
+        path: Temporary name; by default `temporary_path`.
+        finishing: Thread on which large complete files are hashed and made durable. With it, `make_durable` has to
+            follow for the others before they appear.
 
     Attributes:
         final: The name under which it appears; may be changed until then, within the folder.
         objects: How many objects it holds, once it is complete.
-        sha256: Of its bytes, in hex, once it is complete.
+        durable: Whether its bytes are on the disk.
 
     Raises:
         SourceError: The folder cannot be written to.
     """
 
-    def __init__(self, final: Path, run: str = "", stem: str = "", *, like: Path | None = None) -> None:
+    def __init__(
+        self,
+        final: Path,
+        run: str = "",
+        stem: str = "",
+        *,
+        like: Path | None = None,
+        path: Path | None = None,
+        finishing: ThreadPoolExecutor | None = None,
+    ) -> None:
         super().__init__()
         self.final = final
-        self.sha256 = ""
+        self.durable = False
+        self._finishing = finishing
+        self._digest: Future[str] | str = ""
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
-        self.path = temporary_path(final, run, stem)
+        self.path = path or temporary_path(final, run, stem)
         self._held: int | None = None
         self._over = False
         self._like = like
@@ -202,18 +223,59 @@ class TemporaryFile(Draining):
         Raises:
             SourceError: The file cannot be written.
         """
-        if self.sha256:
+        if self._digest:
             return
         self.objects = objects
-        digest = hashlib.sha256()
-        for piece in self.read_back():
-            digest.update(piece)
+        if self._finishing is not None and self.at < LARGE:
+            digest = hashlib.sha256()
+            for piece in self.read_back():
+                digest.update(piece)
+            self.close()
+            self._digest = digest.hexdigest()
+            return
+        self.close()
+        if self._finishing is not None:
+            self._digest = self._finishing.submit(self._finished)
+        else:
+            self._digest = self._finished()
+
+    @property
+    def sha256(self) -> str:
+        """Digest of its bytes, in hex; empty before it is complete.
+
+        Raises:
+            SourceError: The file cannot be read back or made durable.
+        """
+        if isinstance(self._digest, Future):
+            self._digest = self._digest.result()
+        return self._digest
+
+    def _finished(self) -> str:
+        """Hash the closed file and make it durable."""
         try:
-            os.fsync(self.file.fileno())
+            with open(self.path, "r+b", buffering=0, opener=_without_links) as file:
+                digest = hashlib.file_digest(file, "sha256")
+                os.fsync(file.fileno())
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
-        self.close()
-        self.sha256 = digest.hexdigest()
+        self.durable = True
+        return digest.hexdigest()
+
+    def make_durable(self) -> None:
+        """Write the bytes of the complete file to the disk.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        try:
+            descriptor = _without_links(str(self.path), os.O_RDWR | getattr(os, "O_BINARY", 0))
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise self._failed(error) from error
+        self.durable = True
 
     def close(self) -> None:
         """Hands the bytes to the system; nothing more is written.
@@ -238,6 +300,8 @@ class TemporaryFile(Draining):
             UsageError: A file of that name appeared meanwhile, and `force` is not set.
             SourceError: The file cannot be renamed.
         """
+        if self.path == self.final:
+            return
         try:
             if force or not hasattr(os, "link"):
                 self.path.replace(self.final)
@@ -424,3 +488,47 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def sync_folders(folders: Collection[Path]) -> None:
+    """Make renames in folders durable, as far as the system can."""
+    if len(folders) <= FEW or not _sync_file_systems(folders):
+        for folder in folders:
+            sync_folder(folder)
+
+
+def make_durable(files: Collection[TemporaryFile]) -> None:
+    """Write the bytes of complete files to the disk; of many files with one call where the system has one.
+
+    Raises:
+        SourceError: A file cannot be written.
+    """
+    left = [file for file in files if file.sha256 and not file.durable]
+    if len(left) <= FEW or not _sync_file_systems({file.path.parent for file in left}):
+        for file in left:
+            file.make_durable()
+
+
+def _sync_file_systems(folders: Collection[Path]) -> bool:
+    """Write everything in the file systems of folders to the disk; False where the system cannot do it in one call."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    sync = getattr(ctypes.CDLL(None), "syncfs", None)
+    if sync is None:
+        return False
+    try:
+        # Folders of one shard are all, or but for one, in the same file system.
+        devices = {folder.stat().st_dev: folder for folder in folders}
+        return all(_sync_file_system(sync, folder) for folder in devices.values())
+    except OSError:
+        return False
+
+
+def _sync_file_system(sync: Callable[[int], int], folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return sync(descriptor) == 0
+    finally:
+        os.close(descriptor)

@@ -44,7 +44,7 @@ Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized
 """What a writer takes as content: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class More:
     """What is said of an object besides its key and its content.
 

@@ -19,6 +19,7 @@ from shardcore.errors import SourceError, UsageError
 from shardcore.extraction import extract_objects
 from shardcore.packing import pack
 from shardcore.progress import stopped_by
+from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.manifest import Manifest
 from shardcore.writing.temporary import write_whole
 
@@ -612,3 +613,50 @@ def test_what_was_skipped_on_the_command_line(tmp_path: Path, capsys: pytest.Cap
     assert len(json.loads((tmp_path / "r").read_text())["objects"]) == 31
     assert run(["pack", "des", str(tmp_path / "y"), str(tmp_path / "a"), "--dedupe"]) == 2
     assert "--dedupe is not supported for des (supported: swh)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format", ["bloscpack", "mdb", "xorb"])
+def test_jobs_do_not_change_the_bytes(tmp_path: Path, format: str) -> None:
+    """With several threads the same files are written as with one, whatever ends first."""
+    chance = np.random.default_rng(7)
+    content = b"".join(chance.bytes(100_000) + bytes(200_000) + b"0123" * 50_000 for _ in range(12))
+    (tmp_path / "a").write_bytes(content)
+    digests = []
+    for jobs in (1, 2, 5):
+        (tmp_path / str(jobs)).mkdir()
+        done = pack(format, tmp_path / str(jobs) / "out", [tmp_path / "a"], jobs=jobs)
+        assert done.report is not None
+        assert done.report.ok
+        digests.append([(file.path.name, file.sha256) for file in done.written])
+    assert digests[0] == digests[1] == digests[2]
+
+
+def test_members_are_opened_once_to_be_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading back a folder of many files opens each of them once."""
+    for number in range(20):
+        (tmp_path / f"{number}.txt").write_bytes(b"%d" % number * 500)
+    opened: list[str] = []
+    real = LocalFolder.open
+
+    def noting(folder: LocalFolder, name: str) -> FileSource:
+        opened.append(name)
+        return real(folder, name)
+
+    monkeypatch.setattr(LocalFolder, "open", noting)
+    inputs = sorted(tmp_path.glob("*.txt"))
+    done = pack("bloscpack", f"{tmp_path}/out/", inputs)
+    assert done.report is not None
+    assert done.report.ok
+    assert sorted(name for name in opened if name.endswith(".blp")) == sorted(f"{path.name}.blp" for path in inputs)
+
+
+def test_a_small_file_is_compared_with_its_manifest(tmp_path: Path) -> None:
+    """A file that is read at once is held to the sha256 and the size of its line, as a large one is."""
+    (tmp_path / "a").write_bytes(b"abc")
+    digest = hashlib.sha256(b"abc").hexdigest()
+    (tmp_path / "m").write_text(json.dumps({"path": "a", "size": 3, "sha256": digest}))
+    assert pack("swh", tmp_path / "fine", manifest=tmp_path / "m").written
+    for line in ({"size": 4}, {"sha256": digest[::-1]}):
+        (tmp_path / "m").write_text(json.dumps({"path": "a"} | line))
+        with pytest.raises(SourceError, match="the manifest states"):
+            pack("swh", tmp_path / "wrong", manifest=tmp_path / "m")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
@@ -17,6 +18,7 @@ from typing import IO
 import numpy as np
 
 from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.encode import CODECS, Recipe, compressed
 from shardcore.formats.bloscpack.layout import HEADER_V3, OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
@@ -175,10 +177,12 @@ class _Append:
         )
         places, digest = [], self._header.checksum.compute
         chunk_size = self._shape.chunk_size
-        for chunk in compressed(chunks_of(content, chunk_size, self._contents[-1][0]), recipe, chunk_size):
-            places.append(start + self._kept.size)
-            self._kept.write(chunk)
-            self._kept.write(digest(chunk))
+        plains = chunks_of(content, chunk_size, self._contents[-1][0])
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="compress") as workers:
+            for chunk in compressed(plains, recipe, chunk_size, workers):
+                places.append(start + self._kept.size)
+                self._kept.write(chunk)
+                self._kept.write(digest(chunk))
         return places
 
     def _header_change(self, spare: int) -> Change:

@@ -203,11 +203,12 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
     blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
     both = _BYTE_SHUFFLE | _BIT_SHUFFLE
     copied = flags & _PLAIN_COPY != 0
-    fine = np.isin(headers["version"], (1, 2)) & (headers["versionlz"] == 1) & (flags & both != both)
+    version = headers["version"]
+    fine = ((version == 1) | (version == 2)) & (headers["versionlz"] == 1) & (flags & both != both)
     fine &= (flags & _RESERVED == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
     fine &= ~copied | (stored == nbytes + HEADER_SIZE)
     fine &= (nbytes == 0) | ((blocksize > 0) & (blocksize <= nbytes))
-    fine &= copied | (nbytes == 0) | np.isin(flags >> 5, range(len(CODECS)))
+    fine &= copied | (nbytes == 0) | (flags >> 5 < len(CODECS))
     within: NDArray[np.bool_] = fine & (nbytes <= limit)
     return within
 

@@ -46,6 +46,9 @@ CODECS = tuple(_CODEC_NUMBERS)
 LARGEST = 2**31 - 1 - 32
 """Plain bytes of the largest chunk that `blosc2` writes."""
 
+AHEAD = 8
+"""Chunks that threads compress ahead of writing."""
+
 _VERSION = 2
 _SPLIT, _UNSPLIT = "FORWARD_COMPAT", "NEVER"
 _one_at_a_time = threading.Lock()
@@ -136,15 +139,18 @@ def in_order(chunk: bytes) -> bytes:
     return b"".join([chunk[:HEADER_SIZE], BLOCK_START.write(rows), *parts])
 
 
-def compressed(plains: Iterator[bytes], recipe: Recipe, chunk_size: int) -> Iterator[bytes]:
+def compressed(
+    plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
+) -> Iterator[bytes]:
     """The chunks of plain bytes, in order; threads make a few of them ahead.
 
     Args:
         plains: The plain bytes of each chunk.
         recipe: How chunks are made.
         chunk_size: Plain bytes of the largest.
+        workers: Threads that compress; None: the caller's alone.
     """
-    if chunk_size > LARGE_CHUNK:
+    if chunk_size > LARGE_CHUNK or workers is None:
         yield from map(recipe.chunk, plains)
         return
     waiting: deque[Future[bytes]] = deque()
@@ -153,23 +159,24 @@ def compressed(plains: Iterator[bytes], recipe: Recipe, chunk_size: int) -> Iter
         # One chunk is not worth a thread.
         yield from map(recipe.chunk, [] if first is None else [first])
         return
-    pool = ThreadPoolExecutor(THREADS, thread_name_prefix="compress")
     try:
         for plain in chain([first, second], plains):
-            waiting.append(pool.submit(recipe.chunk, plain))
-            if len(waiting) > 2 * THREADS:
+            waiting.append(workers.submit(recipe.chunk, plain))
+            if len(waiting) > AHEAD:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for future in waiting:
+            future.cancel()
 
 
 @contextmanager
 def _environment(**wanted: str) -> Iterator[None]:
     """Sets the variables of Blosc in the environment of the process, these alone; one thread at a time."""
     with _one_at_a_time:
-        before = {name: value for name, value in os.environ.items() if name.startswith("BLOSC_")}
+        # Names alone: to decode all values takes as long as to compress a small chunk.
+        before = {name: os.environ[name] for name in os.environ if name.startswith("BLOSC_")}
         _replace_variables(before, wanted)
         try:
             yield

@@ -282,7 +282,8 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
     if len(head) >= length:
         record = HEADERS[head[4]]
         values = record.read_one(head)
-        draft.add(section("header", 0, length), header_node(record, values), values)
+        if draft.kept:
+            draft.add(section("header", 0, length), header_node(record, values), values)
     header = read_header(head)
     at, metadata = header.size, None
     if header.has_metadata:

@@ -105,7 +105,8 @@ class BloscpackWriter(Writer):
                     self.exact = self.exact and not self._packing.level and not more.name.endswith(ENDING)
                 else:
                     plains = chunks_of(content, shape.chunk_size, more.label)
-                    new.write(compressed(plains, self._packing.recipe(shape), shape.chunk_size))
+                    recipe = self._packing.recipe(shape)
+                    new.write(compressed(plains, recipe, shape.chunk_size, self.output.workers))
             except BaseException:
                 # Whoever goes on after an input that failed gets sound files.
                 self._take_back(file)

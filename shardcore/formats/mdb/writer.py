@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from shardcore.errors import UsageError
@@ -27,8 +28,8 @@ from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 from shardcore.xet.chunker import chunks
-from shardcore.xet.hashes import chunk_hash, to_text
-from shardcore.xet.packing import PackedXorb, XorbPacker, usual_chunks
+from shardcore.xet.hashes import to_text
+from shardcore.xet.packing import WORTH_A_THREAD, PackedXorb, XorbPacker, usual_chunks, with_hashes
 
 if TYPE_CHECKING:
     from shardcore.shard import Shard
@@ -92,8 +93,8 @@ class MdbWriter(Writer):
         if isinstance(data, Sized) and self.output.planning:
             return self._plan_size(data.size, more.label)
         found, digest, size = FileChunks(), hashlib.sha256(), 0
-        for chunk in chunks(_hashed(pieces_of(data, more.label), digest)):
-            raw = chunk_hash(chunk)
+        workers = self.output.workers
+        for chunk, raw in with_hashes(chunks(_hashed(pieces_of(data, more.label), digest, workers)), workers):
             place = self._known.get(raw)
             if place is None:
                 packer = self._packer(len(chunk))
@@ -139,7 +140,7 @@ class MdbWriter(Writer):
             self._close_xorb()
         if self._current is None:
             file = self._out.begin()
-            self._current = XorbPacker(file, self._compression), file
+            self._current = XorbPacker(file, self._compression, self.output.workers), file
         return self._current[0]
 
     def _close_xorb(self) -> None:
@@ -213,10 +214,23 @@ class MdbWriter(Writer):
         self._out.discard()
 
 
-def _hashed(pieces: Iterable[bytes | bytearray | memoryview], digest: hashlib._Hash) -> Iterator[bytes | memoryview]:
+def _hashed(
+    pieces: Iterable[bytes | bytearray | memoryview], digest: hashlib._Hash, workers: ThreadPoolExecutor | None
+) -> Iterator[bytes | memoryview]:
+    """Yield pieces while the digest of all of them is computed, of large ones on a thread."""
+    begun: Future[None] | None = None
     for piece in pieces:
-        digest.update(piece)
-        yield bytes(piece) if isinstance(piece, bytearray) else piece
+        if begun is not None:
+            begun.result()
+        held = piece if isinstance(piece, bytes) else bytes(piece)
+        if workers is None or len(held) < WORTH_A_THREAD:
+            begun = None
+            digest.update(held)
+        else:
+            begun = workers.submit(digest.update, held)
+        yield held
+    if begun is not None:
+        begun.result()
 
 
 def _as_file(data: bytes, name: str) -> MdbFile:

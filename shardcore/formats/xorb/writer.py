@@ -16,8 +16,8 @@ from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of, whole
 from shardcore.xet.chunker import chunks
-from shardcore.xet.hashes import chunk_hash, to_text
-from shardcore.xet.packing import PackedXorb, XorbPacker, usual_chunks
+from shardcore.xet.hashes import to_text
+from shardcore.xet.packing import PackedXorb, XorbPacker, usual_chunks, with_hashes
 from shardcore.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED
 
 
@@ -35,7 +35,7 @@ class XorbWriter(Writer):
         self._cut = cut
         self._content = 0
         self._file = output.open()
-        self._packer = XorbPacker(self._file, compression)
+        self._packer = XorbPacker(self._file, compression, output.workers)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
         """Writes the chunks of one content; chunks have no keys but their numbers."""
@@ -43,11 +43,12 @@ class XorbWriter(Writer):
             told = more.facts.get("chunks")
             self._plan_sizes(_sizes(told, more.label) if told is not None else usual_chunks(data.size), more.label)
             return ""
+        self._packer.settle()
         count, offset = len(self._packer), self._file.at
         try:
-            for chunk in self._chunks(data, more):
+            for chunk, raw in with_hashes(self._chunks(data, more), self.output.workers):
                 self._check(len(chunk), more.label)
-                self._packer.add(chunk, chunk_hash(chunk))
+                self._packer.add(chunk, raw)
                 self._content += len(chunk)
         except BaseException:
             # Whoever goes on after an input that failed gets a sound xorb.

@@ -38,12 +38,12 @@ def test_json_lines(tmp_path: Path) -> None:
     )
     assert (first.key, first.content, first.name, first.facts) == (
         "k",
-        tmp_path / "a/b.txt",
+        str(tmp_path / "a/b.txt"),
         "a/b.txt",
         {"meta": {"x": 1}},
     )
-    assert (second.key, second.content) == (None, tmp_path / "c")
-    assert (third.key, third.content, third.facts) == ("", Path("/d"), {})
+    assert (second.key, second.content) == (None, str(tmp_path / "c"))
+    assert (third.key, third.content, third.facts) == ("", "/d", {})
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
@@ -71,8 +71,12 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
         "indented": json.dumps(whole, indent=4),
     }[form]
     five, six = items(tmp_path, text)
-    assert (five.key, five.content, dict(five.parts)) == ("5", tmp_path / "5.index", {"fragments": tmp_path / "5"})
-    assert (six.key, six.content, dict(six.parts)) == ("6", tmp_path / "six", {})
+    assert (five.key, five.content, dict(five.parts)) == (
+        "5",
+        str(tmp_path / "5.index"),
+        {"fragments": str(tmp_path / "5")},
+    )
+    assert (six.key, six.content, dict(six.parts)) == ("6", str(tmp_path / "six"), {})
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,7 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """`-` is standard input; paths are relative to the working folder."""
     monkeypatch.setattr(sys, "stdin", io.StringIO('\ufeff{"path": "a"}\n'))
     (item,) = Manifest("-", FACTS, "des").items(lambda name: f"key of {name}")
-    assert (item.key, item.content) == ("key of a", Path("a"))
+    assert (item.key, item.content) == ("key of a", "a")
 
 
 def test_the_result_manifest_names_old_keys(tmp_path: Path) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import shardcore
 from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.writing import temporary
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import TemporaryFile
 from shardcore.writing.writer import pieces_of
@@ -397,3 +401,65 @@ def test_a_link_planted_under_a_temporary_name_is_not_followed(tmp_path: Path, m
         TemporaryFile(tmp_path / "out")
     assert victim.read_bytes() == b"mine"
     assert names(tmp_path) == sorted([planted.name, "victim"])
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_many_files_are_durable_before_any_appears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """Of many files none is synchronised by itself where the system has one call for all; else each is."""
+    order: list[str] = []
+    sync = temporary._sync_file_system
+    fsync, rename = os.fsync, Path.rename
+
+    def all_at_once(call: Callable[[int], int], folder: Path) -> bool:
+        order.append("all")
+        return not fails and sync(call, folder)
+
+    def one(descriptor: int) -> None:
+        order.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        order.append("rename")
+        return rename(path, target)
+
+    monkeypatch.setattr(temporary, "_sync_file_system", all_at_once)
+    monkeypatch.setattr(os, "fsync", one)
+    monkeypatch.setattr(Path, "rename", renamed)
+    output = Output(tmp_path / "out", folder=True)
+    for number in range(2 * temporary.FEW):
+        file = output.open(f"{number:02}")
+        file.write(b"%d" % number)
+        file.complete()
+    written = output.commit()
+    assert [one.sha256 for one in written] == [
+        hashlib.sha256(b"%d" % number).hexdigest() for number in range(2 * temporary.FEW)
+    ]
+    before = order[: order.index("rename")]
+    assert before.count("file") == (2 * temporary.FEW if fails or sys.platform != "linux" else 0)
+    assert before[0] == "all" or sys.platform != "linux"
+    assert len(names(tmp_path / "out")) == 2 * temporary.FEW
+
+
+def test_a_large_file_is_hashed_on_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large complete file has its digest after `commit`; when it cannot be read back, nothing appears."""
+    data = bytes(range(256)) * (temporary.LARGE // 256)
+    output = Output(tmp_path / "out")
+    file = output.open()
+    file.write(data)
+    file.complete()
+    assert output.commit()[0].sha256 == hashlib.sha256(data).hexdigest()
+
+    def failing(*given: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(hashlib, "file_digest", failing)
+    output = Output(tmp_path / "other")
+    file = output.open()
+    file.write(data)
+    file.complete()
+    with pytest.raises(SourceError, match=r"cannot write .*other: "):
+        output.commit()
+    output.discard()
+    assert names(tmp_path) == ["out"]
