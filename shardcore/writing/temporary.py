@@ -438,7 +438,7 @@ def _without_links(path: str, flags: int) -> int:
 
 
 def _private(path: str, flags: int) -> int:
-    """Opens a new file that nobody else may read before it has its mode."""
+    """Open a new file that only you may read until it has its mode."""
     return os.open(path, flags, 0o600)
 
 

@@ -145,7 +145,7 @@ class Journal:
 
     @property
     def can_finish(self) -> bool:
-        """Whether it holds all that the edit was to write, and nobody began to put back the old bytes."""
+        """Whether it holds all that the edit was to write, and putting back the old bytes was not begun."""
         return self.state == BEGUN and not any(one.kind == _NEW_UNKNOWN for one in self.changes)
 
     @property
