@@ -111,13 +111,14 @@ class StoreUntrusted(UsageError):
         remedy: Remedy | None = None,
     ) -> None:
         self.file, self.stores, self.who = file, stores, who
-        text = message or f"{file} names a store; no request was sent to {self._listed}"
+        what = "a store; no request was sent to" if who else "a folder elsewhere; nothing was opened in"
+        text = message or f"{file} names {what} {self._listed}"
         super().__init__(text, span=span, remedy=remedy)
 
     @property
     def question(self) -> str:
         """Return the question that `yes` answers, in one sentence."""
-        return f"Connect to {self._listed} {self.who}?"
+        return f"Connect to {self._listed} {self.who}?" if self.who else f"Open {self._listed}?"
 
     @property
     def _listed(self) -> str:

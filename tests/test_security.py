@@ -68,6 +68,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         "tests/shardcore/sources/test_sources.py::test_names_that_leave_the_folder_are_refused",
         "tests/shardcore/formats/neuroglancer/test_folder.py::test_names_in_an_info_do_not_lead_outside",
         f"{HERE}::test_addresses_inside_files_open_nothing",
+        f"{TRUST}::test_a_zone_elsewhere_is_asked_about",
         f"{TRUST}::test_no_command_connects_unasked",
     ),
     "Links in a folder": (

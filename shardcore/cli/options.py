@@ -75,7 +75,7 @@ class Opening:
         except StoreUntrusted as error:
             if not sys.stdin.isatty():
                 raise
-            sys.stderr.write(f"{error.file} names a store. {error.question} [y/N] ")
+            sys.stderr.write(f"{error.message}. {error.question} [y/N] ")
             sys.stderr.flush()
             if sys.stdin.readline().strip().lower() not in ("y", "yes"):
                 raise

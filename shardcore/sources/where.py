@@ -14,6 +14,7 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.remote.address import is_address, parse_address
+from shardcore.text import visible
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -138,7 +139,7 @@ class Elsewhere:
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Opens the folder at an address; store and region are those of the caller, else those given.
+        """Opens the folder at an address, or a local one; store and region are those of the caller, else those given.
 
         Args:
             address: The address.
@@ -155,6 +156,10 @@ class Elsewhere:
         from shardcore.sources.remote.tape import Tape
 
         chosen = self._remote or RemoteOptions()
+        if not is_address(address):
+            if not trusted and not chosen.trusted & {visible(address), ANY_STORE}:
+                raise StoreUntrusted(file=address, stores=(visible(address),))
+            return LocalFolder(Path(address))
         own = chosen.endpoint_url or chosen.region
         if not own:
             chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)

@@ -12,6 +12,7 @@ import shardcore
 from shardcore import RemoteOptions, StoreUntrusted
 from shardcore.cli.program import run
 from tests.remote.servers import RangeServer
+from tests.shardcore.formats.des.made import Stored, shard
 
 COMMANDS: tuple[Callable[[str, str], list[str]], ...] = (
     lambda uri, _: ["info", uri],
@@ -136,3 +137,25 @@ class Terminal:
     def isatty(self) -> bool:
         """Yes."""
         return True
+
+
+@pytest.mark.parametrize("leads", ["absolute", "above", "link"])
+def test_a_zone_elsewhere_is_asked_about(
+    leads: str, named: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A zones file opens folders below its own; one elsewhere is opened when you agree."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "20261103_07_0000.des").write_bytes(shard([Stored(b"7", b"content")]))
+    (named / "link").symlink_to(secret)
+    path = {"absolute": str(secret), "above": "../secret", "link": "link"}[leads]
+    zones = {"n_bits": 8, "zones": [{"name": "a", "range": {"start": 0, "end": 255}, "path": path}]}
+    (named / "zones.json").write_text(json.dumps(zones))
+    assert run(["get", str(named), "7"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "zones.json names a folder elsewhere; nothing was opened in" in told.err
+    assert "--yes" in told.err
+    for agree in (["--yes"], ["--zones", str(named / "zones.json")]):
+        assert run(["get", str(named), "7", *agree]) == 0
+        assert capsys.readouterr().out == "content"

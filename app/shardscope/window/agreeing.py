@@ -54,7 +54,7 @@ class Agreeing(QObject):
         """Asks whether requests may go to a store that a file names; nothing is sent meanwhile."""
         box = self._box("untrusted", self.tr("Connect?"))
         box.setText(error.question)
-        box.setInformativeText(self.tr("The file that was opened names this store. Agree if you trust the file."))
+        box.setInformativeText(self.tr("The file that was opened names it. Agree if you trust the file."))
         connect = box.addButton(self.tr("&Connect"), QMessageBox.ButtonRole.AcceptRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         # Whoever presses Enter too early has agreed to nothing.

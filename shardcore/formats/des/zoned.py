@@ -82,7 +82,7 @@ class ZonesFolder(Folder):
                 refused.append(error)
         if refused:
             stores = dict.fromkeys(store for error in refused for store in error.stores)
-            raise StoreUntrusted(file=self.name, stores=tuple(stores), who=refused[0].who)
+            raise StoreUntrusted(file=self.name, stores=tuple(stores), who=max(error.who for error in refused))
         return found
 
     def of_zone(self, label: str) -> Folder:
@@ -336,7 +336,11 @@ def _folder_of(zone: Zone, source: Source, context: OpenContext, *, trusted: boo
         raise FormatError(f"zones: {zone.name!r} has neither a bucket nor a folder")
     beside = source.folder
     if isinstance(beside, LocalFolder):
-        return LocalFolder(beside.path / zone.path)
+        inside = Path(zone.path)
+        way = [beside.path.joinpath(*inside.parts[: count + 1]) for count in range(len(inside.parts))]
+        if trusted or not (inside.is_absolute() or ".." in inside.parts or any(path.is_symlink() for path in way)):
+            return LocalFolder(beside.path / zone.path)
+        return context.reach(str(beside.path / zone.path))
     if beside is None or Path(zone.path).is_absolute():
         raise SourceError(f"refused to open {zone.path}: only a zones file on this machine names folders here")
     return beside.folder(zone.path.rstrip("/"))
