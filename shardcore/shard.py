@@ -589,7 +589,8 @@ _OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "verify": _verified,
     "stream": _streamed,
     "tree": _property,
-} | dict.fromkeys(_READING, operation)
+    **dict.fromkeys(_READING, operation),
+}
 """The methods of a shard that read, and how each is given its budget."""
 
 
