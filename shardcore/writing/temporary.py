@@ -14,6 +14,8 @@ from shardcore.writing.left_over import lock, temporary_path
 
 STREAM_PIECE = 1 << 20
 BUFFER = 1 << 18
+TRIES = 3
+"""Temporary files that are begun before one stays unlocked."""
 
 
 class Draining:
@@ -69,11 +71,17 @@ class TemporaryFile(Draining):
         self.sha256 = ""
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
-        self.path = temporary_path(final, run, stem)
         self._held: int | None = None
         self._over = False
-        self._file: IO[bytes] | None = self._opened("x+b")
-        lock(self._file.fileno())
+        self._file: IO[bytes] | None = None
+        for left in reversed(range(TRIES)):
+            self.path = temporary_path(final, run, stem)
+            self._file = self._opened("x+b")
+            if (lock(self._file.fileno()) and os.path.lexists(self.path)) or not left:
+                break
+            # Another run took it for a left-over before it was locked; or the file system has no locks.
+            self._file.close()
+            self.path.unlink(missing_ok=True)
 
     def _opened(self, mode: str) -> IO[bytes]:
         try:
