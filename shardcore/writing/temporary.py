@@ -23,6 +23,8 @@ LARGE = 1 << 22
 
 FEW = 16
 """More files than these are made durable by one call for the whole file system."""
+TRIES = 3
+"""Temporary files that are begun before one stays unlocked."""
 
 
 class Draining:
@@ -93,12 +95,18 @@ class TemporaryFile(Draining):
         self._digest: Future[str] | str = ""
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
-        self.path = path or temporary_path(final, run, stem)
         self._held: int | None = None
         self._over = False
         self._like = like
-        self._file: IO[bytes] | None = self._opened("x+b")
-        lock(self._file.fileno())
+        self._file: IO[bytes] | None = None
+        for left in reversed(range(TRIES)):
+            self.path = path or temporary_path(final, run, stem)
+            self._file = self._opened("x+b")
+            if (lock(self._file.fileno()) and os.path.lexists(self.path)) or not left:
+                break
+            # Another run took it for a left-over before it was locked; or the file system has no locks.
+            self._file.close()
+            self.path.unlink(missing_ok=True)
 
     def _opened(self, mode: str) -> IO[bytes]:
         try:
