@@ -62,10 +62,25 @@ def sweep(folder: Path, stem: str | None = None) -> list[Path]:
             match = _LEFT_OVER.fullmatch(path.name)
             if match is not None and stem in (None, match["stem"]):
                 runs.setdefault(match["run"], []).append(path)
-    removed = [path for paths in runs.values() if not any(map(in_use, paths)) for path in paths]
-    for path in removed:
-        remove_tree(path)
-    return removed
+    return [path for paths in runs.values() for path in _swept(paths)]
+
+
+def _swept(paths: list[Path]) -> list[Path]:
+    """Removes what one run left, locked meanwhile: a run that begins now sees that. Nothing, while it is alive."""
+    held: list[int] = []
+    try:
+        for path in paths:
+            held.append(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)))
+            if not lock(held[-1]):
+                return []
+        for path in paths:
+            remove_tree(path)
+    except OSError:
+        return []
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    return paths
 
 
 def lock(descriptor: int) -> bool:

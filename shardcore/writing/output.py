@@ -22,6 +22,9 @@ from shardcore.writing.temporary import (
     taken,
 )
 
+TRIES = 5
+"""Temporary folders that are begun before one stays unlocked: some file systems have no locks."""
+
 
 class Output:
     """Where a writer writes: a file, or a folder of files with sub-folders; they appear when all of them are complete.
@@ -244,20 +247,27 @@ class Output:
         if not self.folder:
             return target.parent
         if self._staged is None and is_there(target):
-            self._prepare(temporary_path(target / target.name, self._run))
+            self._staged = self._prepare(target / target.name)
         elif self._staged is None:
-            self._staged = self._prepare(temporary_path(target, self._run), files="")
+            self._staged = self._prepare(target, files="")
         return self._staged or target
 
-    def _prepare(self, folder: Path, files: str = FILES) -> Path:
-        """Makes the temporary folder, and the one in it that gets the files."""
-        self._prepared = folder
-        self._staged = folder / files
-        self._make_folders(self._staged)
-        if hasattr(os, "O_DIRECTORY"):
+    def _prepare(self, final: Path, files: str = FILES) -> Path:
+        """Makes the temporary folder beside a final name, and the one in it that gets the files."""
+        for _ in range(TRIES):
+            self._prepared = temporary_path(final, self._run)
+            self._make_folders(self._prepared)
             with contextlib.suppress(OSError):
-                self._staged_lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-                lock(self._staged_lock)
+                self._staged_lock = os.open(self._prepared, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+                if lock(self._staged_lock) and is_there(self._prepared):
+                    break
+                # Another run took it for a left-over before it was locked.
+                os.close(self._staged_lock)
+                self._staged_lock = None
+                self._prepared.rmdir()
+        assert self._prepared is not None
+        self._staged = self._prepared / files
+        self._make_folders(self._staged)
         return self._staged
 
     def _prepare_several(self) -> None:
@@ -265,7 +275,7 @@ class Output:
         target = self.target
         if target is None or self.folder or len(self._files) < 2 or not any(is_there(f.final) for f in self._files):
             return
-        staged = self._prepare(temporary_path(target, self._run))
+        staged = self._prepare(target)
         for file in self._files:
             final = staged / file.final.relative_to(target.parent)
             self._make_folders(final.parent)
@@ -308,6 +318,13 @@ class Output:
                 _check_movable(root, name, prepared)
             place = replacing_path(target, folder=self.folder)
             begin(prepared, place, files, remove)
+            try:
+                # From here on no other run changes anything; one may have done so meanwhile.
+                for name in files:
+                    self._check_free(root / name)
+            except ShardError:
+                place.rename(prepared)
+                raise
             self._prepared = None
             self.removed = (*self.removed, *finish(place))
             return

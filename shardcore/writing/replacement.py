@@ -15,6 +15,7 @@ import contextlib
 import json
 import os
 import stat
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from shardcore.writing.temporary import is_replaceable, sync_folder, sync_folder
 
 FILES, LIST = "files", "replacement.json"
 LIMITS = JsonLimits(size=1 << 28)
+WAITED = 5.0
+"""Seconds that readers and other runs wait while a run moves its files to their places."""
 FOLDERS_ABOVE = 2
 """A data set may be opened by a folder that lies so deep in the one that was written."""
 
@@ -53,7 +56,7 @@ def check_replaced(path: Path, *, folder: bool) -> None:
     roots = (path, *path.absolute().parents[:FOLDERS_ABOVE]) if folder else (path,)
     for root in roots:
         place = replacing_path(root, folder=folder)
-        if os.path.lexists(place):
+        if os.path.lexists(place) and _is_left(place):
             if in_use(place):
                 raise SourceError(f"the files of {root} are being replaced", remedy=Remedy.AGAIN)
             raise SourceError(
@@ -79,7 +82,16 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
             stream.flush()
             os.fsync(stream.fileno())
         sync_folders([Path(folder) for folder, _, _ in os.walk(prepared)])
-        prepared.rename(place)
+        while not _is_left(place):
+            try:
+                prepared.rename(place)
+                break
+            except OSError:
+                # Another run was first; it is waited for.
+                if not os.path.lexists(place):
+                    raise
+        else:
+            raise UsageError(f"another run was to replace {place.parent}", remedy=Remedy.FINISH)
     except OSError as error:
         raise SourceError(f"cannot write {place}: {reason_of(error)}") from error
     sync_folder(place.parent)
@@ -143,7 +155,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
         FormatError: The list of the files makes no sense.
     """
     place = replacing_path(target, folder=folder)
-    if not os.path.lexists(place):
+    if not os.path.lexists(place) or not _is_left(place):
         return None
     if in_use(place):
         raise UsageError(f"another run is replacing {target}", remedy=Remedy.AGAIN)
@@ -164,6 +176,16 @@ def is_removable(root: Path, path: Path) -> bool:
     except (SourceError, FormatError):
         return False
     return is_replaceable(path)
+
+
+def _is_left(place: Path) -> bool:
+    """Whether a folder of new files is there, and stays; a run that is about to end is waited for."""
+    end = time.monotonic() + WAITED
+    while os.path.lexists(place):
+        if not in_use(place) or time.monotonic() > end:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def _read(place: Path) -> tuple[list[str], list[str]]:

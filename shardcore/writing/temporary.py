@@ -22,6 +22,9 @@ LARGE = 1 << 22
 FEW = 16
 """More files than these are made durable by one call for the whole file system."""
 
+TRIES = 3
+"""Temporary files that are begun before one stays unlocked."""
+
 
 class Draining:
     """A file that takes bytes and keeps none: for plans, where only sizes matter."""
@@ -60,7 +63,7 @@ class TemporaryFile(Draining):
         final: The name under which it appears.
         run: See `temporary_path`.
         stem: See `temporary_path`.
-        path: Temporary name; by default `temporary_path`.
+        path: Another name than `temporary_path`, in a folder that the run has locked.
         finishing: Thread on which large complete files are hashed and made durable. With it, `make_durable` has to
             follow for the others before they appear.
 
@@ -89,11 +92,17 @@ class TemporaryFile(Draining):
         self._digest: Future[str] | str = ""
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
-        self.path = path or temporary_path(final, run, stem)
         self._held: int | None = None
         self._over = False
-        self._file: IO[bytes] | None = self._opened("x+b")
-        lock(self._file.fileno())
+        self._file: IO[bytes] | None = None
+        for left in reversed(range(TRIES)):
+            self.path = path or temporary_path(final, run, stem)
+            self._file = self._opened("x+b")
+            if path is not None or (lock(self._file.fileno()) and os.path.lexists(self.path)) or not left:
+                break
+            # Another run took it for a left-over before it was locked; or the file system has no locks.
+            self._file.close()
+            self.path.unlink(missing_ok=True)
 
     def _opened(self, mode: str) -> IO[bytes]:
         try:

@@ -18,7 +18,6 @@ from shardcore.format import OpenContext
 from shardcore.formats.des.codecs import Compressor, check_level, ending_of, endings
 from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, is_hash, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
-from shardcore.formats.des.shard import open_shard
 from shardcore.formats.des.shard_file import Entry, ShardFile
 from shardcore.formats.des.sidecar import sidecar_name
 from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
@@ -387,6 +386,8 @@ class DesWriter(Writer):
 
 def _bigfiles_of(path: Path) -> set[str]:
     """The digests of the BigFiles that a shard refers to; none where it cannot be read."""
+    from shardcore.formats.des.shard import open_shard
+
     try:
         with FileSource(path) as source:
             shard = open_shard(PrefetchedSource(source), OpenContext(_nothing_else))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import ClassVar
 
@@ -302,10 +304,12 @@ def test_a_planted_list_is_refused(tmp_path: Path, text: str) -> None:
     assert (out / "old.blp").exists()
 
 
-def test_two_runs_do_not_replace_at_once(tmp_path: Path) -> None:
-    """While a run replaces files, another one is refused, and readers are asked to wait."""
+def test_two_runs_do_not_replace_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a run replaces files for longer than others wait, another one is refused, and readers are, too."""
+    from shardcore.writing import replacement
     from shardcore.writing.left_over import lock
 
+    monkeypatch.setattr(replacement, "WAITED", 0.0)
     out = interrupted(tmp_path)
     descriptor = os.open(out / REPLACING, os.O_RDONLY)
     try:
@@ -333,3 +337,45 @@ def test_a_mounted_or_linked_sub_folder_stops_it_before_the_first_file(tmp_path:
     output.discard()
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["old.blp", "sub"]
     assert list((tmp_path / "else").iterdir()) == []
+
+
+def test_many_runs_write_into_one_folder(tmp_path: Path) -> None:
+    """Runs that write into a folder at the same time wait for each other's renames: all files are there, all open."""
+    (tmp_path / "out").mkdir()
+    code = (
+        "import sys, shardcore\n"
+        "for number in range(6):\n"
+        "    with shardcore.create(sys.argv[1], format='bloscpack', folder=True) as writer:\n"
+        "        for part in range(3):\n"
+        "            writer.add(f'{sys.argv[2]}-{number}-{part}', b'content')\n"
+        "    with shardcore.open(sys.argv[1]) as shard:\n"
+        "        assert shard.read(shard.find(f'{sys.argv[2]}-{number}-0')) == b'content'\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "out")]
+    runs = [subprocess.Popen([*command, str(one)], stderr=subprocess.PIPE, text=True) for one in range(4)]
+    told = [run.communicate()[1] for run in runs]
+    assert [run.returncode for run in runs] == [0] * 4, told
+    assert len([path for path in (tmp_path / "out").iterdir() if path.suffix == ".blp"]) == 4 * 6 * 3
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_a_file_of_another_run_is_not_replaced_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that appears at the last moment stays, without `force`; nothing of the run that comes later is there."""
+    from shardcore.writing import output as module
+
+    (tmp_path / "out").mkdir()
+    output = Output(tmp_path / "out", folder=True)
+    for name in ("a.blp", "b.blp"):
+        output.open(name).write(b"mine")
+    begin = module.begin
+
+    def late(prepared: Path, place: Path, files: list[str], remove: list[str]) -> None:
+        (tmp_path / "out/b.blp").write_bytes(b"theirs")
+        begin(prepared, place, files, remove)
+
+    monkeypatch.setattr(module, "begin", late)
+    with pytest.raises(UsageError, match=r"b\.blp exists already"):
+        output.commit()
+    output.discard()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["b.blp"]
+    assert (tmp_path / "out/b.blp").read_bytes() == b"theirs"
