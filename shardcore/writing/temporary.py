@@ -23,6 +23,7 @@ LARGE = 1 << 22
 
 FEW = 16
 """More files than these are made durable by one call for the whole file system."""
+
 TRIES = 3
 """Temporary files that are begun before one stays unlocked."""
 
@@ -65,7 +66,7 @@ class TemporaryFile(Draining):
         run: See `temporary_path`.
         stem: See `temporary_path`.
         like: A file whose mode and owner it gets, as far as that is allowed; else those of a new file.
-        path: Temporary name; by default `temporary_path`.
+        path: Another name than `temporary_path`, in a folder that the run has locked.
         finishing: Thread on which large complete files are hashed and made durable. With it, `make_durable` has to
             follow for the others before they appear.
 
@@ -102,7 +103,7 @@ class TemporaryFile(Draining):
         for left in reversed(range(TRIES)):
             self.path = path or temporary_path(final, run, stem)
             self._file = self._opened("x+b")
-            if (lock(self._file.fileno()) and os.path.lexists(self.path)) or not left:
+            if path is not None or (lock(self._file.fileno()) and os.path.lexists(self.path)) or not left:
                 break
             # Another run took it for a left-over before it was locked; or the file system has no locks.
             self._file.close()
