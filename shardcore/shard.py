@@ -577,9 +577,10 @@ def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[.
     return call
 
 
-def _property(found: property) -> property:
-    """A property that may read, within a budget."""
-    assert found.fget is not None
+def _property(found: Any) -> Any:
+    """Return a property that may read, within a budget; a plain value reads nothing."""
+    if not isinstance(found, property) or found.fget is None:
+        return found
     return property(operation(found.fget), doc=found.__doc__)
 
 

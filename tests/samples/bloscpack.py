@@ -7,9 +7,9 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import blosc2
 import numpy as np
 import numpy.typing as npt
-import pytest
 
 import shardcore
 from shardcore.formats.bloscpack.layout import HEADER_V1, HEADER_V3
@@ -29,12 +29,15 @@ def _terrain() -> npt.NDArray[np.float64]:
 
 def _packed(name: str, content: bytes, **options: object) -> bytes:
     """A file as the writer makes it, but with blocks of a size of our own."""
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BLOSC_BLOCKSIZE", str(BLOCK))
+    with TemporaryDirectory() as folder:
         (Path(folder) / name).write_bytes(content)
         path = Path(folder) / "made.blp"
         options |= {"chunk_size": CHUNK, "codec": "lz4"}
-        shardcore.pack("bloscpack", path, [Path(folder) / name], options=options)
+        blosc2.set_blocksize(BLOCK)
+        try:
+            shardcore.pack("bloscpack", path, [Path(folder) / name], options=options)
+        finally:
+            blosc2.set_blocksize(0)
         return path.read_bytes()
 
 

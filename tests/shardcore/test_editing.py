@@ -96,9 +96,10 @@ def test_tombstones_are_written_and_removed(tmp_path: Path) -> None:
     """The sidecars come back with their texts; the object is not served until the tombstone is lifted."""
     with shardcore.create(tmp_path / "a.des", format="des") as writer:
         writer.add("one", b"1")
-    (sidecar,) = shardcore.tombstone(tmp_path / "a.des", ["one"], reason="why", who="me", dry_run=True)
+    when = {"date": "2026-03-05T09:30:00Z"}
+    (sidecar,) = shardcore.tombstone(tmp_path / "a.des", ["one"], reason="why", who="me", dry_run=True, **when)
     assert not sidecar.path.exists()
-    (sidecar,) = shardcore.tombstone(tmp_path / "a.des", ["one"], reason="why", who="me")
+    (sidecar,) = shardcore.tombstone(tmp_path / "a.des", ["one"], reason="why", who="me", **when)
     assert sidecar.path.read_bytes() == sidecar.new
     with shardcore.open(tmp_path / "a.des") as shard, pytest.raises(shardcore.ShardError):
         shard["one"]
@@ -124,7 +125,7 @@ def test_options_are_those_of_the_command(name: str) -> None:
     """What a command takes, its function takes by the same name; the rest is about terminals and opening."""
     command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
     mine = set(inspect.signature(getattr(shardcore, name)).parameters)
-    opening = {"format_name", "spec", "xorbs", "date", "deleted", "jobs", "tape"}
+    opening = {"format_name", "spec", "xorbs", "date", "deleted", "jobs", "tape", "zones"}
     renamed = {"uri": "path", "file": "path", "take_back": "undo"}
     given = {renamed.get(one.name, one.name) for one in command.params if not one.opts[0].startswith("--help")}
     remote = {one.name for one in command.params if (getattr(one, "help", "") or "").startswith("Remote:")}

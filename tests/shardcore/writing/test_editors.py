@@ -30,6 +30,7 @@ from shardcore.writing.undo import undo
 EDITORS = 8
 SECONDS, OBJECTS = (60.0, 3000) if FULL else (4.0, 1000)
 BASE = b"base" * 1000
+WHEN = ("--date", "2026-03-05T09:30:00Z")
 
 
 def token(editor: int, number: int) -> bytes:
@@ -75,7 +76,7 @@ def edit(folder: Path, editor: int, seconds: float) -> None:
         commands = {
             "append": ["append", str(folder / "x.blp"), str(more)],
             "delete": ["delete", str(folder / "x.shard"), key_of(mine)],
-            "tombstone": ["tombstone", str(chosen.choice([day, day / "2026-03-05_01_0000.des"])), f"o{mine:06}"],
+            "tombstone": ["tombstone", str(chosen.choice([day, day / "2026-03-05_01_0000.des"])), f"o{mine:06}", *WHEN],
         }
         for name in chosen.sample(sorted(commands), 3):
             if name != "append" and mine >= OBJECTS:
