@@ -66,7 +66,7 @@ def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatena
     """A method of a shard within a budget; the file counts as what it stores, though it may have been read before."""
 
     @wraps(function)
-    def call(shard: Shard, *arguments: P.args, **named: P.kwargs) -> R:
+    def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
         with budgeted():
             count_source(shard.source)
             return function(shard, *arguments, **named)
