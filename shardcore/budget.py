@@ -280,13 +280,21 @@ def charge_expanded(count: int) -> None:
         current.charge_expanded(count)
 
 
-def charge_items(count: int) -> None:
-    """Count rows, nodes or records in the budget of the context; see `Budget.charge_items`."""
+def charge_items(count: int, source: Charged | None = None) -> None:
+    """Count rows, nodes or records in the budget of the context, of a source; see `Budget.charge_items`."""
     if (current := _current.get()) is not None:
+        count_source(source)
         current.charge_items(count)
 
 
-def charge_memory(count: int) -> None:
+def charge_memory(count: int, source: Charged | None = None) -> None:
     """Refuse an allocation that the budget of the context does not allow; see `Budget.charge_memory`."""
     if (current := _current.get()) is not None:
+        count_source(source)
         current.charge_memory(count)
+
+
+def count_source(source: Charged | None) -> None:
+    """Raise the limits of the context by what a source stores, though its bytes may have been read before."""
+    if source is not None and (current := _current.get()) is not None:
+        current.add(source)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.budget import UNFORESEEN, OverBudget, budget, budgeted, operation, unforeseen
+from shardcore.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
 from shardcore.charting.counted import Counted
 from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
@@ -58,6 +58,22 @@ class Part:
     source: Source
     sections: tuple[Section, ...]
     tree: Callable[[], Node]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method of a shard within a budget; the file counts as what it stores, though it may have been read before."""
+
+    @wraps(function)
+    def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
+        with budgeted():
+            count_source(shard.source)
+            return function(shard, *arguments, **named)
+
+    return call
 
 
 class Shard(Counted, ABC):
@@ -232,7 +248,7 @@ class Shard(Counted, ABC):
             there = rows[~np.isin(states, (State.UNUSED, State.DELETED))]
             yield from (key for key in self.objects.key_texts(there) if key is not None)
 
-    @operation
+    @_operation
     def find(self, key: Key) -> ObjectRef:
         """The object with this key; of several, the one that the reference would return.
 
@@ -249,7 +265,7 @@ class Shard(Counted, ABC):
         with reading_for(Purpose.LOOKUP):
             return self.lookup(parsed, Look())
 
-    @operation
+    @_operation
     def find_all(self, key: Key) -> tuple[ObjectRef, ...]:
         """All objects with this key; empty when there is none.
 
@@ -260,7 +276,7 @@ class Shard(Counted, ABC):
         with reading_for(Purpose.LOOKUP):
             return self.lookup_all(parsed)
 
-    @operation
+    @_operation
     def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
         """The rows of many keys, in their order; -1 where a key is absent. Loads what makes that quick.
 
@@ -282,7 +298,7 @@ class Shard(Counted, ABC):
                 continue
         return rows
 
-    @operation
+    @_operation
     def trace(self, key: Key) -> Trace:
         """The lookup of a key, told step by step.
 
@@ -418,7 +434,7 @@ class Shard(Counted, ABC):
         """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
-    @operation
+    @_operation
     def part(self, name: str) -> Part:
         """A source of bytes of the shard, with its sections and its tree.
 
@@ -451,7 +467,7 @@ class Shard(Counted, ABC):
         """The root of the node tree of a source; see `part`."""
         return self.tree if name == "" else self.part(name).tree()
 
-    @operation
+    @_operation
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path from a source to the smallest node that owns one of its bytes.
 
@@ -484,7 +500,7 @@ class Shard(Counted, ABC):
     def point_to(self, into: Gathered) -> None:
         """Gathers which rows of tables lead to some bytes, over their columns; see `shardcore.leads`."""
 
-    @operation
+    @_operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
         """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
 
@@ -493,7 +509,7 @@ class Shard(Counted, ABC):
         """
         return runs_of(self.tree_of(source), start, stop)
 
-    @operation
+    @_operation
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
         """The fields that begin in the bytes `[start, stop)` of a source, each as its path; agrees with `explain`.
 
@@ -539,6 +555,7 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
     @wraps(load)
     def call(shard: Shard, progress: Progress = no_progress) -> None:
         with budgeted():
+            count_source(shard.source)
             load(shard, _ticking(progress))
 
     return call
@@ -550,6 +567,7 @@ def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callabl
     @wraps(verify)
     def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         with budgeted(), collecting() as collected:
+            count_source(shard.source)
             try:
                 return verify(shard, depth, _ticking(progress))
             except OverBudget as over:
@@ -567,6 +585,7 @@ def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[.
 
     @wraps(stream)
     def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
+        count_source(shard.source)
         try:
             yield from stream(shard, ref)
         except KeyAbsent:
@@ -581,7 +600,7 @@ def _property(found: Any) -> Any:
     """Return a property that may read, within a budget; a plain value reads nothing."""
     if not isinstance(found, property) or found.fget is None:
         return found
-    return property(operation(found.fget), doc=found.__doc__)
+    return property(_operation(found.fget), doc=found.__doc__)
 
 
 _READING = ("find", "find_all", "find_many", "trace", "part", "explain", "runs", "fields_in", "point_to")
@@ -590,7 +609,7 @@ _OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "verify": _verified,
     "stream": _streamed,
     "tree": _property,
-    **dict.fromkeys(_READING, operation),
+    **dict.fromkeys(_READING, _operation),
 }
 """The methods of a shard that read, and how each is given its budget."""
 

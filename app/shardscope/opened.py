@@ -22,6 +22,7 @@ from shardcore import (
     StoreUntrusted,
     Tape,
 )
+from shardcore.budget import count_source
 from shardcore.errors import LargeRead, RemoteError, ends_reading
 from shardcore.reading import at_most
 from shardscope.fetching import MUCH, Costly, index_size
@@ -169,9 +170,11 @@ class Opened(QObject):
                 elif failed:
                     self.tell(failed, error)
 
-        return self.jobs.submit(
-            lambda job: work(shard, job), key=key, pool=pool, priority=priority, title=title, done=done
-        )
+        def within(job: Job) -> T:
+            count_source(shard.source)
+            return work(shard, job)
+
+        return self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
         """Does some work at once, unless it would fetch much from another machine: then somebody is asked first.
