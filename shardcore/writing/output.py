@@ -250,7 +250,7 @@ class Output:
             self._staged = self._prepare(target / target.name)
         elif self._staged is None:
             self._staged = self._prepare(target, files="")
-        return self._staged or target
+        return self._staged
 
     def _prepare(self, final: Path, files: str = FILES) -> Path:
         """Makes the temporary folder beside a final name, and the one in it that gets the files."""
