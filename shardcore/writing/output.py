@@ -246,11 +246,9 @@ class Output:
         """The folder to which names are relative: of a folder, one under a temporary name."""
         if not self.folder:
             return target.parent
-        if self._staged is None and is_there(target):
-            self._staged = self._prepare(target / target.name)
-        elif self._staged is None:
-            self._staged = self._prepare(target, files="")
-        return self._staged
+        if self._staged is not None:
+            return self._staged
+        return self._prepare(target / target.name) if is_there(target) else self._prepare(target, files="")
 
     def _prepare(self, final: Path, files: str = FILES) -> Path:
         """Makes the temporary folder beside a final name, and the one in it that gets the files."""
