@@ -373,7 +373,7 @@ class _Source:
             self._earlier.check()
 
     def losses(self) -> list[Loss]:
-        """What the source has and the new shard does not; complete when all objects were requested."""
+        """Return what the new shard lacks of its source; complete when all objects were read."""
         found = [
             Loss(LossKind.OBJECTS, what, count, f"left out: {plural(count, what)}")
             for what, count in self._taking.left.items()

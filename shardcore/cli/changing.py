@@ -269,7 +269,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
 
 
 def _unchecked(done: Packed) -> list[str]:
-    """What reading back could not check, a sentence each."""
+    """Return a sentence for each object that reading back could not check."""
     findings = done.report.findings if done.report is not None else ()
     return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
 
