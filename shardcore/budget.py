@@ -84,6 +84,12 @@ class OverBudget(BaseException):
         return f"{name}stopped {self.what}: more than the {plural(self.budget.stored, 'stored byte')} allow"
 
 
+class BudgetExceeded(LimitExceeded):
+    """An operation costs far more than its files store; no option allows that."""
+
+    remedy = None
+
+
 class Budget:
     """What one operation has spent, and its limits.
 
@@ -199,7 +205,7 @@ def budget() -> Budget | None:
 
 
 @contextmanager
-def budgeted(*, taking: bool = False, allowed: int = 0) -> Iterator[Budget]:
+def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> Iterator[Budget]:
     """Run an operation within a budget; what Python raises for unforeseen bytes becomes a `ShardError` here.
 
     An operation inside another shares its budget. Only one that returns no contents, inside one that does, has a budget
@@ -208,6 +214,7 @@ def budgeted(*, taking: bool = False, allowed: int = 0) -> Iterator[Budget]:
     Args:
         taking: As of `Budget`.
         allowed: As of `Budget`.
+        unread: Whether errors that no reader foresees are converted even where nothing was read.
 
     Raises:
         LimitExceeded: The budget is exceeded.
@@ -230,10 +237,10 @@ def budgeted(*, taking: bool = False, allowed: int = 0) -> Iterator[Budget]:
     except OverBudget as over:
         if over.budget is not own:
             raise
-        exceeded = LimitExceeded(over.message)
-        exceeded.remedy = None  # no option allows more than what follows from the file
-        raise exceeded from over
+        raise BudgetExceeded(over.message) from over
     except UNFORESEEN as error:
+        if not (unread or own.name or isinstance(error, MemoryError)):
+            raise
         raise unforeseen(error, own.name) from error
     finally:
         _current.reset(token)
@@ -269,13 +276,21 @@ def charge_expanded(count: int) -> None:
         current.charge_expanded(count)
 
 
-def charge_items(count: int) -> None:
-    """Count rows, nodes or records in the budget of the context; see `Budget.charge_items`."""
+def charge_items(count: int, source: Charged | None = None) -> None:
+    """Count rows, nodes or records in the budget of the context, of a source; see `Budget.charge_items`."""
     if (current := _current.get()) is not None:
+        count_source(source)
         current.charge_items(count)
 
 
-def charge_memory(count: int) -> None:
+def charge_memory(count: int, source: Charged | None = None) -> None:
     """Refuse an allocation that the budget of the context does not allow; see `Budget.charge_memory`."""
     if (current := _current.get()) is not None:
+        count_source(source)
         current.charge_memory(count)
+
+
+def count_source(source: Charged | None) -> None:
+    """Raise the limits of the context by what a source stores, though its bytes may have been read before."""
+    if source is not None and (current := _current.get()) is not None:
+        current.add(source)

@@ -250,7 +250,7 @@ DEFAULT_LIMIT = 1 << 30
 class LimitExceeded(ShardError):
     """More bytes than the limit allows: one decoded object over 1 GiB unless asked for."""
 
-    remedy = Remedy.LIMIT
+    remedy: Remedy | None = Remedy.LIMIT
 
 
 def reason_of(error: Exception) -> str:

@@ -155,10 +155,11 @@ class Work:
     """
 
     def __init__(self, size: int, each: int = EACH) -> None:
-        self._budget = budget()
-        if self._budget is None:
-            self._budget = Budget()
-            self._budget.stored = size
+        current = budget()
+        if current is None:
+            current = Budget()
+            current.stored = size
+        self._budget = current
         self.each = each
         self.unchecked = 0
 

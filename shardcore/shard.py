@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.budget import UNFORESEEN, OverBudget, budget, budgeted, operation, unforeseen
+from shardcore.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
 from shardcore.charting.counted import Counted
 from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
@@ -56,6 +56,22 @@ class Part:
     source: Source
     sections: tuple[Section, ...]
     tree: Callable[[], Node]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method of a shard within a budget; the file counts as what it stores, though it may have been read before."""
+
+    @wraps(function)
+    def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
+        with budgeted():
+            count_source(shard.source)
+            return function(shard, *arguments, **named)
+
+    return call
 
 
 class Shard(Counted, ABC):
@@ -180,7 +196,7 @@ class Shard(Counted, ABC):
             SourceError: The bytes cannot be had.
         """
 
-    @operation
+    @_operation
     def find(self, key: str) -> ObjectRef:
         """The object with this key; of several, the one that the reference would serve.
 
@@ -193,7 +209,7 @@ class Shard(Counted, ABC):
         with reading_for(Purpose.LOOKUP):
             return self.lookup(parsed, Look())
 
-    @operation
+    @_operation
     def find_all(self, key: str) -> tuple[ObjectRef, ...]:
         """All objects with this key; empty when there is none.
 
@@ -204,7 +220,7 @@ class Shard(Counted, ABC):
         with reading_for(Purpose.LOOKUP):
             return self.lookup_all(parsed)
 
-    @operation
+    @_operation
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, shape `(len(keys),)`; -1 where a key is absent."""
         rows = np.full(len(keys), -1, np.int64)
@@ -215,7 +231,7 @@ class Shard(Counted, ABC):
                 continue
         return rows
 
-    @operation
+    @_operation
     def trace(self, key: str) -> Trace:
         """The lookup of a key, told step by step.
 
@@ -320,7 +336,7 @@ class Shard(Counted, ABC):
         """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
-    @operation
+    @_operation
     def part(self, name: str) -> Part:
         """A source of bytes of the shard, with its sections and its tree.
 
@@ -353,7 +369,7 @@ class Shard(Counted, ABC):
         """The root of the node tree of a source; see `part`."""
         return self.tree if name == "" else self.part(name).tree()
 
-    @operation
+    @_operation
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path from a source to the smallest node that owns one of its bytes.
 
@@ -386,7 +402,7 @@ class Shard(Counted, ABC):
     def point_to(self, into: Gathered) -> None:
         """Gathers which rows of tables lead to some bytes, over their columns; see `shardcore.leads`."""
 
-    @operation
+    @_operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
         """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
 
@@ -395,7 +411,7 @@ class Shard(Counted, ABC):
         """
         return runs_of(self.tree_of(source), start, stop)
 
-    @operation
+    @_operation
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
         """The fields that begin in the bytes `[start, stop)` of a source, each as its path; agrees with `explain`.
 
@@ -441,6 +457,7 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
     @wraps(load)
     def call(shard: Shard, progress: Progress = no_progress) -> None:
         with budgeted():
+            count_source(shard.source)
             load(shard, _ticking(progress))
 
     return call
@@ -452,6 +469,7 @@ def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callabl
     @wraps(verify)
     def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         with budgeted(), collecting() as collected:
+            count_source(shard.source)
             try:
                 return verify(shard, depth, _ticking(progress))
             except OverBudget as over:
@@ -469,6 +487,7 @@ def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[.
 
     @wraps(stream)
     def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
+        count_source(shard.source)
         try:
             yield from stream(shard, ref)
         except UNFORESEEN as error:
@@ -480,7 +499,7 @@ def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[.
 def _property(found: property) -> property:
     """A property that may read, within a budget."""
     assert found.fget is not None
-    return property(operation(found.fget), doc=found.__doc__)
+    return property(_operation(found.fget), doc=found.__doc__)
 
 
 _READING = ("find", "find_all", "find_many", "trace", "part", "explain", "runs", "fields_in", "point_to")
@@ -489,7 +508,8 @@ _OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "verify": _verified,
     "stream": _streamed,
     "tree": _property,
-} | dict.fromkeys(_READING, operation)
+    **dict.fromkeys(_READING, _operation),
+}
 """The methods of a shard that read, and how each is given its budget."""
 
 

@@ -332,7 +332,9 @@ class Jobs(QObject):
             job.check()
             # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
             # What has a title is shown with its progress and can be stopped: it takes as long as its output is large.
-            with stopped_by(job.check), wanted(_SOON[job.priority]), budgeted(taking=bool(job.title)):
+            # Errors before anything was read are the window's own.
+            within = budgeted(taking=bool(job.title), unread=False)
+            with stopped_by(job.check), wanted(_SOON[job.priority]), within:
                 result = work(job)
         except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
             error = raised

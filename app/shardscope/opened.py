@@ -11,6 +11,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
+from shardcore.budget import count_source
 from shardcore.errors import LargeRead, RemoteError, ends_reading
 from shardcore.reading import at_most
 from shardscope.fetching import MUCH, Costly, index_size
@@ -155,9 +156,11 @@ class Opened(QObject):
                 elif failed:
                     self.tell(failed, error)
 
-        return self.jobs.submit(
-            lambda job: work(shard, job), key=key, pool=pool, priority=priority, title=title, done=done
-        )
+        def within(job: Job) -> T:
+            count_source(shard.source)
+            return work(shard, job)
+
+        return self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
         """Does some work at once, unless it would fetch much from another machine: then somebody is asked first.

@@ -93,6 +93,7 @@ class FileSource(Source):
         if self._blocks is None or self._blocks * 512 >= self._size or not hasattr(os, "SEEK_HOLE"):
             return self._size
         total, at = 0, 0
+        blocks: int = self._blocks
         try:
             for _ in range(MOST_EXTENTS):
                 with self._seeking:
@@ -104,7 +105,7 @@ class FileSource(Source):
         except OSError as error:
             # There is no data after the last hole.
             return total if error.errno == errno.ENXIO else self._size
-        return max(total, self._blocks * 512)
+        return max(total, blocks * 512)
 
     @property
     def identity(self) -> str:

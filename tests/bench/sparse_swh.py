@@ -16,7 +16,7 @@ from shardcore.formats.swh import chd, layout
 from shardcore.formats.swh.chd_code import encode
 from shardcore.formats.swh.hash_section import write_hash_section
 
-SLOTS = 46_000_009
+SLOTS = 46_000_013
 OBJECTS = 45_540_000
 DATA_BYTES = 100_000_000_000
 STORED = 200

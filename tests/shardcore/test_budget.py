@@ -204,6 +204,14 @@ def test_verification_that_costs_too_much_reports_what_it_found_until_then() -> 
     assert "not checked further" in report.findings[-1].message
 
 
+def test_what_was_read_before_counts_as_stored() -> None:
+    """An operation over a file whose bytes are in memory already has the limits of the file, not those of none."""
+    shard = Careless(b"a=1\nb=2\n" * 10_000)
+    with budgeted() as spent:
+        shard.explain(5)
+        assert spent.stored == 80_000
+
+
 def test_no_format_can_forget_its_budget() -> None:
     """The methods of a format are wrapped where its class is made."""
     with pytest.raises(FormatError, match="does not foresee"):

@@ -122,7 +122,7 @@ def read_whole(source: Source, progress: Progress) -> bytes:
             f"the shard has {grouped_digits(size)} bytes; at most {grouped_digits(MAX_INDEX_SIZE)} are read"
         )
     # Its records are columns in memory: those of a hole would be, too.
-    charge_memory(RECORDS_COST * size)
+    charge_memory(RECORDS_COST * size, source)
     pieces = []
     for start in range(0, size, READ_AT_ONCE):
         progress(start, size)

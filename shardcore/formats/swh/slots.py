@@ -59,7 +59,7 @@ def load_order(source: Source, geometry: Geometry, progress: Progress) -> Order:
     Raises:
         SourceError: The bytes cannot be had.
     """
-    charge_items(geometry.slots)
+    charge_items(geometry.slots, source)
     offsets = np.empty(geometry.slots, np.uint64)
     rows_at_once = WINDOW // SLOT.size
     for first in range(0, geometry.slots, rows_at_once):
