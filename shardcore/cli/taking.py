@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shardcore.cli.looking import SMALL_INDEX
 from shardcore.cli.options import (
     USUAL,
     Force,
@@ -25,7 +26,6 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.looking import SMALL_INDEX
 from shardcore.cli.output import tell_json, tell_line, warn, worded
 from shardcore.cli.targets import Target, target_of
 from shardcore.errors import DEFAULT_LIMIT, UsageError

@@ -174,7 +174,7 @@ class Content:
         self.header.checksum.check(stored.chunk, stored.digest, stored.digest_span, f"chunk {stored.number}")
 
     def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
-        """The plain bytes of the chunks `[first, last)`, one after the other, large ones in pieces; to the end without `last`.
+        """The plain bytes of the chunks `[first, last)` in order, of large ones in pieces; to the end without `last`.
 
         A few chunks ahead are read and decompressed by threads, which end with the iterator.
 
