@@ -189,6 +189,18 @@ class Content:
             else:
                 yield one
 
+    def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
+        """The plain bytes of a chunk around one of them, and where they begin; errors as for `plain`.
+
+        Of a small chunk these are all; they are empty where the chunk ends before.
+        """
+        first = 0
+        for piece in self._pieces(stored, limit):
+            if within < first + len(piece):
+                return piece, first
+            first += len(piece)
+        return b"", first
+
     def _pieces(self, stored: Stored, limit: int) -> Iterator[bytes]:
         """The plain bytes of a chunk, some blocks at a time where it is large; errors as for `plain`."""
         header = stored.header
