@@ -148,6 +148,16 @@ def convert(
     option: Options = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
+    limit_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--limit-bytes",
+            metavar="N",
+            help="Refuse contents of more than N bytes together; 0: no limit; default: 512 MiB + 64 × the stored size.",
+            min=0,
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     json: Json = False,
     how: Opening = USUAL,
@@ -173,6 +183,7 @@ def convert(
                 plan=plan,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
                 jobs=how.jobs,
+                limit=limit_bytes,
                 progress=progress,
                 checking=progress,
             )

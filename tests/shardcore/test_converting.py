@@ -14,6 +14,8 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.converting import convert
 from shardcore.errors import UsageError
+from tests.hostile.des import entry, shard
+from tests.hostile.making import put, zstd_bomb
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -280,3 +282,20 @@ def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
         ("keys", "number"),
     ]
     assert "left out: 1 other key space of the info (8_8_80)" in done.notes
+
+
+def test_contents_together_are_limited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Objects that expand to far more than is stored are refused, also where all are one; --limit-bytes allows them."""
+    path = file_of_zeros(tmp_path, 600 << 20)
+    out = tmp_path / "out.shard"
+    assert run(["convert", str(path), "swh", str(out), "--key", "sha256"]) == 3
+    told = capsys.readouterr().err
+    assert "--limit-bytes" in told
+    assert not out.exists()
+    assert run(["convert", str(path), "swh", str(out), "--key", "sha256", "--limit-bytes", str(1 << 30)]) == 0
+    assert out.stat().st_size > 600 << 20
+
+
+def file_of_zeros(folder: Path, size: int) -> Path:
+    """A des file of a few KB with one payload of zeros."""
+    return put(folder, "one.des", shard(zstd_bomb(size), [entry(b"one", 8, len(zstd_bomb(size)), 1, size)]))
