@@ -99,7 +99,7 @@ FORMAT = Format(
         Option(
             "resolution",
             OptionType.TEXT,
-            "Nanometres of a voxel of volume; 1,1,1 unless given.",
+            "Nanometres of a voxel of volume; default: 1,1,1.",
             Purpose.WRITE,
             "1,1,1",
         ),
