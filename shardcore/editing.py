@@ -14,7 +14,7 @@ from typing import Any
 
 from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.finding import Depth, Report
-from shardcore.keys import Key
+from shardcore.keys import Key, several
 from shardcore.options import Purpose, read_options
 from shardcore.packing import Packed
 from shardcore.progress import Progress, no_progress
@@ -355,7 +355,7 @@ def change(
 
         def compute(left: Sequence[str]) -> Edit:
             shard = stack.enter_context(opened())
-            given = map(Path, inputs) if keys is None else [list(left)]
+            given = map(Path, several(inputs, "inputs")) if keys is None else [list(left)]
             edit: Edit = edit_for(shard, verb)(shard, *given)
             return edit
 
@@ -484,7 +484,7 @@ def refuse_address(path: str | Path) -> None:
 
 def _texts(opened: Opened, keys: Iterable[Key] | None) -> list[str]:
     """The text forms of keys; the shard is opened where there are others."""
-    given = list(keys or ())
+    given = list(several(keys or (), "keys"))
     texts = [key for key in given if isinstance(key, str)]
     if len(texts) == len(given):
         return texts

@@ -261,7 +261,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
         else:
             tell_line("  ".join(str(value) for value in line.values()))
     for message in unchecked:
-        warn(f"not checked: {message}")
+        warn(message)
     _tell_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
         warn(f"{path} was removed: the new data set does not have it")

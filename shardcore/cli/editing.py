@@ -58,7 +58,7 @@ def delete(
 ) -> int:
     """Delete objects of a shard in place: their bytes become zeros."""
     if not audit and (reason or who or ticket):
-        warn("--reason, --who and --ticket are noted in FILE.audit.jsonl alone: add --audit")
+        warn("--reason, --who and --ticket are only written to FILE.audit.jsonl: pass --audit")
     from shardcore.editing import audit_of
 
     wanted = all_keys(keys, key_file)
@@ -128,7 +128,7 @@ def undo(
             return _purge(path, yes=yes, dry_run=dry_run, as_json=json)
 
     def agreed(journal: Journal) -> None:
-        _ask(f"{file}: undo this: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
+        _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
 
     with progress_bar("putting back") as progress:
         done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
@@ -136,13 +136,13 @@ def undo(
         return tell_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
     told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
-    left = f"; {plural(earlier, 'edit')} before it can be undone then" if earlier else ""
-    print_json(told) if json else print_line(f"{file}: undoes: {journal.what} ({_ended(journal)}){left}")
+    left = f"; {plural(earlier, 'earlier edit')} can be undone after it" if earlier else ""
+    print_json(told) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
     return 0
 
 
 def _ended(journal: Journal) -> str:
-    return "it came to its end" if journal.done else "it was interrupted"
+    return "complete" if journal.done else "interrupted"
 
 
 def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
@@ -193,7 +193,7 @@ def tombstone(
             for one in rewrites:
                 print_line(f"{one.path}: {one.what}")
         _ask(
-            f"The shard stays as it is, and so do the bytes in it. {plural(len(rewrites), 'file')}. Proceed?",
+            f"replace {plural(len(rewrites), 'sidecar')}; the shards and the bytes in them stay. Proceed?",
             yes=asked[0],
         )
         asked[0] = True
@@ -211,8 +211,11 @@ def tombstone(
         dry_run=dry_run,
         agreed=agreed,
     )
-    if dry_run:
+    if dry_run and json:
         print_json([one.told() for one in rewrites])
+    elif dry_run:
+        for one in rewrites:
+            print_line(f"{one.path}: {one.what}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
@@ -345,7 +348,7 @@ def _ask(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{question.removesuffix(' Proceed?')} Nobody can be asked here: add --yes")
+        raise UsageError(f"not a terminal: pass --yes to confirm: {question.removesuffix('. Proceed?')}")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

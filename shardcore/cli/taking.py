@@ -96,7 +96,7 @@ def get(
     """Write the content of objects to standard output, one after the other."""
     wanted = all_keys(keys, key_file)
     if not wanted:
-        raise UsageError("which objects? give keys; those that begin with a dash after --")
+        raise UsageError("no keys: give them after URI or with --keys; those that begin with a dash after --")
     from shardcore.extraction import ANY_SIZE, write_object
     from shardcore.writing.temporary import takes_writes, write_through, write_whole
 

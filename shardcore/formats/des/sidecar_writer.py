@@ -66,6 +66,8 @@ def bury(
 ) -> dict[str, Any]:
     """Return a sidecar with tombstones for some entries, index and tombstones under the same keys.
 
+    A tombstone that is there keeps its `deleted_at`, and each fact that is not given now.
+
     Args:
         tree: The sidecar.
         rows: uid and created_at of each; DES' own readers look up `uid:timestamp`, so that no time may be missing.
@@ -81,7 +83,11 @@ def bury(
         bare = tombs.get(uid, {})
         if not created_at_of(bare):
             tombs.pop(uid, None)
-        tombs[key] = {"uid": uid, "created_at": stamp_of(created_at), "deleted_at": deleted_at, **facts}
+        before = tombs.get(key)
+        known = before if isinstance(before, dict) else {}
+        named = {name: value or known.get(name, "") for name, value in facts.items()}
+        when = known.get("deleted_at") or deleted_at
+        tombs[key] = {**known, "uid": uid, "created_at": stamp_of(created_at), "deleted_at": when, **named}
     index = {renamed.get(key, key): item for key, item in index.items()}
     return _with_stats(tree | {"index": index, "tombstones": tombs, "last_updated": deleted_at})
 

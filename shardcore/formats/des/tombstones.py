@@ -66,7 +66,7 @@ def tombstone(
         SourceError: The bytes cannot be read.
     """
     if not keys:
-        raise UsageError("which objects? give their uids")
+        raise UsageError("no keys: give uids")
     if date:
         shard_date(date)
     rows: dict[str, list[tuple[str, str]]] = {}
@@ -157,10 +157,14 @@ def _rewritten(
         tree, without = unbury(_parsed(old, name), entries, now) if old is not None else ({}, [entries[0][0]])
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
-        what = f"remove the {plural(len(entries), 'tombstone')} of {_some(entries)}"
+        what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
     else:
-        tree = bury(_required(_parsed(old, name), shard) if old is not None else _made(shard), entries, facts, now)
-        what = f"add {plural(len(entries), 'tombstone')}: {_some(entries)}"
+        before = _required(_parsed(old, name), shard) if old is not None else _made(shard)
+        tree = bury(before, entries, facts, now)
+        there = [entry for entry in entries if entry_key(*entry) in before["tombstones"]]
+        new = [entry for entry in entries if entry not in there]
+        changes = ((verb, some) for verb, some in (("add", new), ("update", there)) if some)
+        what = "; ".join(f"{verb} {plural(len(some), 'tombstone')}: {_some(some)}" for verb, some in changes)
     shard_path = source.path if isinstance(source, FileSource) else folder.path / source.name
     verb = "lift tombstone" if undo else "tombstone"
     keys = tuple(dict.fromkeys(uid for uid, _ in entries))

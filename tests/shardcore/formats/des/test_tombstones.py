@@ -266,15 +266,37 @@ def test_what_cannot_be_noted(folder: Path) -> None:
             tombstone(shard, ["nobody"], now=NOW)
         with pytest.raises(UsageError, match="no tombstone"):
             tombstone(shard, ["nometa"], now=NOW, undo=True)
-        with pytest.raises(UsageError, match="which objects"):
+        with pytest.raises(UsageError, match="no keys"):
             tombstone(shard, [], now=NOW)
 
 
+def test_a_tombstone_that_is_there_keeps_its_facts(folder: Path) -> None:
+    """The same command again keeps time and reason of the deletion; only facts that are given then replace them."""
+    (path,) = folder.glob("*.des")
+
+    def stone() -> dict[str, str]:
+        tree = json.loads(path.with_suffix(".meta").read_text())
+        found: dict[str, str] = tree["tombstones"]["nometa:2026-11-03T09:30:00Z"]
+        return found
+
+    shardcore.tombstone(folder, ["nometa"], date=DATE[1], reason="GDPR", ticket="T-2")
+    first = stone()
+    (again,) = shardcore.tombstone(folder, ["nometa"], date=DATE[1])
+    assert again.what == "update 1 tombstone: 'nometa:2026-11-03T09:30:00Z'"
+    assert stone() == first
+    shardcore.tombstone(folder, ["nometa"], date=DATE[1], ticket="T-3")
+    assert stone() == first | {"ticket_id": "T-3"}
+
+
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows both texts; `--undo` takes it back."""
+    """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows the change in one line, and with
+    `--json` both texts; `--undo` takes it back."""
     (path,) = folder.glob("*.des")
     before = path.with_suffix(".meta").read_bytes()
     assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run"]) == 0
+    line = f"{path.with_suffix('.meta')}: add 1 tombstone: 'nometa:2026-11-03T09:30:00Z'\n"
+    assert capsys.readouterr().out == line
+    assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert told["old"].encode() == before
     assert '"nometa:2026-11-03T09:30:00Z"' in told["new"].partition('"tombstones"')[2]
