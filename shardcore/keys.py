@@ -24,7 +24,9 @@ def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
         UsageError: It is one text or path: each letter of it would be taken for a value.
     """
     if isinstance(values, (str, bytes, bytearray, PurePath)):
-        raise UsageError(f"{name} is a list, not one value: give [{short(str(values) if isinstance(values, PurePath) else values)}]")
+        raise UsageError(
+            f"{name} is a list, not one value: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
+        )
     return values
 
 

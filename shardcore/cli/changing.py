@@ -68,7 +68,7 @@ def pack(
     ] = None,
     option: Options = None,
     dedupe: Annotated[
-        bool, typer.Option("--dedupe", help="swh: Keep one of several objects with the same content.")
+        bool, typer.Option("--dedupe", help="swh: keep one of several objects with the same content.")
     ] = False,
     skip_unreadable: Annotated[
         bool,

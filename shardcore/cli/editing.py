@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar
+from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens_local, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.words import plural
@@ -29,9 +29,10 @@ SHOWN_CHANGES = 20
 
 LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes, and change nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 HardLinks = Annotated[
-    bool, typer.Option("--hard-links", help="Edit a file that has several names; all of them are about its bytes.")
+    bool,
+    typer.Option("--hard-links", help="Edit a file with several names (hard links): it changes under all of them."),
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help=TOMBSTONE.help_of("reason"))]
 Who = Annotated[str, typer.Option(metavar="NAME", help=TOMBSTONE.help_of("by"))]
@@ -40,7 +41,7 @@ InLog = Annotated[bool, typer.Option("--audit", help="Append a line about it to 
 NoUndo = Annotated[bool, typer.Option("--no-undo", help="Keep no copy of what is overwritten: for takedowns.")]
 
 
-@opens
+@opens_local
 def delete(
     uri: LocalFile,
     keys: Keys = None,
@@ -66,7 +67,7 @@ def delete(
     return change(uri, how, given, as_json=json)
 
 
-@opens
+@opens_local
 def truncate(
     uri: LocalFile,
     dry_run: DryRun = False,
@@ -81,11 +82,11 @@ def truncate(
     return change(uri, how, given, as_json=json)
 
 
-@opens
+@opens_local
 def append(
     uri: LocalFile,
     inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT...", help="The files with what is appended.", show_default=False)
+        list[str], typer.Argument(metavar="INPUT...", help="Files whose bytes are appended.", show_default=False)
     ],
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -94,7 +95,7 @@ def append(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Append the bytes of files to the content of a shard, in place or by rewriting it: that is said first."""
+    """Append the bytes of files to the content of a shard, in place or by rewriting it."""
     given = Request("append", None, tuple(map(Path, inputs)), yes, dry_run, no_undo, hard_links)
     return change(uri, how, given, as_json=json)
 
@@ -116,7 +117,7 @@ def undo(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
-    """Put back what the last edit of a file changed, from FILE.undo; called again, the edit before."""
+    """Undo the last edit of a file from FILE.undo; called again, the edit before."""
     from shardcore.editing import refuse_address, take_back
     from shardcore.writing.chain import earlier_journals
     from shardcore.writing.lock import locked, real_path
@@ -166,7 +167,7 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
     return 0
 
 
-@opens
+@opens_local
 def tombstone(
     uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
     keys: Keys = None,
@@ -183,7 +184,7 @@ def tombstone(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
+    """Mark objects as deleted in the sidecar; the shard itself stays as it is."""
     from shardcore.editing import put_tombstones
 
     asked: list[bool] = [yes]
