@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from shardcore.formats.des.sidecar import (
     entry_key,
     sidecar_name,
     stamp_of,
+    time_of_day,
 )
 from shardcore.formats.des.sidecar_writer import NO_TIME, bury, new_sidecar, sidecar_bytes, unbury
 from shardcore.json_text import parse_json
@@ -33,8 +33,6 @@ from shardcore.writing.edit import Rewrite
 
 MOST_NAMED = 3
 """Keys that are named in the line about a change."""
-_IS_DAY = re.compile(r"[0-9W-]{7,10}", re.ASCII)
-"""A date without a time of day, in ISO 8601."""
 
 
 def tombstone(
@@ -122,7 +120,7 @@ def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tu
     Raises:
         UsageError: The time of one is not known, or none was created at `date`.
     """
-    given = stamp_of(date) if date and not _IS_DAY.fullmatch(date.strip()) else ""
+    given = time_of_day(date)
     found: list[tuple[_Entry, str]] = []
     unknown = [entry for entry in entries if not entry.times]
     for entry in entries:

@@ -309,3 +309,23 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["get", str(folder), "nometa"]) == 0
     tree = json.loads(path.with_suffix(".meta").read_text())
     assert tree["tombstones"] == json.loads(before)["tombstones"]
+
+
+def test_a_sidecar_that_is_packed_has_the_time(tmp_path: Path) -> None:
+    """A folder packed with a time and with sidecars needs no `--date` later; the date alone is no time."""
+    (tmp_path / "one").write_bytes(b"content")
+    times = {"2026-11-03T10:30:00+01:00": "one:2026-11-03T09:30:00Z", "2026-11-03": "one"}
+    for number, (date, key) in enumerate(times.items()):
+        out = tmp_path / f"set{number}"
+        options = {"date": date, "sidecar": True}
+        shardcore.pack("des", f"{out}/", [tmp_path / "one"], options=options)
+        (sidecar,) = out.glob("*.meta")
+        assert list(json.loads(sidecar.read_text())["index"]) == [key]
+        if key == "one":
+            with pytest.raises(UsageError, match="give the time, such as --date"):
+                shardcore.tombstone(out, ["one"])
+            continue
+        shardcore.tombstone(out, ["one"])
+        assert list(json.loads(sidecar.read_text())["tombstones"]) == [key]
+        with shardcore.open(out) as found, pytest.raises(UsageError, match="was deleted"):
+            found["one"]
