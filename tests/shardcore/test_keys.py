@@ -61,7 +61,7 @@ def test_iterating_gives_keys() -> None:
 
 
 def test_iterating_leaves_out_what_is_not_returned() -> None:
-    """`shard[key]` returns the content of each key of an iteration: tombstoned objects come with `deleted=True` only."""
+    """`shard[key]` has a content for each key of an iteration: tombstoned objects come with `deleted=True` only."""
     folder = Path(__file__).parents[2] / "resources" / "samples" / "des" / "archive"
     with shardcore.open(folder) as archive:
         keys = list(archive)

@@ -289,8 +289,7 @@ def test_a_tombstone_that_is_there_keeps_its_facts(folder: Path) -> None:
 
 
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows the change in one line, and with
-    `--json` both texts; `--undo` takes it back."""
+    """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows the change; `--undo` takes it back."""
     (path,) = folder.glob("*.des")
     before = path.with_suffix(".meta").read_bytes()
     assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run"]) == 0
