@@ -55,11 +55,11 @@ _SAMPLED = 0.05
 """Seconds between two looks at the clock of the processor."""
 
 UNFORESEEN = (ArithmeticError, EOFError, LookupError, MemoryError, RecursionError, ValueError, struct.error)
-"""What Python and the parsers raise where bytes have a form that a reader does not foresee."""
+"""Exceptions of Python and of the parsers for bytes of an unforeseen form."""
 
 
 class Charged(Protocol):
-    """What a budget uses of a source."""
+    """Members of a source that a budget uses."""
 
     name: str
     uri: str
@@ -79,7 +79,7 @@ class OverBudget(BaseException):
 
     @property
     def message(self) -> str:
-        """What was exceeded, as a sentence."""
+        """Sentence about the limit that was exceeded."""
         name = f"{short(self.budget.name)}: " if self.budget.name else ""
         return f"{name}stopped {self.what}: more than the {plural(self.budget.stored, 'stored byte')} allow"
 
@@ -91,7 +91,7 @@ class BudgetExceeded(LimitExceeded):
 
 
 class Budget:
-    """What one operation has spent, and its limits.
+    """Counters and limits of one operation.
 
     Args:
         taking: Whether the operation writes or returns contents, so that its work is in the size of its output: then

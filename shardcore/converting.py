@@ -12,8 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from shardcore.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgeted
 from shardcore.dataset import DataSet
-from shardcore.errors import Remedy, UsageError
+from shardcore.errors import LimitExceeded, Remedy, UsageError
 from shardcore.finding import Depth
 from shardcore.format import Format
 from shardcore.member_contents import TakenAsked, Told
@@ -32,7 +33,7 @@ from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
 from shardcore.writing.items import Content, Item, opened
 from shardcore.writing.manifest import KNOWN, Loss, LossKind, Manifest, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
-from shardcore.writing.writer import Sized, pieces_of
+from shardcore.writing.writer import Data, Sized, pieces_of
 
 CHECKSUMS = ("", "adler32", "crc32", "md5", "sha1", "sha224", "blake3", "sha256", "sha384", "sha512")
 """The checksums and digests of all formats, from none to the strongest."""
@@ -76,6 +77,7 @@ def convert(
     unread: bool = False,
     verify: Depth = Depth.CONTENT,
     jobs: int | None = None,
+    limit: int | None = None,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
     checking: Progress | None = None,
@@ -103,6 +105,7 @@ def convert(
         unread: As in `pack`.
         verify: As in `pack`.
         jobs: As in `pack`.
+        limit: Most bytes of all contents together; 0 for no limit. By default 512 MiB and 64 times what is stored.
         progress: Called after every object. How many there are is said by the share of the members that are done
             where a data set was not looked through before.
         verifying: As in `pack`.
@@ -114,6 +117,7 @@ def convert(
     Raises:
         UsageError: A key or an option does not fit; the manifest is that of another shard.
         FormatError: An object is damaged.
+        LimitExceeded: The contents have more bytes than `limit`.
         NotAShard: A member of a data set is none.
         SourceError: Bytes cannot be read or written.
     """
@@ -135,7 +139,7 @@ def convert(
     settings = dict(shard.settings)
     values = source.options(shard.format, settings, dict(options or {}), folder=means_folder(out))
     header = {"source": shard.format} | settings
-    with closing(source.items()) as items:
+    with budgeted(taking=True) as budget, closing(_limited(source.items(), budget, limit)) as items:
         done = write_items(
             found,
             out,
@@ -376,7 +380,7 @@ class _Source:
             self._earlier.check()
 
     def losses(self) -> list[Loss]:
-        """What the source has and the new shard does not; complete when all objects were requested."""
+        """Return what the new shard lacks of its source; complete when all objects were read."""
         found = [
             Loss(LossKind.OBJECTS, what, count, f"left out: {plural(count, what)}")
             for what, count in self._taking.left.items()
@@ -512,6 +516,51 @@ def _always(content: Content) -> Callable[[str], Content]:
 def strength(checksum: str) -> int:
     """Return how strong a checksum is among those of all formats; 0 for none."""
     return CHECKSUMS.index(checksum) if checksum in CHECKSUMS else 0
+
+
+def _limited(items: Generator[Item], budget: Budget, limit: int | None) -> Generator[Item]:
+    """Items whose contents together stay within a limit: a few stored bytes can expand to any number.
+
+    Args:
+        items: The items.
+        budget: That of the operation, which counts what the files store.
+        limit: See `convert`.
+
+    Raises:
+        LimitExceeded: While a content is read: they have more bytes.
+    """
+    total = 0
+
+    def counted(content: Content) -> Content:
+        return (lambda: _counted(content())) if callable(content) else content
+
+    def count(size: int) -> None:
+        nonlocal total
+        total += size
+        most = CHECKED_FLOOR + CHECKED_RATIO * budget.stored if limit is None else limit
+        # Contents that are read for their digests, and found to be equal, cost as well.
+        if most and max(total, (budget.read + budget.expanded) // 3) > most:
+            stored = f", for {plural(budget.stored, 'stored byte')}" if limit is None else ""
+            raise LimitExceeded(f"the contents have more than {plural(most, 'byte')} together{stored}")
+
+    def _counted(data: Data) -> Data:
+        if isinstance(data, Sized):
+            return data
+        if isinstance(data, bytes):
+            count(len(data))
+            return data
+        return pieces(data)
+
+    def pieces(data: Data) -> Iterator[bytes]:
+        for piece in pieces_of(data):
+            count(len(piece))
+            yield bytes(piece)
+
+    with closing(items):
+        for item in items:
+            count(len(item.content) if isinstance(item.content, bytes) else 0)
+            parts = {part: counted(content) for part, content in item.parts.items()}
+            yield replace(item, content=counted(item.content), parts=parts)
 
 
 def _digested(content: Content) -> tuple[bytes, Content]:

@@ -38,6 +38,9 @@ from shardcore.words import plural
 
 __all__ = ["DataSet", "Member"]
 
+MEMBER_COST = 1 << 14
+"""What opening a member costs at least, as bytes that could be read in the same time."""
+
 
 class DataSet(CountedFiles, OpenMembers):
     """A shard over a folder: its members' objects, looked up from the routing step on.
@@ -116,8 +119,8 @@ class DataSet(CountedFiles, OpenMembers):
 
     @property
     def index_bytes(self) -> int:
-        """The size of all members: an upper bound."""
-        return sum(member.size for member in self.members)
+        """The size of all members, a page each at least: an upper bound."""
+        return sum(max(member.size, MEMBER_COST) for member in self.members)
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Opens all members and joins their objects; what cannot be opened is left out, and stands in `unreadable`.

@@ -66,7 +66,7 @@ class EditResult:
 
     @property
     def ok(self) -> bool:
-        """Whether verifying found no error."""
+        """True when verifying found no error."""
         return self.report is None or self.report.ok
 
     def sha256(self) -> str:

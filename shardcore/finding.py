@@ -188,7 +188,7 @@ class Work:
     def tell(self, findings: Findings, code: str) -> None:
         """A finding that says what was not checked, if anything was not."""
         if self.unchecked:
-            what = f"the content of {self.unchecked} objects was not checked"
+            what = f"the content of {plural(self.unchecked, 'object')} was not checked"
             findings.warning(code, None, f"{what}: together the objects have far more bytes than the file")
 
 

@@ -389,7 +389,7 @@ class NoObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """Whether there are none, and not only none that can be listed."""
+        """True when there are no objects, as opposed to none that can be listed."""
         return self._why is None
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
-from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
@@ -99,7 +99,8 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
     target = source_of(where, remote, first=_first_bytes(where))
     if isinstance(target, Folder):
         try:
-            found, verdict = judge_folder(target, _formats)
+            with listed_once():
+                found, verdict = judge_folder(target, _formats)
         finally:
             if target is not where:
                 target.close()
@@ -389,6 +390,7 @@ def _open_as(source: Source, name: str) -> Shard:
     return format_of(name).open(PrefetchedSource(source), OpenContext(_open_as, forced=True))
 
 
+@listed_once()
 def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:
     found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else judge_folder(folder, _formats)
     if found.open_folder is None:

@@ -347,7 +347,7 @@ class _Saver:
                     raise fault[-1]
                 yield piece
 
-        path = ""
+        path, before = "", self._budget.read
         try:
             if self._folder is None:
                 for _ in pieces():
@@ -359,7 +359,11 @@ class _Saver:
             if error not in fault or ends_reading(error):
                 raise
             effort.left -= 2 * EACH_FOUND  # saying why takes longer than reading
+            fault.clear()  # the frames there would keep what was read in memory
             return saved(Condition.DAMAGED, why=error.message)
+        finally:
+            # What was read without any output costs, too: many damaged payloads may share the same bytes.
+            self._budget.checked += max(self._budget.read - before - size, 0)
         return saved(condition, path=path, size=size, sha256=digest.hexdigest(), checked_by=found.checked_by)
 
     def _write(self, found: Found, condition: Condition, pieces: Iterator[bytes]) -> str:

@@ -409,7 +409,7 @@ class Shard(Counted, ABC):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What is stored about all objects together, as values of JSON, by the names of options for writing.
+        """Facts about all objects together, as values of JSON, by the names of options for writing.
 
         Converting gives them to a format that has such options, and reports those as lost that are mappings.
         """

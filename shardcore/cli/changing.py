@@ -148,6 +148,16 @@ def convert(
     option: Options = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
+    limit_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--limit-bytes",
+            metavar="N",
+            help="Refuse contents of more than N bytes together; 0: no limit; default: 512 MiB + 64 × the stored size.",
+            min=0,
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
     json: Json = False,
     how: Opening = USUAL,
@@ -173,6 +183,7 @@ def convert(
                 plan=plan,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
                 jobs=how.jobs,
+                limit=limit_bytes,
                 progress=progress,
                 checking=progress,
             )
@@ -269,7 +280,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
 
 
 def _unchecked(done: Packed) -> list[str]:
-    """What reading back could not check, a sentence each."""
+    """Return a sentence for each object that reading back could not check."""
     findings = done.report.findings if done.report is not None else ()
     return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
 

@@ -23,6 +23,8 @@ from shardcore.shard import Shard
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
+FILES_AT_ONCE = 1 << 8
+"""The same where each row may be a file of its own."""
 
 
 def unserved(deleted: bool) -> tuple[State, ...]:
@@ -39,10 +41,12 @@ def shown_rows(
 ) -> Iterator[tuple[NDArray[np.int64], ObjectColumns]]:
     """The rows to list, with their columns, in the order of the slots."""
     left = limit
-    for first in range(0, len(shard.objects), ROWS_AT_ONCE):
+    # Each row of a data set may open a file.
+    step = FILES_AT_ONCE if shard.source is None and not shard.loaded else ROWS_AT_ONCE
+    for first in range(0, len(shard.objects), step):
         if left == 0:
             return
-        rows = np.arange(first, min(first + ROWS_AT_ONCE, len(shard.objects)), dtype=np.int64)
+        rows = np.arange(first, min(first + step, len(shard.objects)), dtype=np.int64)
         columns = shard.objects.columns(rows)
         keep = ~np.isin(columns.state, list(hidden))
         if kind is not None:

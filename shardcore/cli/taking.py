@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shardcore.cli.looking import SMALL_INDEX
 from shardcore.cli.options import (
     USUAL,
     Force,
@@ -68,7 +69,9 @@ def ls(
             wanted = digest is not None
             asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json) else 0
-        if limit is None or limit + skip > FEW_ROWS or shard.source is None:
+        # Of a folder of very many files the rows are printed while these are opened.
+        streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
+        if not streamed and (limit is None or limit + skip > FEW_ROWS or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)

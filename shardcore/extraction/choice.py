@@ -1,4 +1,4 @@
-"""Which objects are taken out when all of them are asked for."""
+"""Selection of the objects that extracting all of them writes."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Extraction:
 
     @property
     def ok(self) -> bool:
-        """Whether everything was extracted."""
+        """True when everything was extracted."""
         return not self.unreadable and not self.failed
 
 
@@ -197,7 +197,7 @@ class _MemberRefs:
 
     @property
     def none(self) -> bool:
-        """Whether there is no object at all."""
+        """True when there is no object at all."""
         return self._first is None
 
     def __iter__(self) -> Iterator[ObjectRef]:

@@ -10,7 +10,9 @@ import io
 import os
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -22,6 +24,19 @@ from shardcore.span import Span
 
 MOST_EXTENTS = 4096
 """Stretches without holes that are counted of a sparse file; of more, the file system says how much they store."""
+
+
+_listings: ContextVar[dict[str, list[Entry]] | None] = ContextVar("listings", default=None)
+
+
+@contextmanager
+def listed_once() -> Iterator[None]:
+    """List each directory once in this context: formats are asked one after the other what a folder is."""
+    token = _listings.set({})
+    try:
+        yield
+    finally:
+        _listings.reset(token)
 
 
 class FileSource(Source):
@@ -195,12 +210,18 @@ class LocalFolder(Folder):
         """
         where = self._inside(prefix) if prefix else self.path
         lead = f"{prefix}/" if prefix else ""
+        known = _listings.get()
+        if known is not None and (found := known.get(f"{where}\0{lead}")) is not None:
+            return list(found)
         try:
-            with os.scandir(where) as found:
-                entries = [entry for inner in found if (entry := _entry(lead, inner)) is not None]
+            with os.scandir(where) as inside:
+                entries = [entry for inner in inside if (entry := _entry(lead, inner)) is not None]
         except (OSError, ValueError) as error:
             raise SourceError(f"cannot list {where}: {reason_of(error)}") from error
-        return sorted(entries, key=lambda entry: entry.name)
+        entries.sort(key=lambda entry: entry.name)
+        if known is not None:
+            known[f"{where}\0{lead}"] = list(entries)
+        return entries
 
     def open(self, name: str) -> FileSource:
         """Opens the file at the relative `name`.

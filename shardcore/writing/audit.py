@@ -21,7 +21,7 @@ SUFFIX = ".audit.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What the audit log notes of an edit besides what the edit states itself.
+    """Facts of an edit for the audit log that the edit itself does not state.
 
     Attributes:
         reason: Why.

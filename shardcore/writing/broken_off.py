@@ -186,7 +186,7 @@ def write_kept(
 
 
 def _is_own(file: IO[bytes]) -> bool:
-    """Whether an open file is of this user, and has one name: a second one would be written to, too."""
+    """Return True for an open file of this user with one name: under a second name it would change, too."""
     found = os.fstat(file.fileno())
     return found.st_nlink == 1 and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
 

@@ -16,7 +16,7 @@ from shardcore.words import grouped_digits
 from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]
-"""Where content comes from: the path of a file, bytes, only a size (to plan), or a function that begins to read it."""
+"""Origin of a content: the path of a file, bytes, only a size (to plan), or a function that begins to read it."""
 
 SMALL_FILE = 1 << 16
 """Files of up to this many bytes are read at once."""

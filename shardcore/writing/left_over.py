@@ -40,7 +40,7 @@ def stem_of(final: Path) -> str:
 
 
 def is_left_over(name: str) -> bool:
-    """Whether a file or folder with this name is one of a run that is not complete, and is alive or not."""
+    """Return True for the name of a file or folder of a run that is not complete, alive or not."""
     return _LEFT_OVER.fullmatch(name) is not None or (name.startswith(".") and name.endswith(REPLACING))
 
 

@@ -40,7 +40,7 @@ RESULT = ".manifest.json"
 
 
 class LossKind(StrEnum):
-    """What is lost by converting."""
+    """Kinds of losses of a conversion."""
 
     OBJECTS = "objects"
     """Objects are left out."""
@@ -49,7 +49,7 @@ class LossKind(StrEnum):
     FACT = "fact"
     """Facts about objects are not stored."""
     SETTING = "setting"
-    """What is stored about all objects together is not."""
+    """Facts about all objects together are not stored."""
     STATE = "state"
     """Deleted objects are no longer marked as deleted."""
     CHECKSUM = "checksum"
@@ -79,7 +79,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """What a result manifest records about the source of a conversion.
+    """Source of a conversion, as a result manifest records it.
 
     Attributes:
         header: The format of the source, and its settings.
@@ -311,7 +311,7 @@ class Manifest:
 
 
 class ResultManifest:
-    """Which object is found under which key.
+    """Keys under which objects are found.
 
     Without a path of its own it has the keys that changed alone: each with the key under which its object is found
     now. Beside a file `OUT` it is then `OUT.manifest.json`; in a folder, `manifest.json`. There is none where all keys

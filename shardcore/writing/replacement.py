@@ -168,7 +168,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
 
 
 def is_removable(root: Path, path: Path) -> bool:
-    """Whether a file below a folder can be in the list of those that go: no folder, and behind no link."""
+    """Return True for a file below a folder that may be removed: no folder, and behind no link."""
     name = path.relative_to(root).as_posix()
     try:
         check_name(name)
@@ -179,7 +179,7 @@ def is_removable(root: Path, path: Path) -> bool:
 
 
 def _is_left(place: Path) -> bool:
-    """Whether a folder of new files is there, and stays; a run that is about to end is waited for."""
+    """Return True when a folder of new files is there and stays; wait for a run that is about to end."""
     end = time.monotonic() + WAITED
     while os.path.lexists(place):
         if not in_use(place) or time.monotonic() > end:

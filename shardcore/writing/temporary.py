@@ -434,7 +434,7 @@ def _descriptor_of(path: Path) -> int | None:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether a file may take this name from what has it: a file, or a link to one or to nothing.
+    """Return True when a file may replace what has this name: a file, or a link to one or to nothing.
 
     Never a folder, a pipe or a device, nor a link to these.
     """

@@ -135,7 +135,7 @@ class Journal:
 
     @property
     def done(self) -> bool:
-        """Whether the edit came to its end."""
+        """True when the edit is complete."""
         return self.state == DONE
 
     @property
@@ -145,7 +145,7 @@ class Journal:
 
     @property
     def can_finish(self) -> bool:
-        """Whether it holds all that the edit was to write, and putting back the old bytes was not begun."""
+        """True when it holds all new bytes and undoing was not begun."""
         return self.state == BEGUN and not any(one.kind == _NEW_UNKNOWN for one in self.changes)
 
     @property
@@ -768,7 +768,7 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
 
 
 def _stands(source: FileSource, raw: IO[bytes], record: Record) -> bool:
-    """Whether a change still stands as the edit wrote it; of a stream that is not known."""
+    """Return True unless the file has other bytes than a change wrote; those of a stream are unknown."""
     if record.kind == _NEW_UNKNOWN:
         return True
     return all(source.read(at, at + len(data)) == data for at, data in _pieces(raw, record, record.stop))
@@ -945,7 +945,7 @@ def _remove_journal(path: Path, *, wipe: bool = False) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What became of an edit that was requested.
+    """Outcome of an edit.
 
     Attributes:
         what: What the edit did.

@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import zstandard
 
 from tests.hostile.making import (
     GIB,
@@ -299,12 +300,41 @@ def column_of_fifos(folder: Path) -> Path:
     return column
 
 
+def chunk_of_same_blocks(size: int, blocksize: int, *, codec: int = ZSTD, typesize: int = 1) -> bytes:
+    """A chunk of a few KB whose blocks all begin at the same place; they are zeros."""
+    streams = typesize
+    plain = bytes(blocksize // streams)
+    stream = zlib.compress(plain, 9) if codec == ZLIB else zstandard.ZstdCompressor(level=3).compress(plain)
+    count = size // blocksize
+    first = 16 + 4 * count
+    body = np.full(count, first, "<u4").tobytes() + (struct.pack("<I", len(stream)) + stream) * streams
+    flags = 0x10 if streams == 1 else 0
+    header = struct.pack("<BBBBIII", 2, 1, codec << 5 | flags, typesize, size, blocksize, 16 + len(body))
+    return header + body
+
+
+@hostile("bloscpack", "0", "@1000000000", "all")
+def blocks_of_same_zeros(folder: Path) -> Path:
+    """Three chunks of 4 KB that expand to a GiB each: all their blocks are the same one."""
+    chunk = chunk_of_same_blocks(GIB, 1 << 20)
+    return put(folder, _NAME, File([chunk] * 3, [GIB] * 3).write())
+
+
 @hostile("bloscpack", "0", "all")
-def zeros_named_often(folder: Path) -> Path:
-    """A file of a few KB whose chunks are all the same 128 MiB of zeros."""
-    size, count = 128 << 20, 24
-    offsets = np.full(count, 32 + 8 * count, "<i8").tobytes()
-    return _with_offsets(folder, offsets, bomb_chunk(size), size=size)
+def blocks_of_many_streams(folder: Path) -> Path:
+    """A chunk of half a million blocks of sixteen streams, all of which are the same ones."""
+    chunk = chunk_of_same_blocks(GIB, 2048, codec=ZLIB, typesize=16)
+    return put(folder, _NAME, File([chunk], [GIB]).write())
+
+
+@hostile("bloscpack", "0", "all")
+def blocks_of_half_a_gib(folder: Path) -> Path:
+    """A chunk of two blocks of 500 MB, which are the same one."""
+    block = 500 << 20
+    stream = zstd_bomb(block)
+    body = struct.pack("<II", 24, 24) + struct.pack("<I", len(stream)) + stream
+    header = struct.pack("<BBBBIII", 2, 1, ZSTD << 5 | 0x10, 1, 2 * block, block, 16 + len(body))
+    return put(folder, _NAME, File([header + body], [2 * block]).write())
 
 
 @hostile("bloscpack", "0", "60000", "all")

@@ -24,9 +24,9 @@ DRAWINGS = {
     "xorb": ("records", "lanes"),
 }
 """What is drawn of each format; where a file has it not, the command says so."""
+_CONVERTED = ("--force",)
 _TARGETS = {"bloscpack": "swh", "des": "swh", "mdb": "des", "neuroglancer": "des", "swh": "des", "xorb": "swh"}
 """What each format is converted into."""
-_CONVERTED = ("--force",)
 FINE_CODES = frozenset(range(5))
 """Exit codes that a command may have; anything else is a traceback or a signal."""
 
@@ -39,11 +39,13 @@ class Command:
         arguments: The command line.
         expands: Whether its work is in the size of what it takes out, not of the file: it may take longer.
         at_end: Whether it tells nothing before it is done: it has no first rows.
+        endless: Whether only its first rows have a bound: all of them take as long as there are files.
     """
 
     arguments: tuple[str, ...]
     expands: bool = False
     at_end: bool = False
+    endless: bool = False
 
     def __str__(self) -> str:
         return " ".join(word for word in self.arguments if "/" not in word)[:60]
@@ -58,6 +60,8 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
         folder: A folder for what is taken out.
     """
     uri = str(path)
+    if one.many:
+        return [Command((name, uri), endless=name == "ls") for name in ("info", "tree", "ls")]
     found = [
         Command(("info", uri)),
         Command(("info", uri, "--json", "--count")),
@@ -115,9 +119,9 @@ def fault(command: Command, outcome: Outcome) -> str:
         return f"{outcome.megabytes:.0f} MB over idle"
     if outcome.first > FIRST_SECONDS and not (command.expands or command.at_end):
         return f"{outcome.first:.1f} s to its first output"
-    if outcome.ended and not command.expands:
+    if outcome.ended and not (command.expands or command.endless):
         return f"no end after {outcome.total:.1f} s"
-    if not command.expands and outcome.total > LAST_SECONDS:
+    if not (command.expands or command.endless) and outcome.total > LAST_SECONDS:
         return f"{outcome.total:.1f} s"
     if any(not (c.isprintable() or c == "\n") for c in outcome.out + outcome.err):
         return "raw text"

@@ -281,7 +281,7 @@ def folder_of_fifos(folder: Path) -> Path:
 
 @hostile("des", "one", "7")
 def lanes_of_unequal_length(folder: Path) -> Path:
-    """Four hundred thousand of the shortest entries between ordinary ones: lanes of a walk that differ a thousandfold."""
+    """Four hundred thousand of the shortest entries between ordinary ones: lanes of a walk of unequal length."""
     shortest = struct.pack("<HBHQI", 0, 1, 0, 0, 0)
     entries = [entry(b"one", 8, 1, NONE, 1)] * 3
     ordinary = [entry(b"%d" % n, 8, 1, NONE, 1) for n in range(60_000)]

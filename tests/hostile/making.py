@@ -40,6 +40,7 @@ class Hostile:
     keys: tuple[str, ...]
     why: str
     sparse: bool = False
+    many: bool = False
 
     def __str__(self) -> str:
         return f"{self.format}-{self.name}"
@@ -58,7 +59,8 @@ def hostile(format_name: str, *keys: str) -> Callable[[Callable[[Path], Path]], 
 
     def listed(make: Callable[[Path], Path]) -> Callable[[Path], Path]:
         name = getattr(make, "__name__", "").replace("_", "-")
-        ALL.append(Hostile(format_name, name, make, keys, (make.__doc__ or "").partition("\n")[0], "sparse" in name))
+        why = (make.__doc__ or "").partition("\n")[0]
+        ALL.append(Hostile(format_name, name, make, keys, why, "sparse" in name, "very-many" in name))
         return make
 
     return listed

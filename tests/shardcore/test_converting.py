@@ -15,6 +15,8 @@ from shardcore.cli.program import run
 from shardcore.converting import convert
 from shardcore.errors import UsageError
 from shardcore.writing.manifest import LossKind
+from tests.hostile.des import entry, shard
+from tests.hostile.making import put, zstd_bomb
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -292,3 +294,20 @@ def test_a_sha256_that_becomes_the_key_is_not_lost(tmp_path: Path) -> None:
         assert LossKind.CHECKSUM not in {loss.kind for loss in by_digest}
         by_number = shardcore.convert(shard, "neuroglancer", tmp_path / "x.shard").losses
         assert LossKind.CHECKSUM in {loss.kind for loss in by_number}
+
+
+def test_contents_together_are_limited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Objects that expand to far more than is stored are refused, also where all are one; --limit-bytes allows them."""
+    path = file_of_zeros(tmp_path, 600 << 20)
+    out = tmp_path / "out.shard"
+    assert run(["convert", str(path), "swh", str(out), "--key", "sha256"]) == 3
+    told = capsys.readouterr().err
+    assert "--limit-bytes" in told
+    assert not out.exists()
+    assert run(["convert", str(path), "swh", str(out), "--key", "sha256", "--limit-bytes", str(1 << 30)]) == 0
+    assert out.stat().st_size > 600 << 20
+
+
+def file_of_zeros(folder: Path, size: int) -> Path:
+    """A des file of a few KB with one payload of zeros."""
+    return put(folder, "one.des", shard(zstd_bomb(size), [entry(b"one", 8, len(zstd_bomb(size)), 1, size)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from shardcore.errors import BadMagic, FormatError, NotAShard, ShardError, Usage
 from shardcore.format import Certainty, Format, Verdict
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
+from tests.hostile.des import entry, shard
+from tests.hostile.making import put
 from tests.shardcore.toy import LineShard
 
 MAGICS = [b"SWHShard\0", b"blpk", b"HFRepoMetaData", b"XETBLOB", b"DES"]
@@ -180,3 +183,14 @@ def test_a_cut_file_with_half_its_marks_is_damaged(data: Path) -> None:
     with shardcore.open(cut, partial=True) as shard:
         assert shard.format == "des"
         assert isinstance(shard.damage, FormatError)
+
+
+def test_a_directory_is_listed_once_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formats that are asked what a folder is share one listing: one of very many files takes a second each."""
+    put(tmp_path, "2024-01-15_00_0000.des", shard(b"x", [entry(b"one", 8, 1, 0, 1)]))
+    listed: list[str] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(str(path)) or scandir(path))
+    with shardcore.open(tmp_path) as found:
+        assert found.format == "des"
+    assert listed.count(str(tmp_path)) == 1

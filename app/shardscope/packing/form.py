@@ -219,7 +219,7 @@ class PackForm(QWidget):
 
     @property
     def skips(self) -> bool:
-        """Whether inputs that cannot be read are skipped."""
+        """Return True when unreadable inputs are skipped."""
         return self.contents is not None and self.contents.skip.isChecked()
 
     @property

@@ -313,12 +313,13 @@ def _follow_streams(
     chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
 ) -> ChunkMap:
     """Follows the streams of all blocks, and refuses the first that leads outside."""
-    stream_at, stream_size, plain = _walk_streams(chunk, header, starts)
-    wrong = _leads_outside(header, stream_at, stream_size, plain) & (stream_at >= 0)
+    stream_at, stream_size, wrong = _walk_streams(chunk, header, starts)
     if wrong.any():
         block, number = divmod(int(wrong.argmax()), header.streams)
         at, size = int(stream_at[block, number]), int(stream_size[block, number])
-        what = f"{plural(size, 'stored byte')} cannot hold {plural(plain[block, number], 'plain byte')}"
+        left = header.nbytes - block * header.blocksize
+        plain = left if left < header.blocksize else header.blocksize // header.streams
+        what = f"{plural(size, 'stored byte')} cannot hold {plural(plain, 'plain byte')}"
         if at > header.ctbytes - STREAM_LENGTH.size:
             what = "the chunk ends before the length of the stream does"
         raise FormatError(
@@ -335,7 +336,7 @@ def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
 
 
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """Place, stored and plain size of each stream, shape `(nblocks, streams)`; all blocks at once.
+    """Place and stored size of each stream, and whether it leads outside, shape `(nblocks, streams)`.
 
     After a stream that leads outside, the numbers mean nothing. A short last block has only its first stream; the
     others have place -1.
@@ -343,17 +344,23 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
     # The length that would stand at each byte of the chunk.
     lengths = np.ndarray((last + 1,), STREAM_LENGTH.dtype["length"], chunk, 0, (1,))
-    stream_at, stream_size = np.empty((nblocks, streams), np.int64), np.empty((nblocks, streams), np.int64)
+    # Millions of streams may share a few bytes: places in chunks of less than 1 GiB take half the room.
+    width = np.int32 if header.ctbytes < 1 << 30 else np.int64
+    stream_at, stream_size = np.empty((nblocks, streams), width), np.empty((nblocks, streams), width)
+    wrong = np.empty((nblocks, streams), np.bool_)
+    plain = np.full(nblocks, header.blocksize // streams, np.int64)
+    short = header.nbytes % header.blocksize
+    if short:
+        plain[-1] = short
     at = starts
     for stream in range(streams):
-        size = np.where((at >= 0) & (at <= last), lengths[np.clip(at, 0, last)], 0)
-        stream_at[:, stream], stream_size[:, stream] = np.maximum(at, 0), size
+        size = np.where((at >= 0) & (at <= last), lengths[np.clip(at, 0, last)], 0).astype(np.int64)
+        stream_at[:, stream], stream_size[:, stream] = np.clip(at, 0, 2**31 - 1), size
+        wrong[:, stream] = _leads_outside(header, at, size, plain)
         at = at + STREAM_LENGTH.size + size
-    plain = np.full((nblocks, streams), header.blocksize // streams, np.int64)
-    if header.nbytes % header.blocksize:
-        stream_at[-1, 1:], stream_size[-1, 1:] = -1, 0
-        plain[-1, 0] = header.nbytes % header.blocksize
-    return stream_at, stream_size, plain
+    if short:
+        stream_at[-1, 1:], stream_size[-1, 1:], wrong[-1, 1:] = -1, 0, False
+    return stream_at, stream_size, wrong
 
 
 def _within(place: Span | None, at: int, size: int) -> Span | None:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from itertools import islice, pairwise
 from typing import Protocol, TypeVar
@@ -14,7 +15,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Unsupported
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
@@ -23,7 +24,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     read_chunk_header,
 )
 from shardcore.formats.bloscpack.chunks import ChunkTable
-from shardcore.formats.bloscpack.decode import decompress, stream_chunk
+from shardcore.formats.bloscpack.decode import decompress, split_chunk, stream_chunk
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
 from shardcore.sources.base import Source
@@ -52,7 +53,9 @@ TRIED_WHOLE = 2**26
 TRIED_RATIO = 8
 STREAMED = ("zlib", "zstd")
 LARGE_CHUNK = 2**25
-"""Chunks of this many plain bytes are decompressed one at a time, by several threads together."""
+"""Chunks of more than this many plain bytes are decompressed one at a time, by several threads together."""
+LARGE_PART = 2**24
+"""They are decompressed in parts of about so many plain bytes where they are streamed."""
 
 
 class Decoder(Protocol):
@@ -171,7 +174,7 @@ class Content:
         self.header.checksum.check(stored.chunk, stored.digest, stored.digest_span, f"chunk {stored.number}")
 
     def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
-        """The plain bytes of the chunks `[first, last)`, one after the other; to the end without `last`.
+        """The plain bytes of the chunks `[first, last)` in order, of large ones in pieces; to the end without `last`.
 
         A few chunks ahead are read and decompressed by threads, which end with the iterator.
 
@@ -181,7 +184,39 @@ class Content:
         for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
             if isinstance(one, ShardError):
                 raise one
-            yield self.plain(one.number, limit=limit) if isinstance(one, _Later) else one
+            if isinstance(one, _Later):
+                yield from self._pieces(self.stored(one.number), limit)
+            else:
+                yield one
+
+    def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
+        """The plain bytes of a chunk around one of them, and where they begin; errors as for `plain`.
+
+        Of a small chunk these are all; they are empty where the chunk ends before.
+        """
+        first = 0
+        for piece in self._pieces(stored, limit):
+            if within < first + len(piece):
+                return piece, first
+            first += len(piece)
+        return b"", first
+
+    def _pieces(self, stored: Stored, limit: int) -> Iterator[bytes]:
+        """The plain bytes of a chunk, some blocks at a time where it is large; errors as for `plain`."""
+        header = stored.header
+        if header.plain_copy or header.nbytes <= LARGE_CHUNK:
+            yield self.decoded(stored, limit=limit)
+            return
+        if header.nbytes > limit:
+            check_chunk_header(header, limit=limit, place=stored.span)
+        if header.blocksize > max(TRIED_WHOLE, TRIED_RATIO * header.ctbytes):
+            text = f"{header.ctbytes:,} stored bytes claim blocks of {header.blocksize:,} bytes"
+            most = f"at most {TRIED_WHOLE >> 20} MiB, or {TRIED_RATIO} times the stored bytes, are decompressed at once"
+            raise Unsupported(f"{text}; {most}", span=stored.span)
+        self.check(stored)
+        decode: Decoder = self.decoder or partial(decompress, threads=THREADS)
+        for part in split_chunk(stored.chunk, LARGE_PART, place=stored.span):
+            yield decode(part, limit=limit, place=stored.span)
 
     def problems(self, last: int | None = None) -> Iterator[ShardError | None]:
         """What is wrong with each chunk, in order: it is read, its digest compared, and decompressed.
@@ -371,7 +406,12 @@ class Content:
                 if held > HELD:
                     given.append(_Later(number))
                     continue
-                given.append(plain := self.plain(number, limit=limit, source=source))
+                stored = self.stored(number, source)
+                if stored.header.nbytes > LARGE_CHUNK:
+                    given.append(_Later(number))
+                    held += stored.header.nbytes
+                    continue
+                given.append(plain := self.decoded(stored, limit=limit))
                 held += len(plain)
         except (FormatError, LimitExceeded) as error:
             given.append(error)

@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -19,8 +21,15 @@ from numpy.typing import NDArray
 
 from shardcore.budget import charge_expanded
 from shardcore.errors import FormatError
-from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk, map_chunk
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, STREAM_LENGTH, Flag
+from shardcore.formats.bloscpack.blosc1 import (
+    DEFAULT_LIMIT,
+    HEADER_SIZE,
+    ChunkHeader,
+    check_chunk,
+    map_chunk,
+    write_chunk_header,
+)
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM_LENGTH, Flag
 from shardcore.payload import decompress_stream
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
@@ -76,6 +85,33 @@ def decompress(
         return bytes(plain)
     out[:] = plain
     return b""
+
+
+def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = None) -> Iterator[bytes]:
+    """Split a chunk into smaller ones of whole blocks, so that not all of it has to be decompressed at once.
+
+    Args:
+        chunk: The whole chunk, header and all, and nothing else.
+        most: Uncompressed bytes of a part; a single block may have more.
+        place: Where the chunk lies, for errors.
+
+    Yields:
+        Chunks that together decompress to the same bytes.
+
+    Raises:
+        FormatError: The chunk is damaged.
+    """
+    found = map_chunk(chunk, limit=2**32, place=place)
+    header, view = found.header, memoryview(chunk)
+    # A short last block goes with the one before it: alone it would be a chunk of another block size.
+    full, step = header.nbytes // header.blocksize, max(most // header.blocksize, 1)
+    for first in range(0, full, step):
+        last = first + step if first + step < full else header.nblocks
+        blocks = [view[int(found.starts[block]) : found.block_stop(block)] for block in range(first, last)]
+        ends = np.cumsum([HEADER_SIZE + BLOCK_START.size * len(blocks), *map(len, blocks)])
+        nbytes = min(last * header.blocksize, header.nbytes) - first * header.blocksize
+        head = write_chunk_header(replace(header, nbytes=nbytes, ctbytes=int(ends[-1])))
+        yield b"".join((head, ends[:-1].astype(BLOCK_START.dtype["start"]).tobytes(), *blocks))
 
 
 def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = None) -> None:

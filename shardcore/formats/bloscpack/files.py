@@ -241,7 +241,7 @@ def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]
 
 
 def is_files(folder: Folder) -> bool:
-    """Whether a folder holds Bloscpack files and, but for a manifest and hidden files, nothing else.
+    """Return True when a folder holds Bloscpack files and, but for a manifest and hidden files, nothing else.
 
     Where it has no such file itself, the folders below are looked through, at most `LOOKED_THROUGH` of them.
     """

@@ -364,9 +364,10 @@ class BloscpackLookup:
                 block=block,
                 start=int(found.starts[block]),
             )
-        plain = self._content.decoded(stored)
-        if within >= len(plain):
+        plain, first = self._content.around(stored, within)
+        if within - first >= len(plain):
             return
+        value = plain[within - first]
         element, part = divmod(within, header.typesize)
         how = "The chunk is a plain copy, nothing is decompressed"
         if not header.plain_copy:
@@ -374,11 +375,11 @@ class BloscpackLookup:
             how = f"Decompress with {header.codec_name}{undo}"
         look.step(
             "Decode",
-            f"{how}: byte {within} of the chunk is {plain[within]:#04x}, byte {part} of element {element} "
+            f"{how}: byte {within} of the chunk is {value:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",
             *spans,
-            draw=lambda: drawings.byte_drawing(plain, within, header, tuple(spans)),
+            draw=None if first else lambda: drawings.byte_drawing(plain, within, header, tuple(spans)),
             why="Stored bytes say nothing until codec and filter, both named in the Blosc header, are undone.",
-            byte=plain[within],
+            byte=value,
             element=element,
         )

@@ -142,7 +142,7 @@ class DesDataSet(DataSet):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Whether the sidecar of the first shard states checksums."""
+        """Return the settings of the first shard."""
         if not self.first_member:
             return {}
         with self.borrowed(self.first_member) as first:

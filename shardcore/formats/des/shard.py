@@ -201,7 +201,7 @@ class DesShard(Shard):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Whether a sidecar states checksums."""
+        """Return `sidecar` when a sidecar states checksums."""
         return {"sidecar": True} if self.checksum else {}
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:

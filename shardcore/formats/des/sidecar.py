@@ -61,7 +61,7 @@ class Tombstone:
 
     @property
     def timed(self) -> bool:
-        """Whether it is stored under `uid:timestamp`, the only key that the reference's retrievers look up."""
+        """True when its key is `uid:timestamp`, the only one that the reference's retrievers look up."""
         return _TIMED_KEY.fullmatch(self.key) is not None and self.key == entry_key(self.uid, self.created_at)
 
     def covers(self, created_at: str) -> bool:

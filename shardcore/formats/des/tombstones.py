@@ -109,7 +109,7 @@ def _entry_of(shard: Shard, ref: ObjectRef) -> _Entry:
 
 
 def _on_day(shard: DesShard, date: str) -> bool:
-    """Whether objects of a date belong into a shard, by its name: readers look in shards of that day only."""
+    """Return True when objects of a date belong into a shard, by its name: readers look in shards of that day only."""
     name = ShardName.parse(shard.source.name) if date and shard.source is not None else None
     return name is None or name.date == shard_date(date)
 

@@ -227,27 +227,34 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> No
     rows = np.arange(len(file.entries), dtype=np.int64)
     readable = ~file.entries.unreadable(rows)
     c, work, last = file.entries.columns, Work(file.source.size), _Checked(None)
+    bigfiles: dict[tuple[bytes, int], _Checked] = {}
     for number, row in enumerate(file.by_offset().tolist()):
         progress(number, len(rows))
         if not readable[row]:
             continue
         place = (int(c.offset[row]), int(c.compressed[row]), int(c.length[row]), int(c.codec[row]), int(c.size[row]))
-        if place == last.place and not c.big[row]:
+        named = (file.entries.hash(row), int(c.size[row])) if c.big[row] else None
+        if named in bigfiles:
+            _compare(file, row, bigfiles[named], findings)
+        elif named is None and place == last.place:
             _compare(file, row, last, findings)
         elif work.takes(_cost(file, row)):
             last = _content_digest(file, row, place)
+            if named is not None:
+                bigfiles[named] = last
             _compare(file, row, last, findings)
     work.tell(findings, "des.unchecked")
 
 
 def _cost(file: DesFile, row: int) -> int:
-    """Bytes that checking an entry produces; 0 for BigFiles, which are outside the file, and for what is refused."""
+    """Bytes that checking an entry reads or produces; 0 for what is refused.
+
+    0 for BigFiles, too: each is read once, and is stored as large as it is.
+    """
     c = file.entries.columns
-    if c.big[row]:
+    if c.big[row] or _impossible(file, row):
         return 0
-    if not c.codec[row]:
-        return int(c.length[row])
-    return 0 if _impossible(file, row) else int(c.size[row])
+    return max(int(c.length[row]), int(c.size[row]) if c.codec[row] else 0)
 
 
 def _impossible(file: DesFile, row: int) -> bool:

@@ -285,7 +285,7 @@ class _Lanes:
 
     def _walk(self, shape: Shape, starts: Positions, most: int) -> None:
         limits = np.append(starts[1:], shape.end)
-        steps = []
+        steps: list[Positions] = []
         at = starts
         going = np.ones(len(starts), bool)
         while going.any() and len(steps) < most:

@@ -224,7 +224,7 @@ class MdbObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """Whether the index is read: tables of a damaged shard may state other numbers."""
+        """True when the index is read: tables of a damaged shard may state other numbers."""
         return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:

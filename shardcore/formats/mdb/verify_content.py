@@ -20,7 +20,7 @@ from shardcore.words import plural
 from shardcore.xet.hashes import HashArray, as_rows, chunk_hash, to_text
 
 REFERENCE_COST = 256
-"""What a chunk costs each time a file names it, as bytes that could be expanded in the same time."""
+"""Cost of a chunk each time a file names it, as bytes that could be decompressed in the same time."""
 
 LOOKED_FOR = 1000
 """Xorbs that are looked for where none of them is there."""

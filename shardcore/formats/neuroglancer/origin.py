@@ -80,7 +80,7 @@ class Origin:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is stored about all keys: the info; and what of it `written_with` does not have."""
+        """Return the info, which is stored about all keys, and what of it `written_with` lacks."""
         found: dict[str, Any] = {"spec": json.loads(self.written_with)}
         if self.text and self.space.kind is not SpaceKind.UNKNOWN:
             members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")

@@ -290,7 +290,7 @@ def _why_not_below(root: Path, below: object) -> str:
 
 
 def _is_below(root: Path, below: object) -> bool:
-    """Whether an info names a folder below the data set: by a plain name, and without links on the way."""
+    """Return True when an info names a folder below the data set by a plain name, without links on the way."""
     if not isinstance(below, str) or "\0" in below:
         return False
     inside = PurePosixPath(below)

@@ -34,14 +34,14 @@ FORMAT = Format(
         Option(
             "seed",
             OptionType.INTEGER,
-            "The first seed tried for the hash function, 0 to 2^32 - 1; default: 1.",
+            "First seed tried for the hash function, 0 to 2^32 - 1; default: 1.",
             Purpose.WRITE,
             default=1,
         ),
         Option(
             "dedupe",
             OptionType.FLAG,
-            "Keep one of several objects with the same key and content; default: they are refused.",
+            "Keep one of several objects with the same key and content; otherwise they are refused.",
             Purpose.WRITE,
             default=False,
         ),

@@ -114,7 +114,7 @@ class SwhWriter(Writer):
         return digest.hex()
 
     def _is_known(self, key: bytes, content: bytes) -> bool:
-        """Whether an object with this key and content is there and one is enough; otherwise it is remembered."""
+        """Return True for a second object with this key and content that is dropped; otherwise record it."""
         if self._seen is None:
             return False
         known = self._seen.get(key) == content

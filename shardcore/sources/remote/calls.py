@@ -59,7 +59,7 @@ def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = N
 
 
 def _is_xml(body: bytes) -> bool:
-    """Whether a body is XML that no store could object to: flat, and without declarations, which may expand."""
+    """Return True for XML as stores send it: flat, and without declarations, which may expand."""
     parser = expat.ParserCreate("utf-8")
     depth = 0
 

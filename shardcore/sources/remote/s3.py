@@ -27,7 +27,7 @@ USUAL_REGION = "us-east-1"
 
 
 NO_ANSWERS = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)
-"""What botocore raises where there is no answer, or one that it cannot parse."""
+"""Exceptions of botocore where there is no answer, or one that it cannot parse."""
 
 
 @cache

@@ -215,15 +215,15 @@ def test_what_reading_back_did_not_check_is_said(
 ) -> None:
     """Contents that verification left out for their size are named on standard error, and in each line of JSON."""
     (tmp_path / "zeros").write_bytes(bytes(100_000))
-    monkeypatch.setattr("shardcore.budget.EXPANDED_FLOOR", 0)
-    monkeypatch.setattr("shardcore.budget.EXPANDED_RATIO", 0)
+    monkeypatch.setattr("shardcore.budget.CHECKED_FLOOR", 0)
+    monkeypatch.setattr("shardcore.budget.CHECKED_RATIO", 0)
     command = ["pack", "des", str(tmp_path / "x.des"), str(tmp_path / "zeros"), "-O", "codec=zstd", "--force"]
     assert run(command) == 0
-    assert "shardcore: not checked further: 'x.des': stopped after" in capsys.readouterr().err
+    assert "shardcore: the content of 1 object was not checked" in capsys.readouterr().err
     assert run([*command, "--json"]) == 0
     told = capsys.readouterr()
     (message,) = json.loads(told.out)["unchecked"]
-    assert message.startswith("not checked further: 'x.des': stopped after decompressing")
-    assert message in told.err
+    assert message.startswith("the content of 1 object was not checked")
+    assert f"shardcore: {message}" in told.err
     assert run([*command, "--json", "--no-verify"]) == 0
     assert json.loads(capsys.readouterr().out)["unchecked"] == []

@@ -10,7 +10,7 @@ import pytest
 
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
-from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.decode import decompress, split_chunk
 from shardcore.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, NONE, make_chunk, plain_copy, sample
 
@@ -29,6 +29,18 @@ def test_chunks_of_the_written_rules_are_read(codec: int, how: int, typesize: in
             plain = sample(size, number)
             chunk = make_chunk(plain, codec=codec, how=how, typesize=typesize, blocksize=blocksize, split=True)
             assert decompress(chunk) == plain, (size, blocksize)
+
+
+@pytest.mark.parametrize("how", [NONE, BYTE, BIT])
+@pytest.mark.parametrize("typesize", [1, 3, 8, 16, 255])
+def test_parts_of_a_chunk_are_chunks(how: int, typesize: int) -> None:
+    """A chunk split by whole blocks decompresses, part by part, to the same bytes; also with a short last block."""
+    for size in (128 * typesize, 5003 * typesize, 5000 * typesize + 1):
+        plain = sample(size)
+        chunk = make_chunk(plain, codec=3, how=how, typesize=typesize, blocksize=128 * typesize, split=True)
+        parts = list(split_chunk(chunk, 1000 * typesize))
+        assert len(parts) == -(-(size // (128 * typesize)) // 7)
+        assert b"".join(map(decompress, parts)) == plain, size
 
 
 def test_bit_shuffle_with_a_tail() -> None:

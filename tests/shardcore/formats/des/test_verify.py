@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardcore
+from shardcore.budget import budgeted
 from shardcore.finding import Depth, Severity
 from shardcore.formats.des import verify
 from tests.shardcore.formats.des.made import Stored, random_stored, shard, write
@@ -105,3 +108,36 @@ def test_progress_reaches_every_object() -> None:
     with shardcore.open(shard(random_stored(1, 30, version=1), version=1)) as opened:
         opened.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))
     assert {(number, 30) for number in range(30)} <= set(told)
+
+
+def _bigfile_entry(uid: bytes, digest: bytes, size: int) -> bytes:
+    return struct.pack("<H", len(uid)) + uid + struct.pack("<BH", 1, 64) + digest + struct.pack("<QI", size, 0)
+
+
+def test_a_bigfile_of_many_entries_is_read_once(tmp_path: Path) -> None:
+    """Verification reads each BigFile once, however many entries name it, and reports each entry."""
+    content = bytes(1 << 20)
+    digest = hashlib.sha256(b"another").hexdigest().encode()
+    (tmp_path / "_bigFiles").mkdir()
+    (tmp_path / "_bigFiles" / digest.decode()).write_bytes(content)
+    entries = [_bigfile_entry(b"%d" % number, digest, len(content)) for number in range(100)]
+    index = struct.pack("<I", len(entries)) + b"".join(entries)
+    path = tmp_path / "one.des"
+    path.write_bytes(b"DES2\x02\0\0\0" + index + b"DESI" + struct.pack("<Q", len(index)))
+    with budgeted() as budget, shardcore.open(path) as found:
+        report = found.verify()
+        assert budget.read < 4 * len(content)
+    assert sum(one.code == "des.bigfile" for one in report.findings) == len(entries)
+
+
+def test_stored_bytes_of_payloads_are_charged(tmp_path: Path) -> None:
+    """Overlapping payloads that claim to expand to nothing are read as often as the file is worth, not all of them."""
+    stored, count = bytes(4 << 20), 1000
+    place = [struct.pack("<BQQBQQI", 0, 8 + n, len(stored) - n, 1, len(stored) - n, 0, 0) for n in range(count)]
+    index = struct.pack("<I", count) + b"".join(struct.pack("<H", 4) + b"%04d" % n + p for n, p in enumerate(place))
+    path = tmp_path / "one.des"
+    path.write_bytes(b"DES2\x02\0\0\0" + stored + index + b"DESI" + struct.pack("<Q", len(index)))
+    with budgeted() as budget, shardcore.open(path) as found:
+        report = found.verify()
+        assert budget.read < 1 << 30
+    assert "des.unchecked" in {one.code for one in report.findings}

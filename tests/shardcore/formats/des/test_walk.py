@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -141,3 +142,19 @@ def test_positions_are_int64() -> None:
     for count in (3, 3000):
         result = walk(ShapeV2(_index("v2", count, 6, wild=False)), count)
         assert result.starts.dtype == result.stops.dtype == np.int64
+
+
+def test_a_lane_with_nearly_all_entries_costs_no_room_for_the_others() -> None:
+    """Lanes of very unequal length are walked within memory in the size of the index, with the plain walk's result."""
+    shortest = struct.pack("<HBHQI", 0, 1, 0, 0, 0)
+    ordinary = [_entry("v2", b"%d" % number, 1) for number in range(20_000)]
+    count = 3 + 60_000 + len(ordinary)
+    shape = ShapeV2(struct.pack("<I", count) + b"".join(ordinary[:3]) + shortest * 60_000 + b"".join(ordinary))
+    tracemalloc.start()
+    try:
+        result = walk(shape, count)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 32 << 20
+    _same(result, shape, count)

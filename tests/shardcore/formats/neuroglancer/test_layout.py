@@ -173,3 +173,10 @@ def test_places_of_fragments() -> None:
     assert fragments_span(manifest, 143, 32).start == 32
     with pytest.raises(FormatError, match="111 bytes of fragments do not fit"):
         fragments_span(manifest, 142, 32)
+
+
+def test_levels_of_detail_are_bounded() -> None:
+    """A manifest of more levels of detail than any mesh has is refused before an array is created for each."""
+    many = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 100_000) + bytes(20 * 100_000)
+    with pytest.raises(FormatError, match="levels of detail"):
+        manifest_arrays(many)
