@@ -356,6 +356,9 @@ class _Source:
         values = dict(inherited) | given
         typed = {name: self._options[name].value_of(value) for name, value in values.items() if name in self._options}
         self._checksum = self._writes.checksum(typed) if self._writes.checksum is not None else ""
+        if self._writes.keys is KeyRule.CONTENT and self._choice is KeyChoice.SHA256:
+            # The key is the digest: verification compares it with the content.
+            self._checksum = KeyChoice.SHA256.value
         return values
 
     def items(self) -> Generator[Item]:

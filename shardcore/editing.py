@@ -14,7 +14,7 @@ from typing import Any
 
 from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.finding import Depth, Report
-from shardcore.keys import Key
+from shardcore.keys import Key, several
 from shardcore.options import Purpose, read_options
 from shardcore.packing import Packed
 from shardcore.progress import Progress, no_progress
@@ -101,9 +101,9 @@ def delete(
     Args:
         path: A local file.
         keys: The objects.
-        reason: Why, for the audit log.
-        who: Who deletes, for the audit log; by default the user of the system.
-        ticket: Where it was decided, for the audit log.
+        reason: The reason, for the audit log.
+        who: The person who deletes, for the audit log; default: the user of the system.
+        ticket: The ticket or request, for the audit log.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
         no_undo: Whether no copy of the old bytes is kept, for takedowns; else `FILE.undo` holds them.
         hard_links: Whether a file with several names is edited.
@@ -212,14 +212,14 @@ def tombstone(
     dry_run: bool = False,
     **options: Any,
 ) -> tuple[Rewrite, ...]:
-    """Note in the sidecar that objects were deleted; the shard itself stays as it is.
+    """Mark objects as deleted in the sidecar; the shard itself stays as it is.
 
     Args:
         path: A local file, or the folder of a data set.
         keys: The objects.
-        reason: Why.
-        who: Who deletes.
-        ticket: Where it was decided.
+        reason: The reason.
+        who: The person who deletes.
+        ticket: The ticket or request.
         audit: Whether a line is appended to `FILE.audit.jsonl`.
         undo: Whether tombstones are removed instead.
         hard_links: Whether a sidecar with several names is replaced under this one.
@@ -355,7 +355,7 @@ def change(
 
         def compute(left: Sequence[str]) -> Edit:
             shard = stack.enter_context(opened())
-            given = map(Path, inputs) if keys is None else [list(left)]
+            given = map(Path, several(inputs, "inputs")) if keys is None else [list(left)]
             edit: Edit = edit_for(shard, verb)(shard, *given)
             return edit
 
@@ -484,7 +484,7 @@ def refuse_address(path: str | Path) -> None:
 
 def _texts(opened: Opened, keys: Iterable[Key] | None) -> list[str]:
     """The text forms of keys; the shard is opened where there are others."""
-    given = list(keys or ())
+    given = list(several(keys or (), "keys"))
     texts = [key for key in given if isinstance(key, str)]
     if len(texts) == len(given):
         return texts

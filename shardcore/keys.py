@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import index
-from typing import SupportsIndex
+from pathlib import PurePath
+from typing import SupportsIndex, TypeVar
 
 from shardcore.errors import UsageError
+from shardcore.text import short
+
+_Value = TypeVar("_Value")
 
 Key = str | bytes | bytearray | memoryview | SupportsIndex
 """A key of an object: its text form, or the bytes or the number that the format stores."""
+
+
+def several(values: Iterable[_Value], name: str) -> Iterable[_Value]:
+    """Return values that are given as a list.
+
+    Raises:
+        UsageError: It is one text or path: each letter of it would be taken for a value.
+    """
+    if isinstance(values, (str, bytes, bytearray, PurePath)):
+        raise UsageError(
+            f"{name} is a list, not one value: give [{short(str(values) if isinstance(values, PurePath) else values)}]"
+        )
+    return values
 
 
 @dataclass(frozen=True, slots=True)

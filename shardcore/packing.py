@@ -10,9 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import UsageError
+from shardcore.errors import SourceError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Format
+from shardcore.keys import several
 from shardcore.options import Purpose
 from shardcore.progress import Progress, no_progress
 from shardcore.registry import create, format_of, means_folder, writes_of
@@ -105,8 +106,8 @@ def pack(
             removed = finish_interrupted(Path(out), folder=means_folder(out), force=True)
             if removed is not None:
                 return Packed(removed=tuple(removed), notes=(f"replacing {out} was interrupted, and is finished now",))
-        raise UsageError("what is to be packed? give files or folders, or a manifest")
-    inputs = list(named(inputs))
+        raise UsageError("no inputs: give files, folders or a manifest")
+    inputs = list(named(several(inputs, "inputs")))
     replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
     left_out = LeftOut(skip=skip_unreadable)
     notes: list[str] = []
@@ -181,7 +182,7 @@ def _unread(items: Iterable[Item], left_out: LeftOut) -> Iterator[Item]:
         try:
             sized = item.unread()
         except UnreadableInput as error:
-            left_out.fail(item.label, error)
+            left_out.fail(item.origin, error)
         else:
             yield sized
 
@@ -247,22 +248,35 @@ def add_items(
         SourceError: One cannot be read or written.
     """
     check = writes_of(found).check_key if left_out.skip else None
+    added = False
     for number, item in enumerate(items):
         progress(number, max(total, number + 1))
         try:
-            if check is not None and item.key is not None:
-                _check_key(check, item.key)
-            result.note(item, item.add_to(writer))
+            if check is not None:
+                _check_key(check, item)
+            before = writer.rows
+            stored = item.add_to(writer)
+            result.note(item, stored, None if before is None else (writer.rows or 0) - before)
+            added = True
         except (UnreadableInput, OddName) as error:
-            left_out.fail(item.label, error)
+            left_out.fail(item.origin, error)
+    if left_out.skipped and not added:
+        why = left_out.skipped[0].why
+        raise SourceError(f"nothing is written: none of {plural(len(left_out.skipped), 'input')} can be packed: {why}")
     result.end(left_out.skipped)
 
 
-def _check_key(check: Callable[[str], str], key: str) -> None:
+def _check_key(check: Callable[[str], str], item: Item) -> None:
+    """Check the key of an object before its content is read.
+
+    Raises:
+        OddName: The format cannot hold it.
+    """
     try:
-        check(key)
+        if item.key is not None:
+            check(item.key)
     except UsageError as error:
-        raise OddName(error.message) from None
+        raise OddName(f"{item.label}: {error.message}" if item.label else error.message) from None
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:

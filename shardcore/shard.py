@@ -20,7 +20,7 @@ from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Finding, Report, Severity, collecting
-from shardcore.keys import Key, KeyForm
+from shardcore.keys import Key, KeyForm, several
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
@@ -240,12 +240,13 @@ class Shard(Counted, ABC):
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys of all objects, as text, in the order of the rows.
 
-        Unused and deleted rows are left out, and so are keys without a text form. A key that several objects share is
-        returned as often.
+        Unused and deleted rows are left out, tombstoned ones unless the shard was opened with `deleted=True`, and keys
+        without a text form. A key that several objects share is returned as often.
         """
+        gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
         for rows in row_steps(len(self.objects)):
             states = self.objects.columns(rows).state
-            there = rows[~np.isin(states, (State.UNUSED, State.DELETED))]
+            there = rows[~np.isin(states, gone)]
             yield from (key for key in self.objects.key_texts(there) if key is not None)
 
     @_operation
@@ -287,7 +288,7 @@ class Shard(Counted, ABC):
             UsageError: A key is not of the format's form.
             FormatError: The shard is damaged where a key that was not found may be.
         """
-        return self._find_many([self.key_text(key) for key in keys])
+        return self._find_many([self.key_text(key) for key in several(keys, "keys")])
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         rows = np.full(len(keys), -1, np.int64)

@@ -68,7 +68,7 @@ def pack(
     ] = None,
     option: Options = None,
     dedupe: Annotated[
-        bool, typer.Option("--dedupe", help="swh: Keep one of several objects with the same content.")
+        bool, typer.Option("--dedupe", help="swh: keep one of several objects with the same content.")
     ] = False,
     skip_unreadable: Annotated[
         bool,
@@ -272,7 +272,7 @@ def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str |
         else:
             tell_line("  ".join(str(value) for value in line.values()))
     for message in unchecked:
-        warn(f"not checked: {message}")
+        warn(message)
     _tell_skipped(done.skipped, as_json=as_json)
     for path in done.removed:
         warn(f"{path} was removed: the new data set does not have it")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def compare(
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="INPUT", help="Files and folders; ten built-in objects unless given."),
+        typer.Argument(metavar="INPUT", help="Files and folders; default: ten built-in objects."),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -34,7 +34,7 @@ def compare(
         typer.Option("--count", metavar="N", min=1, help="How many objects; variants where there are fewer."),
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--size", metavar="BYTES", help="Bytes of each, such as 1K; their own unless given.")
+        str | None, typer.Option("--size", metavar="BYTES", help="Bytes of each, such as 1K; default: their own.")
     ] = None,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
@@ -92,7 +92,7 @@ def _tell_dials() -> int:
         if dial is None:
             print_line(f"{name}: nothing that can be chosen changes much")
         else:
-            print_line(f"{name}.{dial.name}  {dial.help} One of {', '.join(dial.values)}; {dial.usual} unless given.")
+            print_line(f"{name}.{dial.name}  {dial.help} One of {', '.join(dial.values)}; default: {dial.usual}.")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar
+from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens_local, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.words import plural
@@ -29,9 +29,10 @@ SHOWN_CHANGES = 20
 
 LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes, and change nothing.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 HardLinks = Annotated[
-    bool, typer.Option("--hard-links", help="Edit a file that has several names; all of them are about its bytes.")
+    bool,
+    typer.Option("--hard-links", help="Edit a file with several names (hard links): it changes under all of them."),
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help=TOMBSTONE.help_of("reason"))]
 Who = Annotated[str, typer.Option(metavar="NAME", help=TOMBSTONE.help_of("by"))]
@@ -40,7 +41,7 @@ InLog = Annotated[bool, typer.Option("--audit", help="Append a line about it to 
 NoUndo = Annotated[bool, typer.Option("--no-undo", help="Keep no copy of what is overwritten: for takedowns.")]
 
 
-@opens
+@opens_local
 def delete(
     uri: LocalFile,
     keys: Keys = None,
@@ -58,7 +59,7 @@ def delete(
 ) -> int:
     """Delete objects of a shard in place: their bytes become zeros."""
     if not audit and (reason or who or ticket):
-        warn("--reason, --who and --ticket are noted in FILE.audit.jsonl alone: add --audit")
+        warn("--reason, --who and --ticket are only written to FILE.audit.jsonl: pass --audit")
     from shardcore.editing import audit_of
 
     wanted = all_keys(keys, key_file)
@@ -66,7 +67,7 @@ def delete(
     return change(uri, how, given, as_json=json)
 
 
-@opens
+@opens_local
 def truncate(
     uri: LocalFile,
     dry_run: DryRun = False,
@@ -81,11 +82,11 @@ def truncate(
     return change(uri, how, given, as_json=json)
 
 
-@opens
+@opens_local
 def append(
     uri: LocalFile,
     inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT...", help="The files with what is appended.", show_default=False)
+        list[str], typer.Argument(metavar="INPUT...", help="Files whose bytes are appended.", show_default=False)
     ],
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -94,7 +95,7 @@ def append(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Append the bytes of files to the content of a shard, in place or by rewriting it: that is said first."""
+    """Append the bytes of files to the content of a shard, in place or by rewriting it."""
     given = Request("append", None, tuple(map(Path, inputs)), yes, dry_run, no_undo, hard_links)
     return change(uri, how, given, as_json=json)
 
@@ -116,7 +117,7 @@ def undo(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> int:
-    """Put back what the last edit of a file changed, from FILE.undo; called again, the edit before."""
+    """Undo the last edit of a file from FILE.undo; called again, the edit before."""
     from shardcore.editing import refuse_address, take_back
     from shardcore.writing.chain import earlier_journals
     from shardcore.writing.lock import locked, real_path
@@ -128,7 +129,7 @@ def undo(
             return _purge(path, yes=yes, dry_run=dry_run, as_json=json)
 
     def agreed(journal: Journal) -> None:
-        _ask(f"{file}: undo this: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
+        _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
 
     with progress_bar("putting back") as progress:
         done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
@@ -136,13 +137,13 @@ def undo(
         return tell_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
     told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
-    left = f"; {plural(earlier, 'edit')} before it can be undone then" if earlier else ""
-    print_json(told) if json else print_line(f"{file}: undoes: {journal.what} ({_ended(journal)}){left}")
+    left = f"; {plural(earlier, 'earlier edit')} can be undone after it" if earlier else ""
+    print_json(told) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
     return 0
 
 
 def _ended(journal: Journal) -> str:
-    return "it came to its end" if journal.done else "it was interrupted"
+    return "complete" if journal.done else "interrupted"
 
 
 def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
@@ -166,7 +167,7 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
     return 0
 
 
-@opens
+@opens_local
 def tombstone(
     uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
     keys: Keys = None,
@@ -183,7 +184,7 @@ def tombstone(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
+    """Mark objects as deleted in the sidecar; the shard itself stays as it is."""
     from shardcore.editing import put_tombstones
 
     asked: list[bool] = [yes]
@@ -193,7 +194,7 @@ def tombstone(
             for one in rewrites:
                 print_line(f"{one.path}: {one.what}")
         _ask(
-            f"The shard stays as it is, and so do the bytes in it. {plural(len(rewrites), 'file')}. Proceed?",
+            f"replace {plural(len(rewrites), 'sidecar')}; the shards and the bytes in them stay. Proceed?",
             yes=asked[0],
         )
         asked[0] = True
@@ -211,8 +212,11 @@ def tombstone(
         dry_run=dry_run,
         agreed=agreed,
     )
-    if dry_run:
+    if dry_run and json:
         print_json([one.told() for one in rewrites])
+    elif dry_run:
+        for one in rewrites:
+            print_line(f"{one.path}: {one.what}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
@@ -345,7 +349,7 @@ def _ask(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{question.removesuffix(' Proceed?')} Nobody can be asked here: add --yes")
+        raise UsageError(f"not a terminal: pass --yes to confirm: {question.removesuffix('. Proceed?')}")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -149,7 +150,8 @@ _FLAGS: dict[str, tuple[Any, Any]] = {
     ),
     "date": (
         Annotated[
-            str | None, typer.Option("--date", metavar="DATE", help="des: look only in shards of this created_at.")
+            str | None,
+            typer.Option("--date", metavar="DATE", help="des: created_at of the objects; looks in shards of that day."),
         ],
         None,
     ),
@@ -160,7 +162,7 @@ _FLAGS: dict[str, tuple[Any, Any]] = {
         ],
         None,
     ),
-    "deleted": (Annotated[bool, typer.Option("--deleted", help="Serve tombstoned objects, too.")], False),
+    "deleted": (Annotated[bool, typer.Option("--deleted", help="Read tombstoned objects, too.")], False),
 }
 
 
@@ -178,7 +180,10 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
         Annotated[str | None, typer.Option("--profile", metavar="NAME", help="Remote: sign with this AWS profile.")],
         None,
     ),
-    "no_sign_request": (Annotated[bool, typer.Option("--no-sign-request", help="Remote: ask anonymously.")], False),
+    "no_sign_request": (
+        Annotated[bool, typer.Option("--no-sign-request", help="Remote: send anonymous requests.")],
+        False,
+    ),
     "requester_pays": (
         Annotated[bool, typer.Option("--requester-pays", help="Remote: you pay for what is read.")],
         False,
@@ -218,20 +223,40 @@ def reaches(command: Callable[..., int]) -> Callable[..., int]:
     return _with_flags(command, {})
 
 
-def _with_flags(command: Callable[..., int], flags: dict[str, tuple[Any, Any]]) -> Callable[..., int]:
+def opens_local(command: Callable[..., int]) -> Callable[..., int]:
+    """The same as `opens` for a command that changes a local file: its help leaves out what is for remote things."""
+    return _with_flags(command, _FLAGS, local=True)
+
+
+def _hidden(annotation: Any) -> Any:
+    """The annotation of a flag that the help does not list."""
+    info = copy(annotation.__metadata__[0])
+    info.hidden = True
+    return Annotated[annotation.__origin__, info]
+
+
+def _with_flags(
+    command: Callable[..., int], flags: dict[str, tuple[Any, Any]], *, local: bool = False
+) -> Callable[..., int]:
     hints = get_type_hints(command, include_extras=True)
     own = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
     own = [one for one in own if one.name != "how"]
     first = {"format_name": (_FORMAT, None)} if flags else {}
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in (first | flags | _REMOTE).items()
+        for name, (annotation, default) in (first | flags).items()
     ]
+    remote_flags = [(name, annotation, default) for name, (annotation, default) in _REMOTE.items()]
+    remote_flags += [("tape", _TAPE, None), ("jobs", _JOBS, None)]
     asks = flags and all(one.name != "yes" for one in own)
     if asks:
         common.append(Parameter("yes", Parameter.KEYWORD_ONLY, default=False, annotation=_YES))
-    common.append(Parameter("tape", Parameter.KEYWORD_ONLY, default=None, annotation=_TAPE))
-    common.append(Parameter("jobs", Parameter.KEYWORD_ONLY, default=None, annotation=_JOBS))
+    common += [
+        Parameter(
+            name, Parameter.KEYWORD_ONLY, default=default, annotation=_hidden(annotation) if local else annotation
+        )
+        for name, annotation, default in remote_flags
+    ]
 
     @wraps(command)
     def run(**given: Any) -> int:

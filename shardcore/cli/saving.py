@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def salvage(
     uri: Uri,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Made when it is not there.", show_default=False)
+        Path | None, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)
     ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")

@@ -99,7 +99,7 @@ def get(
     """Write the content of objects to standard output, one after the other."""
     wanted = all_keys(keys, key_file)
     if not wanted:
-        raise UsageError("which objects? give keys; those that begin with a dash after --")
+        raise UsageError("no keys: give them after URI or with --keys; those that begin with a dash after --")
     from shardcore.extraction import ANY_SIZE, write_object
     from shardcore.writing.temporary import takes_writes, write_through, write_whole
 
@@ -124,7 +124,7 @@ def get(
 @opens
 def extract(
     uri: Uri,
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Made when it is not there.", show_default=False)],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)],
     keys: Keys = None,
     pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
@@ -135,7 +135,7 @@ def extract(
     ] = False,
     conflict: Annotated[
         str | None,
-        typer.Option(metavar="POLICY", help="Where a file exists: error (as usual), skip, rename or replace."),
+        typer.Option(metavar="POLICY", help="Where a file exists: error (default), skip, rename or replace."),
     ] = None,
     guess_extension: Annotated[
         bool, typer.Option("--guess-extension", help="Give names without an ending one by their content.")

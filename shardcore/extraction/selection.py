@@ -18,7 +18,7 @@ from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.extraction.choice import all_rows, kind_code, no_kind, outer_kinds, rows_in_file_order, taken_rows
 from shardcore.extraction.files import Extracted, extract_objects
 from shardcore.extraction.options import ExtractOptions
-from shardcore.keys import Key
+from shardcore.keys import Key, several
 from shardcore.member_work import Row, RowsAsked, row_of, rows_of, wanted_rows
 from shardcore.objects import ObjectRef, State, located
 from shardcore.progress import Progress, no_progress
@@ -129,7 +129,7 @@ def extract_each(
         each, total = progress, 0
         refs: Iterable[ObjectRef]
         if keys is not None:
-            wanted = [shard.find(key) for key in keys]
+            wanted = [shard.find(key) for key in several(keys, "keys")]
             refs, total = wanted, len(wanted)
         elif isinstance(shard, DataSet) and shard.joins:
             members = _MemberRefs(shard, match, kind, options, progress, unreadable)

@@ -93,7 +93,7 @@ class WriterContract:
         for purpose in (Purpose.WRITE, Purpose.FACT):
             names = [option.name for option in found.options_for(purpose)]
             assert len(set(names)) == len(names)
-            assert all(option.help.endswith((".", "unless given.")) for option in found.options_for(purpose))
+            assert all(option.help.endswith(".") for option in found.options_for(purpose))
         assert bool(writes.key_form) != self.keyless
         assert writes.file if not self.suffix.endswith("/") else writes.folder
 

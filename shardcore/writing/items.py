@@ -72,6 +72,7 @@ class Item:
         parts: Further contents, by name.
         stated: Size and digest stated of the contents: by the name of the part, of the content itself under "".
         facts: What the format keeps about it.
+        path: Of an item without its content, the path of its file.
         was: The key that it had elsewhere, for the result manifest; None where that is `key`.
         told: What the result manifest tells of it besides: facts that have no place in the format.
         known: Where an equal object was added before: the key under which that is found; this one is only told of.
@@ -87,11 +88,19 @@ class Item:
     told: Mapping[str, Any] = field(default_factory=dict)
     known: str | None = None
     stated: Mapping[str, Stated] = field(default_factory=dict)
+    path: str = ""
 
     @property
     def old_key(self) -> str | None:
         """The key that it came with."""
         return self.was if self.was is not None else self.key
+
+    @property
+    def origin(self) -> str:
+        """The path of its file; what errors call it where it has none."""
+        if isinstance(self.content, (str, Path)):
+            return str(self.content)
+        return self.path or self.label
 
     def unread(self) -> Item:
         """The same with the sizes of files instead of their bytes, to plan; what only reading tells stays.
@@ -100,7 +109,7 @@ class Item:
             SourceError: A file is not there, or its size is not the one that is stated.
         """
         parts = {part: _size_of(content, self.label, self._stated(part)) for part, content in self.parts.items()}
-        return replace(self, content=_size_of(self.content, self.label, self._stated()), parts=parts)
+        return replace(self, content=_size_of(self.content, self.label, self._stated()), parts=parts, path=self.origin)
 
     def add_to(self, writer: Writer) -> str:
         """Adds it; returns the key under which it is found, empty where it has none.

@@ -338,7 +338,7 @@ class ResultManifest:
         self._name = "manifest.json" if output.folder or target is None else target.name + RESULT
         self._file: Draining | None = None
         self._count = 0
-        self._row = -1
+        self._row = 0
         self._begun = False
         self._all = path is not None
         self._report: TemporaryFile | None = None
@@ -351,27 +351,30 @@ class ResultManifest:
         self._report.hold()
         self._begin()
 
-    def note(self, item: Item, stored: str) -> None:
+    def note(self, item: Item, stored: str, rows: int | None = None) -> None:
         """Notes one object.
 
         Args:
             item: The object.
             stored: The key under which it is found; empty where the format has no keys.
+            rows: How many rows it became; None where each object is one row, and only the first is noted.
 
         Raises:
             SourceError: The file cannot be written.
             UsageError: There is one already.
         """
-        self._row += 1
+        first = self._row
+        self._row += 1 if rows is None else rows
         key = item.old_key
         if not self._all and (key is None or key == stored) and not item.told:
             return
         if self._all and self._file is None:
             return
         self._begin()
-        line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(item.told)
+        row = {"stored": stored} if stored else {"row": first, "rows": rows}
+        line = {"key": key} | row | dict(item.told)
         if self._all:
-            line = {"path": str(item.content) if isinstance(item.content, (str, Path)) else item.label} | line
+            line = {"path": item.origin} | line
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
     def end(self, skipped: Sequence[Skipped] = ()) -> None:

@@ -57,9 +57,9 @@ class Verb:
 
 
 _TOMBSTONE = (
-    Option("reason", OptionType.TEXT, "Why.", Purpose.EDIT),
-    Option("by", OptionType.TEXT, "Who deletes.", Purpose.EDIT),
-    Option("ticket", OptionType.TEXT, "Where it was decided.", Purpose.EDIT),
+    Option("reason", OptionType.TEXT, "The reason.", Purpose.EDIT),
+    Option("by", OptionType.TEXT, "The person who deletes.", Purpose.EDIT),
+    Option("ticket", OptionType.TEXT, "The ticket or request.", Purpose.EDIT),
     Option(
         "date",
         OptionType.TEXT,
@@ -75,13 +75,13 @@ TRUNCATE = Verb("truncate", "Truncate", "Cut off the bytes that follow the end o
 APPEND = Verb(
     "append",
     "Append",
-    "Append the bytes of files to the content of a shard, in place or by rewriting it: that is said first.",
+    "Append the bytes of files to the content of a shard, in place or by rewriting it.",
     Takes.FILES,
 )
 TOMBSTONE = Verb(
     "tombstone",
     "Tombstone objects",
-    "Note in the sidecar that objects were deleted; the shard itself stays as it is.",
+    "Mark objects as deleted in the sidecar; the shard itself stays as it is.",
     Takes.KEYS,
     beside=True,
     back="Lift tombstones",

@@ -95,6 +95,11 @@ class Writer(ABC):
         self.notes: tuple[str, ...] = ()
         self._finished = False
 
+    @property
+    def rows(self) -> int | None:
+        """Rows written so far; None where each object is one row."""
+        return None
+
     def add(
         self,
         key: Key | None,

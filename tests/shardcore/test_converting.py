@@ -14,6 +14,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.converting import convert
 from shardcore.errors import UsageError
+from shardcore.writing.manifest import LossKind
 from tests.hostile.des import entry, shard
 from tests.hostile.making import put, zstd_bomb
 
@@ -282,6 +283,17 @@ def test_other_keys_of_meshes_and_volumes(tmp_path: Path) -> None:
         ("keys", "number"),
     ]
     assert "left out: 1 other key space of the info (8_8_80)" in done.notes
+
+
+def test_a_sha256_that_becomes_the_key_is_not_lost(tmp_path: Path) -> None:
+    """Contents with a sha256 in their sidecar have it as their key in a Read Shard; no lost checksum is reported."""
+    (tmp_path / "one").write_bytes(b"content")
+    shardcore.pack("des", tmp_path / "x.des", [tmp_path / "one"], options={"sidecar": True})
+    with shardcore.open(tmp_path / "x.des") as shard:
+        by_digest = shardcore.convert(shard, "swh", tmp_path / "x.swh").losses
+        assert LossKind.CHECKSUM not in {loss.kind for loss in by_digest}
+        by_number = shardcore.convert(shard, "neuroglancer", tmp_path / "x.shard").losses
+        assert LossKind.CHECKSUM in {loss.kind for loss in by_number}
 
 
 def test_contents_together_are_limited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,3 +58,36 @@ def test_iterating_gives_keys() -> None:
     shard = LineShard(b"a=1\n\xff=2\nb=3\n")
     assert list(shard) == ["a", "b"]
     assert {key: shard[key] for key in shard} == {"a": b"1", "b": b"3"}
+
+
+def test_iterating_leaves_out_what_is_not_returned() -> None:
+    """`shard[key]` has a content for each key of an iteration: tombstoned objects come with `deleted=True` only."""
+    folder = Path(__file__).parents[2] / "resources" / "samples" / "des" / "archive"
+    with shardcore.open(folder) as archive:
+        keys = list(archive)
+        assert keys
+        assert all(isinstance(archive[key], bytes) for key in keys)
+        assert "letter-2026-anna" not in keys
+    with shardcore.open(folder, deleted=True) as archive:
+        assert "letter-2026-anna" in list(archive)
+
+
+@pytest.mark.parametrize("value", ["abc", b"abc", Path("abc")])
+def test_one_value_is_no_list(tmp_path: Path, value: str) -> None:
+    """A text or path in place of a list is refused: its letters are no keys and no files."""
+    path = tmp_path / "x.blp"
+    (tmp_path / "a").write_bytes(b"content")
+    shardcore.pack("bloscpack", path, [tmp_path / "a"])
+    before = path.read_bytes()
+    with shardcore.open(path) as shard:
+        for call in (
+            lambda: shardcore.delete(path, value),
+            lambda: shardcore.tombstone(path, value),
+            lambda: shardcore.append(path, value),
+            lambda: shardcore.pack("des", tmp_path / "x.des", value),
+            lambda: shardcore.extract(shard, tmp_path / "out", value),
+            lambda: shard.find_many(value),
+        ):
+            with pytest.raises(UsageError, match=r"is a list, not one value: give \[b?'abc'\]"):
+                call()
+    assert path.read_bytes() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -494,7 +495,7 @@ def test_unreadable_inputs_are_skipped(folder: Path, tmp_path: Path, format: str
         skip_unreadable=True,
         report=tmp_path / "r.json",
     )
-    names = [Path(one.name.partition(" (")[0]).name for one in done.skipped]
+    names = [Path(one.name).name for one in done.skipped]
     odd = {"des": ["4"], "bloscpack": ["4"], "neuroglancer": ["no number"]}.get(format, [])
     assert sorted(names) == sorted(["gone", "missing", *odd])
     assert all(one.why for one in done.skipped)
@@ -660,3 +661,37 @@ def test_a_small_file_is_compared_with_its_manifest(tmp_path: Path) -> None:
         (tmp_path / "m").write_text(json.dumps({"path": "a"} | line))
         with pytest.raises(SourceError, match="the manifest states"):
             pack("swh", tmp_path / "wrong", manifest=tmp_path / "m")
+
+
+def test_the_chunks_of_every_input_are_reported(tmp_path: Path) -> None:
+    """The report of a xorb has the first chunk of each input and how many there are; an empty input has none."""
+    contents = {"large": random.Random(1).randbytes(300_000), "nothing": b"", "small": b"small"}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    pack("xorb", tmp_path / "x", [tmp_path / name for name in contents], report=tmp_path / "report")
+    reported = json.loads((tmp_path / "report").read_text())["objects"]
+    assert [Path(one["path"]).name for one in reported] == list(contents)
+    with shardcore.open(tmp_path / "x") as xorb:
+        assert len(xorb.objects) == sum(one["rows"] for one in reported)
+        for one, content in zip(reported, contents.values(), strict=True):
+            assert b"".join(xorb[row] for row in range(one["row"], one["row"] + one["rows"])) == content
+
+
+def test_nothing_is_replaced_where_all_inputs_are_skipped(tmp_path: Path) -> None:
+    """An empty shard never takes the place of a full one because its inputs cannot be read."""
+    (tmp_path / "a").write_bytes(b"content")
+    pack("des", tmp_path / "x.des", [tmp_path / "a"])
+    before = (tmp_path / "x.des").read_bytes()
+    with pytest.raises(SourceError, match="none of 1 input can be packed: there is no file"):
+        pack("des", tmp_path / "x.des", [tmp_path / "gone"], force=True, skip_unreadable=True)
+    assert (tmp_path / "x.des").read_bytes() == before
+
+
+def test_a_line_that_is_skipped_is_named_by_its_file(tmp_path: Path) -> None:
+    """What is skipped has the path of its file; the error names the line of the manifest, too."""
+    (tmp_path / "a").write_bytes(b"content")
+    lines = ({"path": "a"}, {"path": "a", "key": "zz"}, {"path": "gone"})
+    (tmp_path / "m").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = pack("swh", tmp_path / "x", manifest=tmp_path / "m", skip_unreadable=True)
+    assert [one.name for one in done.skipped] == [str(tmp_path / "a"), str(tmp_path / "gone")]
+    assert f"{tmp_path / 'a'} ({tmp_path / 'm'}, line 2): a key of a swh shard" in done.skipped[0].why

@@ -37,18 +37,16 @@ FORMAT = Format(
         Option(
             "codec",
             OptionType.CHOICE,
-            "What compresses; blosclz unless given.",
+            "The compressor; default: blosclz.",
             Purpose.WRITE,
             default="blosclz",
             choices=("blosclz", "lz4", "lz4hc", "zlib", "zstd"),
         ),
-        Option(
-            "level", OptionType.INTEGER, "0, nothing is compressed, to 9; 7 unless given.", Purpose.WRITE, default=7
-        ),
+        Option("level", OptionType.INTEGER, "0, nothing is compressed, to 9; default: 7.", Purpose.WRITE, default=7),
         Option(
             "shuffle",
             OptionType.CHOICE,
-            "Whether bytes are sorted by their place in the element; byte unless given. Bits cannot be: Blosc 2, which "
+            "Sorts bytes by their position in the element; default: byte. Bits cannot be: Blosc 2, which "
             "compresses here, lays them out in another way, and readers of Blosc 1 would get wrong bytes.",
             Purpose.WRITE,
             default="byte",
@@ -57,20 +55,20 @@ FORMAT = Format(
         Option(
             "typesize",
             OptionType.INTEGER,
-            "Bytes of an element, 1 to 255; those of the array's type, else 8, unless given.",
+            "Bytes of an element, 1 to 255; default: those of the array's type, else 8.",
             Purpose.WRITE,
         ),
         Option(
             "chunk_size",
             OptionType.SIZE,
-            "Plain bytes of every chunk but the last, rounded down to whole elements; 1M unless given.",
+            "Uncompressed bytes of every chunk but the last, rounded down to whole elements; default: 1M.",
             Purpose.WRITE,
             default="1M",
         ),
         Option(
             "checksum",
             OptionType.CHOICE,
-            "The digest after every chunk; adler32 unless given.",
+            "The checksum after every chunk; default: adler32.",
             Purpose.WRITE,
             default="adler32",
             choices=("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"),
@@ -78,14 +76,14 @@ FORMAT = Format(
         Option(
             "offsets",
             OptionType.FLAG,
-            "Write a table of where each chunk begins; yes unless given.",
+            "Write a table of the offsets of chunks; default: yes.",
             Purpose.WRITE,
             default=True,
         ),
         Option(
             "spare",
             OptionType.INTEGER,
-            "Spare slots in that table, for chunks that are appended later; ten for each chunk unless given.",
+            "Spare slots in that table, for chunks that are appended later; default: ten per chunk.",
             Purpose.WRITE,
         ),
         Option(
@@ -97,7 +95,7 @@ FORMAT = Format(
         Option(
             "metadata_codec",
             OptionType.CHOICE,
-            "How the metadata is stored; zlib unless given, and none where zlib makes it longer.",
+            "How the metadata is stored; default: zlib, and none where zlib makes it longer.",
             Purpose.WRITE,
             default="zlib",
             choices=("none", "zlib"),

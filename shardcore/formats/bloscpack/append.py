@@ -36,8 +36,15 @@ class _Kept:
     """Bytes that are going to be written, in a temporary file; it goes with the edit."""
 
     def __init__(self, folder: Path) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed when the edit goes
+        self._folder = folder
+        try:
+            self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed when the edit goes
+        except OSError as error:
+            raise self._failed(error) from error
         self.size = 0
+
+    def _failed(self, error: OSError) -> SourceError:
+        return SourceError(f"cannot write a temporary file in {self._folder}: {reason_of(error)}")
 
     def write(self, data: bytes) -> None:
         """Appends bytes.
@@ -48,7 +55,7 @@ class _Kept:
         try:
             self._file.write(data)
         except OSError as error:
-            raise SourceError(f"cannot write a temporary file: {reason_of(error)}") from error
+            raise self._failed(error) from error
         self.size += len(data)
 
     def pieces(self) -> Iterator[bytes]:
@@ -58,7 +65,9 @@ class _Kept:
             yield piece
 
     def __del__(self) -> None:
-        self._file.close()
+        # It does not exist where the folder cannot be written to.
+        if hasattr(self, "_file"):
+            self._file.close()
 
 
 def append(shard: Shard, *paths: Path) -> Edit:

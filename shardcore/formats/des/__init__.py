@@ -42,26 +42,24 @@ FORMAT = Format(
         Option(
             "codec",
             OptionType.CHOICE,
-            "How contents are stored; none unless given.",
+            "How contents are stored; default: none.",
             Purpose.WRITE,
             default="none",
             choices=("none", "zstd", "lz4"),
         ),
         Option(
-            "level", OptionType.INTEGER, "Level of the codec: zstd 1 to 22, 3 unless given; lz4 0 to 16.", Purpose.WRITE
+            "level", OptionType.INTEGER, "Level of the codec: zstd 1 to 22, default: 3; lz4 0 to 16.", Purpose.WRITE
         ),
-        Option(
-            "threshold", OptionType.SIZE, "Longer contents become BigFiles; 10M unless given.", Purpose.WRITE, "10M"
-        ),
-        Option("version", OptionType.CHOICE, "Layout of the entries; 2 unless given.", Purpose.WRITE, "2", ("2", "1")),
+        Option("threshold", OptionType.SIZE, "Longer contents become BigFiles; default: 10M.", Purpose.WRITE, "10M"),
+        Option("version", OptionType.CHOICE, "Layout of the entries; default: 2.", Purpose.WRITE, "2", ("2", "1")),
         Option("skip", OptionType.TEXT, "Endings of uids that are not compressed, such as .jpg,.zip.", Purpose.WRITE),
         Option(
-            "n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; 8 unless given.", Purpose.WRITE, 8
+            "n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; default: 8.", Purpose.WRITE, 8
         ),
         Option(
             "max_bytes",
             OptionType.SIZE,
-            "Folder: plain bytes in one shard; 1,000,000,000 unless given.",
+            "Folder: uncompressed bytes in one shard; default: 1,000,000,000.",
             Purpose.WRITE,
             default=1_000_000_000,
         ),

@@ -215,6 +215,15 @@ def _by_time(tombs: tuple[Tombstone, ...]) -> dict[str, int]:
     return found
 
 
+_IS_DAY = re.compile(r"[0-9W-]{7,10}", re.ASCII)
+"""A date without a time of day, in ISO 8601."""
+
+
+def time_of_day(created_at: str) -> str:
+    """Return a time as keys of sidecars have it; empty where it is a date without a time of day, or no time."""
+    return "" if _IS_DAY.fullmatch(created_at.strip()) else stamp_of(created_at)
+
+
 def stamp_of(created_at: str) -> str:
     """Return a time as keys of sidecars have it, in UTC; empty where the text is no time."""
     text = created_at.strip()

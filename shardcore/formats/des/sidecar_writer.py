@@ -16,7 +16,9 @@ NO_TIME = "1970-01-01T00:00:00Z"
 """The time of a new sidecar: equal input gives equal bytes."""
 
 
-def new_sidecar(name: str, size: int, entries: Entries, checksums: Sequence[str]) -> dict[str, Any]:
+def new_sidecar(
+    name: str, size: int, entries: Entries, checksums: Sequence[str], times: Sequence[str] = ()
+) -> dict[str, Any]:
     """The sidecar of a shard.
 
     Args:
@@ -24,13 +26,15 @@ def new_sidecar(name: str, size: int, entries: Entries, checksums: Sequence[str]
         size: Its bytes.
         entries: Its index.
         checksums: The sha256 of each plain content, in hex, in the order of the entries.
+        times: created_at of each entry whose metadata does not have it; empty where none is known.
     """
     index: dict[str, Any] = {}
     uids = entries.uids(np.arange(len(entries), dtype=np.int64))
     c = entries.columns
     for row, (uid, checksum) in enumerate(zip(uids, checksums, strict=True)):
         big, meta, text = bool(c.big[row]), entries.meta(row), uid or ""
-        index[entry_key(text, created_at_of(meta))] = {
+        created_at = created_at_of(meta) or (times[row] if times else "")
+        index[entry_key(text, created_at)] = {
             "uid": text,
             "offset": None if big else int(c.offset[row]),
             "length": None if big else int(c.length[row]),
@@ -66,6 +70,8 @@ def bury(
 ) -> dict[str, Any]:
     """Return a sidecar with tombstones for some entries, index and tombstones under the same keys.
 
+    A tombstone that is there keeps its `deleted_at`, and each fact that is not given now.
+
     Args:
         tree: The sidecar.
         rows: uid and created_at of each; DES' own readers look up `uid:timestamp`, so that no time may be missing.
@@ -81,7 +87,11 @@ def bury(
         bare = tombs.get(uid, {})
         if not created_at_of(bare):
             tombs.pop(uid, None)
-        tombs[key] = {"uid": uid, "created_at": stamp_of(created_at), "deleted_at": deleted_at, **facts}
+        before = tombs.get(key)
+        known = before if isinstance(before, dict) else {}
+        named = {name: value or known.get(name, "") for name, value in facts.items()}
+        when = known.get("deleted_at") or deleted_at
+        tombs[key] = {**known, "uid": uid, "created_at": stamp_of(created_at), "deleted_at": when, **named}
     index = {renamed.get(key, key): item for key, item in index.items()}
     return _with_stats(tree | {"index": index, "tombstones": tombs, "last_updated": deleted_at})
 

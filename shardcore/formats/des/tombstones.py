@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from shardcore.formats.des.sidecar import (
     entry_key,
     sidecar_name,
     stamp_of,
+    time_of_day,
 )
 from shardcore.formats.des.sidecar_writer import NO_TIME, bury, new_sidecar, sidecar_bytes, unbury
 from shardcore.json_text import parse_json
@@ -33,8 +33,6 @@ from shardcore.writing.edit import Rewrite
 
 MOST_NAMED = 3
 """Keys that are named in the line about a change."""
-_IS_DAY = re.compile(r"[0-9W-]{7,10}", re.ASCII)
-"""A date without a time of day, in ISO 8601."""
 
 
 def tombstone(
@@ -66,7 +64,7 @@ def tombstone(
         SourceError: The bytes cannot be read.
     """
     if not keys:
-        raise UsageError("which objects? give their uids")
+        raise UsageError("no keys: give uids")
     if date:
         shard_date(date)
     rows: dict[str, list[tuple[str, str]]] = {}
@@ -122,7 +120,7 @@ def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tu
     Raises:
         UsageError: The time of one is not known, or none was created at `date`.
     """
-    given = stamp_of(date) if date and not _IS_DAY.fullmatch(date.strip()) else ""
+    given = time_of_day(date)
     found: list[tuple[_Entry, str]] = []
     unknown = [entry for entry in entries if not entry.times]
     for entry in entries:
@@ -157,10 +155,14 @@ def _rewritten(
         tree, without = unbury(_parsed(old, name), entries, now) if old is not None else ({}, [entries[0][0]])
         if without:
             raise UsageError(f"{short(without[0])} has no tombstone in {name}")
-        what = f"remove the {plural(len(entries), 'tombstone')} of {_some(entries)}"
+        what = f"remove {plural(len(entries), 'tombstone')}: {_some(entries)}"
     else:
-        tree = bury(_required(_parsed(old, name), shard) if old is not None else _made(shard), entries, facts, now)
-        what = f"add {plural(len(entries), 'tombstone')}: {_some(entries)}"
+        before = _required(_parsed(old, name), shard) if old is not None else _made(shard)
+        tree = bury(before, entries, facts, now)
+        there = [entry for entry in entries if entry_key(*entry) in before["tombstones"]]
+        new = [entry for entry in entries if entry not in there]
+        changes = ((verb, some) for verb, some in (("add", new), ("update", there)) if some)
+        what = "; ".join(f"{verb} {plural(len(some), 'tombstone')}: {_some(some)}" for verb, some in changes)
     shard_path = source.path if isinstance(source, FileSource) else folder.path / source.name
     verb = "lift tombstone" if undo else "tombstone"
     keys = tuple(dict.fromkeys(uid for uid, _ in entries))

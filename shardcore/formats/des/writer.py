@@ -19,7 +19,7 @@ from shardcore.formats.des.codecs import Compressor, check_level, ending_of, end
 from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, is_hash, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.shard_file import Entry, ShardFile
-from shardcore.formats.des.sidecar import sidecar_name
+from shardcore.formats.des.sidecar import sidecar_name, time_of_day
 from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
@@ -102,6 +102,7 @@ class DesWriter(Writer):
         self._labels = Labels()
         self._content = 0
         self._checksums: dict[str, list[str]] = {}
+        self._times: dict[str, list[str]] = {}
         self._big: dict[str, int] = {}
         self._referenced: set[str] = set()
         self._shards: dict[str, ShardFile] = {}
@@ -133,6 +134,8 @@ class DesWriter(Writer):
             else:
                 self._add_inline(shard, Entry(uid, meta, size, codec), content)
             self._note(uid, created_at, label)
+            if self._sidecar:
+                self._times.setdefault(shard.name, []).append(time_of_day(created_at))
         finally:
             if not isinstance(content, (bytes, Sized)):
                 content.close()
@@ -381,7 +384,8 @@ class DesWriter(Writer):
             self._checksums.setdefault(shard.name, []).append(digest)
 
     def _sidecar_text(self, name: str, shard: ShardFile) -> bytes:
-        return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), self._checksums.get(name, [])))
+        checksums, times = self._checksums.get(name, []), self._times.get(name, [])
+        return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), checksums, times))
 
 
 def _bigfiles_of(path: Path) -> set[str]:

@@ -55,14 +55,14 @@ FORMAT = Format(
         Option(
             "spec",
             OptionType.JSON,
-            "The sharding specification, or an info that has it; suggested and explained unless given.",
+            "The sharding specification, or an info that has it; default: a suggestion, which is explained.",
             Purpose.WRITE,
         ),
         Option(
             "order",
             OptionType.CHOICE,
             "What follows what in a shard: each minishard and its index, or all values and then all indices; "
-            "by-minishard unless given.",
+            "default: by-minishard.",
             Purpose.WRITE,
             default="by-minishard",
             choices=("by-minishard", "indices-last"),
@@ -70,7 +70,7 @@ FORMAT = Format(
         Option(
             "info",
             OptionType.FLAG,
-            "Whether the info of the data set is written, where enough is known for one; yes unless given.",
+            "Write the info of the data set, where enough is known for one; default: yes.",
             Purpose.WRITE,
             default=True,
         ),
@@ -92,7 +92,7 @@ FORMAT = Format(
         Option(
             "chunk_size",
             OptionType.TEXT,
-            "Voxels of a chunk of volume; 64,64,64 unless given.",
+            "Voxels of a chunk of volume; default: 64,64,64.",
             Purpose.WRITE,
             "64,64,64",
         ),

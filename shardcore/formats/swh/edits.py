@@ -29,7 +29,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
         UsageError: A key comes twice, or is none; the shard is no local file.
     """
     if not keys:
-        raise UsageError("which objects? give keys")
+        raise UsageError("no keys: give the keys of objects")
     rows: dict[int, str] = {}
     contents: list[Change] = []
     lengths: list[Change] = []

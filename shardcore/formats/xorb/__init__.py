@@ -29,7 +29,7 @@ FORMAT = Format(
         Option(
             "compression",
             OptionType.CHOICE,
-            "How chunks are compressed: auto, what gives the fewest bytes for each; auto unless given.",
+            "How chunks are compressed: auto, what gives the fewest bytes for each; default: auto.",
             Purpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),
@@ -37,7 +37,7 @@ FORMAT = Format(
         Option(
             "cut",
             OptionType.FLAG,
-            "Whether inputs are cut into chunks; with no each is one chunk as it is; yes unless given.",
+            "Cut inputs into chunks; with `no`, each is one chunk as it is; default: yes.",
             Purpose.WRITE,
             default=True,
         ),

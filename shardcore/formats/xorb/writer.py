@@ -37,6 +37,11 @@ class XorbWriter(Writer):
         self._file = output.open()
         self._packer = XorbPacker(self._file, compression, output.workers)
 
+    @property
+    def rows(self) -> int:
+        """Chunks so far: a content has as many as it is cut into, and an empty one has none."""
+        return len(self._packer)
+
     def _add(self, key: str | None, data: Data, more: More) -> str:
         """Writes the chunks of one content; chunks have no keys but their numbers."""
         if isinstance(data, Sized) and self.output.planning:

@@ -219,11 +219,11 @@ def test_what_reading_back_did_not_check_is_said(
     monkeypatch.setattr("shardcore.budget.CHECKED_RATIO", 0)
     command = ["pack", "des", str(tmp_path / "x.des"), str(tmp_path / "zeros"), "-O", "codec=zstd", "--force"]
     assert run(command) == 0
-    assert "not checked: the content of 1 object was not checked" in capsys.readouterr().err
+    assert "shardcore: the content of 1 object was not checked" in capsys.readouterr().err
     assert run([*command, "--json"]) == 0
     told = capsys.readouterr()
     (message,) = json.loads(told.out)["unchecked"]
     assert message.startswith("the content of 1 object was not checked")
-    assert "not checked" in told.err
+    assert f"shardcore: {message}" in told.err
     assert run([*command, "--json", "--no-verify"]) == 0
     assert json.loads(capsys.readouterr().out)["unchecked"] == []

@@ -76,7 +76,7 @@ def test_edits_are_undone_one_by_one(shard: Path, keys: list[str], capsys: pytes
     assert told == "no copy of the old bytes is kept, but small.shard.undo still has those of an earlier edit"
     assert run(["delete", str(shard), keys[1], "--yes"]) == 0
     assert run(["undo", str(shard), "--dry-run"]) == 0
-    assert "1 edit before it can be undone then" in capsys.readouterr().out
+    assert "1 earlier edit can be undone after it" in capsys.readouterr().out
     for left in (1, 0):
         assert run(["undo", str(shard), "--yes"]) == 0
         assert len(list(shard.parent.glob("*.undo*"))) == left
@@ -90,7 +90,7 @@ def test_nobody_is_there_to_ask(
     before = shard.read_bytes()
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     assert run(["delete", str(shard), keys[0]]) == 2
-    assert "add --yes" in capsys.readouterr().err
+    assert "not a terminal: pass --yes to confirm" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     assert run(["delete", str(shard), keys[0]]) == 2
     assert "the old bytes are kept in small.shard.undo" in capsys.readouterr().err

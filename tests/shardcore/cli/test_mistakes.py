@@ -80,7 +80,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "TEXT is a file; a folder is wanted", ["info", "MDB", "--xorbs", "TEXT"]),
     (4, "cannot open noxorbs: No such file", ["info", "MDB", "--xorbs", "noxorbs"]),
     # --- keys ---
-    (2, "which objects? give keys; those that begin with a dash after --", ["get", "SWH"]),
+    (2, "no keys: give them after URI or with --keys; those that begin with a dash after --", ["get", "SWH"]),
     (2, "there is no option -1; put keys that begin with a dash after --", ["get", "BLP", "-1"]),
     (2, "put keys that begin with a dash after --", ["trace", "SWH", "--odd"]),
     (2, "a key of a swh shard is 64 hex digits, not '12ab'", ["get", "SWH", "12ab"]),

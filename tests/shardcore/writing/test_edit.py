@@ -364,7 +364,7 @@ def test_commands_say_what_the_window_says() -> None:
     """The sentence about each edit is one: the command's help is what the window shows."""
     helps = {command.__name__: (command.__doc__ or "").strip() for command in editing.COMMANDS}
     assert {verb.name: verb.help for verb in VERBS} == {verb.name: helps[verb.name] for verb in VERBS}
-    assert TOMBSTONE.help_of("ticket") == "Where it was decided."
+    assert TOMBSTONE.help_of("ticket") == "The ticket or request."
 
 
 def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:

@@ -445,7 +445,7 @@ def test_the_audit_log_has_a_line_for_each_deletion(tmp_path: Path, capsys: pyte
     assert path.read_bytes() == before
     capsys.readouterr()
     assert run(["delete", str(path), third, "--yes", "--reason", "x"]) == 0
-    assert "add --audit" in capsys.readouterr().err
+    assert "pass --audit" in capsys.readouterr().err
 
 
 def test_tombstones_are_audited_beside_their_shard(tmp_path: Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +17,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import ShardError, UsageError
+from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.testing import killed
@@ -240,3 +243,16 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert whole(path)[0] == WALK[:9000] + b"more"
     assert run(["undo", str(path), "--yes"]) == 0
     assert path.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the folder in which there is no space for what is going to be appended."""
+    (tmp_path / "more").write_bytes(b"more")
+    shardcore.pack("bloscpack", tmp_path / "x.blp", [tmp_path / "more"])
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with pytest.raises(SourceError, match=re.escape(f"cannot write a temporary file in {tmp_path}: No space left")):
+        shardcore.append(tmp_path / "x.blp", [tmp_path / "more"])

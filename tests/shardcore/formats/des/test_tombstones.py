@@ -266,15 +266,36 @@ def test_what_cannot_be_noted(folder: Path) -> None:
             tombstone(shard, ["nobody"], now=NOW)
         with pytest.raises(UsageError, match="no tombstone"):
             tombstone(shard, ["nometa"], now=NOW, undo=True)
-        with pytest.raises(UsageError, match="which objects"):
+        with pytest.raises(UsageError, match="no keys"):
             tombstone(shard, [], now=NOW)
 
 
+def test_a_tombstone_that_is_there_keeps_its_facts(folder: Path) -> None:
+    """The same command again keeps time and reason of the deletion; only facts that are given then replace them."""
+    (path,) = folder.glob("*.des")
+
+    def stone() -> dict[str, str]:
+        tree = json.loads(path.with_suffix(".meta").read_text())
+        found: dict[str, str] = tree["tombstones"]["nometa:2026-11-03T09:30:00Z"]
+        return found
+
+    shardcore.tombstone(folder, ["nometa"], date=DATE[1], reason="GDPR", ticket="T-2")
+    first = stone()
+    (again,) = shardcore.tombstone(folder, ["nometa"], date=DATE[1])
+    assert again.what == "update 1 tombstone: 'nometa:2026-11-03T09:30:00Z'"
+    assert stone() == first
+    shardcore.tombstone(folder, ["nometa"], date=DATE[1], ticket="T-3")
+    assert stone() == first | {"ticket_id": "T-3"}
+
+
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows both texts; `--undo` takes it back."""
+    """`tombstone` on a folder asks, or takes `--yes`; `--dry-run` shows the change; `--undo` takes it back."""
     (path,) = folder.glob("*.des")
     before = path.with_suffix(".meta").read_bytes()
     assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run"]) == 0
+    line = f"{path.with_suffix('.meta')}: add 1 tombstone: 'nometa:2026-11-03T09:30:00Z'\n"
+    assert capsys.readouterr().out == line
+    assert run(["tombstone", str(folder), "nometa", *DATE, "--dry-run", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert told["old"].encode() == before
     assert '"nometa:2026-11-03T09:30:00Z"' in told["new"].partition('"tombstones"')[2]
@@ -287,3 +308,23 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["get", str(folder), "nometa"]) == 0
     tree = json.loads(path.with_suffix(".meta").read_text())
     assert tree["tombstones"] == json.loads(before)["tombstones"]
+
+
+def test_a_sidecar_that_is_packed_has_the_time(tmp_path: Path) -> None:
+    """A folder packed with a time and with sidecars needs no `--date` later; the date alone is no time."""
+    (tmp_path / "one").write_bytes(b"content")
+    times = {"2026-11-03T10:30:00+01:00": "one:2026-11-03T09:30:00Z", "2026-11-03": "one"}
+    for number, (date, key) in enumerate(times.items()):
+        out = tmp_path / f"set{number}"
+        options = {"date": date, "sidecar": True}
+        shardcore.pack("des", f"{out}/", [tmp_path / "one"], options=options)
+        (sidecar,) = out.glob("*.meta")
+        assert list(json.loads(sidecar.read_text())["index"]) == [key]
+        if key == "one":
+            with pytest.raises(UsageError, match="give the time, such as --date"):
+                shardcore.tombstone(out, ["one"])
+            continue
+        shardcore.tombstone(out, ["one"])
+        assert list(json.loads(sidecar.read_text())["tombstones"]) == [key]
+        with shardcore.open(out) as found, pytest.raises(UsageError, match="was deleted"):
+            found["one"]
