@@ -163,7 +163,9 @@ class BloscpackFiles(DataSet):
 
     def report_unopened(self, member: Member, depth: Depth) -> Report | None:
         """Return the report of a small local file that is intact; None for all others."""
-        if not (0 <= member.size <= HEAD and isinstance(self.folder, LocalFolder)) or self._context.values.get("isolated"):
+        if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
+            return None
+        if not 0 <= member.size <= HEAD:
             return None
         with self.folder.open(member.name) as source:
             if os.path.lexists(f"{source.path}{JOURNAL}") or not is_intact(source.read(0, source.size), depth):
