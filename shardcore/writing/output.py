@@ -122,9 +122,9 @@ class Output:
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name) if name or self.folder else ""
-        final = self._root(self.target) / name if name else self.target
-        if self.folder and self._staged != self._prepared:
+        if self.folder and (self._staged is None or self._staged != self._prepared):
             self._check_free(self.target / name)
+        final = self._root(self.target) / name if name else self.target
         self._make_folders(final.parent)
         self._check_free(final)
         # Nothing in a folder under a temporary name needs a temporary name of its own.
