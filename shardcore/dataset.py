@@ -264,8 +264,13 @@ class DataSet(CountedFiles, OpenMembers):
         def checked(number: int, member: Shard) -> Report:
             return verified(member, depth, self._share(progress, number) if self.jobs == 1 else no_progress)
 
-        with closing(self.each_member(checked, progress)) as reports:
+        reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
+        with closing(reports):
             return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+
+    def report_unopened(self, member: Member, depth: Depth) -> Report | None:
+        """Return the report of a small intact member without opening it; None where it has to be opened."""
+        return None
 
     def release(self, name: str) -> None:
         """Closes a member that nobody needs any more; it is opened again when somebody does."""

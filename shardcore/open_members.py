@@ -131,7 +131,12 @@ class OpenMembers(Shard):
             yield shard
 
     def each_member(
-        self, work: Callable[[int, Shard], R], progress: Progress = no_progress, *, keep: bool = False
+        self,
+        work: Callable[[int, Shard], R],
+        progress: Progress = no_progress,
+        *,
+        keep: bool = False,
+        unopened: Callable[[Member], R | None] = lambda member: None,
     ) -> Generator[tuple[Member, R | ShardError]]:
         """Does some work with every member, several at a time; gives the results in the order of the members.
 
@@ -139,6 +144,7 @@ class OpenMembers(Shard):
             work: Called with the number of the member and the member; what it gives must not need the member.
             progress: Called after every member.
             keep: Whether members stay open, because they are needed again soon.
+            unopened: Called first; returns the result where the member does not have to be opened for it.
 
         Yields:
             Each member, and what came out, or why nothing did.
@@ -151,6 +157,8 @@ class OpenMembers(Shard):
         def done(place: tuple[int, Member]) -> R | ShardError:
             self._check_open()
             try:
+                if (found := unopened(place[1])) is not None:
+                    return found
                 if keep:
                     return work(place[0], self.member(place[1].name))
                 with self.borrowed(place[1].name) as shard:

@@ -122,7 +122,7 @@ class Output:
         if self.target is None or self.planning:
             return Draining()
         name = check_name(name) if name or self.folder else ""
-        if self.folder:
+        if self.folder and (self._staged is None or self._staged != self._prepared):
             self._check_free(self.target / name)
         final = self._root(self.target) / name if name else self.target
         self._make_folders(final.parent)
@@ -287,6 +287,8 @@ class Output:
         return root / final.relative_to(self._staged)
 
     def _make_folders(self, folder: Path) -> None:
+        if folder in self._swept:
+            return
         missing: list[Path] = []
         inner = folder
         while not is_there(inner):

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
@@ -203,18 +203,10 @@ class TemporaryFile(Draining):
             except (OSError, ValueError) as error:
                 raise self._failed(error) from error
 
-    def read_back(self) -> Iterator[bytes]:
-        """The whole file as written so far, in pieces; writing goes on at its end.
-
-        Raises:
-            SourceError: It cannot be read.
-        """
+    def _written(self) -> bytes:
         try:
-            self.file.flush()
             self.file.seek(0)
-            while piece := self.file.read(STREAM_PIECE):
-                yield piece
-            self.file.seek(0, os.SEEK_END)
+            return self.file.read(self.at)
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
 
@@ -236,11 +228,9 @@ class TemporaryFile(Draining):
             return
         self.objects = objects
         if self._finishing is not None and self.at < LARGE:
-            digest = hashlib.sha256()
-            for piece in self.read_back():
-                digest.update(piece)
+            written = self._written()
             self.close()
-            self._digest = digest.hexdigest()
+            self._digest = hashlib.sha256(written).hexdigest()
             return
         self.close()
         if self._finishing is not None:

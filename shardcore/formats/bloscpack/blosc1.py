@@ -135,7 +135,7 @@ def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | No
     Raises:
         Truncated: Fewer than 16 bytes are there.
     """
-    return ChunkHeader(*CHUNK_HEADER.read(data, at, place=place)[0].item())
+    return ChunkHeader(**CHUNK_HEADER.read_one(data, at, place=place))
 
 
 def write_chunk_header(header: ChunkHeader) -> bytes:

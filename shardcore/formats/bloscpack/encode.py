@@ -50,6 +50,14 @@ AHEAD = 8
 """Chunks that threads compress ahead of writing."""
 
 _VERSION = 2
+_VARIABLES = tuple(
+    f"BLOSC_{name}"
+    for name in (
+        *("BLOCKSIZE", "BLOSC1_COMPAT", "CLEVEL", "COMPRESSOR", "DELTA", "INFO", "NOLOCK", "NTHREADS", "SHUFFLE"),
+        *("SPLITMODE", "TRACE", "TYPESIZE", "WARN"),
+    )
+)
+"""What `blosc2` takes from the environment."""
 _SPLIT, _UNSPLIT = "FORWARD_COMPAT", "NEVER"
 _one_at_a_time = threading.Lock()
 """The environment, and the compressor of `blosc2`, are those of the whole process."""
@@ -175,8 +183,8 @@ def compressed(
 def _environment(**wanted: str) -> Iterator[None]:
     """Sets the variables of Blosc in the environment of the process, these alone; one thread at a time."""
     with _one_at_a_time:
-        # Names alone: to decode all values takes as long as to compress a small chunk.
-        before = {name: os.environ[name] for name in os.environ if name.startswith("BLOSC_")}
+        # Not all names that begin so: to go through the environment takes as long as to compress a small chunk.
+        before = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         _replace_variables(before, wanted)
         try:
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,17 +17,20 @@ from shardcore.finding import Depth, Report
 from shardcore.format import OpenContext
 from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.meanings import MEANINGS
-from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
+from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
+from shardcore.formats.bloscpack.verify import is_intact
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import DEFAULT_LIMIT, Shard
 from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.local import LocalFolder
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
+from shardcore.writing.chain import SUFFIX as JOURNAL
 from shardcore.writing.left_over import is_left_over
 
 SUFFIX = ".blp"
@@ -156,6 +160,17 @@ class BloscpackFiles(DataSet):
         """Verifies every file."""
         report = super().verify(depth, progress)
         return Report(report.depth, len(self.members), report.findings)
+
+    def report_unopened(self, member: Member, depth: Depth) -> Report | None:
+        """Return the report of a small local file that is intact; None for all others."""
+        if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
+            return None
+        if not 0 <= member.size <= HEAD:
+            return None
+        with self.folder.open(member.name) as source:
+            if os.path.lexists(f"{source.path}{JOURNAL}") or not is_intact(source.read(0, source.size), depth):
+                return None
+        return Report(depth, 1, ())
 
     def row_of_member(self, name: str) -> int | None:
         """The row of a file."""

@@ -151,13 +151,14 @@ class NewFile:
         Raises:
             SourceError: The bytes cannot be read or written.
         """
-        self._begin()
+        # The first offset is known; of a small file it is the only one.
+        self._begin(self.first)
         digest = self._packing.checksum.compute
         for chunk in chunks:
             self._headers += chunk[: CHUNK_HEADER.size]
             self._file.write(chunk)
             self._file.write(digest(chunk))
-        if self._packing.offsets:
+        if self._packing.offsets and self._shape.nchunks > 1:
             for at in range(0, self._shape.nchunks, SLOTS_AT_ONCE):
                 rows = np.zeros(min(SLOTS_AT_ONCE, self._shape.nchunks - at), OFFSET.dtype)
                 rows["offset"] = self.places[at : at + len(rows)]
@@ -210,7 +211,8 @@ class NewFile:
     def _rows(self) -> NDArray[Any]:
         return CHUNK_HEADER.read(bytes(self._headers), count=len(self._headers) // CHUNK_HEADER.size)
 
-    def _begin(self) -> None:
+    def _begin(self, offset: int = UNKNOWN) -> None:
+        """Write what is before the chunks, with the offset of the first one."""
         shape, packing = self._shape, self._packing
         options = (HeaderOption.OFFSETS if packing.offsets else 0) | (HeaderOption.METADATA if self._metadata else 0)
         header = HEADER_V3.pack(
@@ -222,10 +224,13 @@ class NewFile:
             nchunks=shape.nchunks,
             max_app_chunks=shape.spare,
         )
-        self._file.write(header + self._metadata)
         left = (self.first - self._table) // OFFSET.size
         unused = UNKNOWN.to_bytes(OFFSET.size, "little", signed=True)
-        while left:
-            count = min(left, SLOTS_AT_ONCE)
-            self._file.write(unused * count)
+        one = offset.to_bytes(OFFSET.size, "little", signed=True) if left else b""
+        head = header + self._metadata + one
+        while left > 1:
+            count = min(left - 1, SLOTS_AT_ONCE)
+            self._file.write(head + unused * count)
+            head = b""
             left -= count
+        self._file.write(head)

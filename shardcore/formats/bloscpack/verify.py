@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from shardcore.errors import BadChecksum, FormatError, LimitExceeded, Unsupported
+from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
 from shardcore.formats.bloscpack.arrays import array_info
+from shardcore.formats.bloscpack.blosc1 import check_chunk
+from shardcore.formats.bloscpack.content import TRIED_WHOLE
+from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.header import read_header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span
 from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.formats.bloscpack.objects import BloscpackObjects
@@ -24,6 +28,34 @@ CHUNK_COST = 16384
 def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
     """Checks header and metadata, then offsets and Blosc headers, then every chunk; see `Shard.verify`."""
     return Verification(file, objects).run(depth, progress)
+
+
+def is_intact(data: bytes, depth: Depth) -> bool:
+    """Return whether a file has one chunk and no metadata, and `verify` would find nothing at all in it.
+
+    Folders have many such files. Of any other file `Verification` finds out what it is.
+
+    Args:
+        data: The whole file.
+        depth: How far it is verified.
+    """
+    try:
+        header = read_header(data)
+        table, first = header.size, header.size + header.slots * OFFSET.size
+        stop = len(data) - header.checksum.size
+        unused = any(map(any, (header.values.get("unused", b""), header.values.get("reserved", b""))))
+        if header.nchunks != 1 or header.has_metadata or unused or header.max_app_chunks > header.slots or first > stop:
+            return False
+        slots = first.to_bytes(OFFSET.size, "little").ljust(first - table, b"\xff") if header.has_offsets else b""
+        chunk = memoryview(data)[first:stop]
+        if data[table:first] != slots or check_chunk(chunk, limit=TRIED_WHOLE).nbytes != header.last_chunk:
+            return False
+        if depth.reaches(Depth.CONTENT):
+            header.checksum.check(chunk, data[stop:], Span("", stop, len(data)), "chunk 0")
+            decompress(chunk, limit=TRIED_WHOLE)
+    except ShardError:
+        return False
+    return True
 
 
 class Verification:

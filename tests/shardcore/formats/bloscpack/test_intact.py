@@ -1,0 +1,67 @@
+"""Small files of a folder, which are verified without opening them: the same findings as for an open file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.finding import Depth
+from shardcore.formats.bloscpack.append import append
+from shardcore.formats.bloscpack.verify import is_intact
+from shardcore.packing import pack
+from shardcore.writing import undo
+from shardcore.writing.undo import apply
+
+
+def packed(folder: Path, content: bytes = b"a small file " * 40, **options: object) -> Path:
+    """Pack one file into a folder; return the new file."""
+    (folder / "a.txt").write_bytes(content)
+    pack("bloscpack", f"{folder / 'out'}/", [folder / "a.txt"], options=options)
+    return folder / "out" / "a.txt.blp"
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"a small file " * 40, bytes(range(256)) * 200])
+@pytest.mark.parametrize("options", [{}, {"offsets": "no"}, {"spare": 0}, {"checksum": "None"}, {"codec": "lz4"}])
+def test_intact_files_are_recognised(tmp_path: Path, content: bytes, options: dict[str, object]) -> None:
+    """What `pack` writes of a small file is intact at every depth."""
+    data = packed(tmp_path, content, **options).read_bytes()
+    assert all(is_intact(data, depth) for depth in Depth)
+
+
+@pytest.mark.parametrize("options", [{}, {"offsets": "no"}])
+def test_damage_is_reported_as_for_an_open_file(tmp_path: Path, options: dict[str, object]) -> None:
+    """Whatever byte is changed, added or cut off: the folder has a finding where the file alone has one."""
+    path = packed(tmp_path, **options)
+    data = path.read_bytes()
+    found = 0
+    damaged = [data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :] for at in range(len(data))]
+    for changed in (*damaged, data[:-1], data + b"\0"):
+        path.write_bytes(changed)
+        try:
+            with shardcore.open(path, format="bloscpack") as alone:
+                codes = {finding.code for finding in alone.verify().findings}
+        except shardcore.ShardError:
+            codes = {"bloscpack.unreadable"}
+        with shardcore.open(tmp_path / "out", format="bloscpack") as folder:
+            assert {finding.code for finding in folder.verify().findings} == codes
+        found += bool(codes)
+    # The typesize of the header and unused bits of flags are checked by nothing.
+    assert found > len(damaged) - 8
+
+
+def test_a_declared_count_allocates_nothing() -> None:
+    """A header that declares 2^62 spare slots is refused by the size of the file."""
+    header = b"blpk\x03\x01\x00\x08" + (1).to_bytes(4, "little") * 2 + (1).to_bytes(8, "little")
+    assert not is_intact(header + (2**62).to_bytes(8, "little") + bytes(64), Depth.CONTENT)
+
+
+def test_an_interrupted_edit_is_reported(tmp_path: Path) -> None:
+    """A file with a journal is opened, so that an interrupted edit is found."""
+    path = packed(tmp_path)
+    with shardcore.open(path) as shard:
+        apply(append(shard, tmp_path / "a.txt"))
+    undo._mark(undo.journal_of(path), undo.BEGUN)
+    with shardcore.open(tmp_path / "out", format="bloscpack") as folder:
+        assert "bloscpack.interrupted-edit" in {one.code for one in folder.verify("structure").findings}
