@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shardcore.budget import pace
 from tests.hostile.making import Hostile
-from tests.hostile.running import Outcome, Runner, pace
+from tests.hostile.running import Outcome, Runner
 
 FIRST_SECONDS = 4.0
 LAST_SECONDS = 10.0
