@@ -301,6 +301,17 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def taking_operation(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that writes contents be an operation with a budget; see `budgeted`."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        with budgeted(taking=True, unread=False):
+            return function(*arguments, **named)
+
+    return call
+
+
 def charge_expanded(count: int) -> None:
     """Count decompressed bytes in the budget of the context; see `Budget.charge_expanded`."""
     if (current := _current.get()) is not None:

@@ -62,7 +62,8 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
     """
     uri = str(path)
     if one.many:
-        return [Command((name, uri), endless=name == "ls") for name in ("info", "tree", "ls")]
+        found = [Command((name, uri), endless=name == "ls") for name in ("info", "tree", "ls")]
+        return [*found, Command(("info", uri, "--count"), expands=True)]
     found = [
         Command(("info", uri)),
         Command(("info", uri, "--json", "--count")),

@@ -263,7 +263,7 @@ def test_an_intact_file_is_checked_to_its_end_by_a_slow_codec(monkeypatch: pytes
                     clock[0] += 0.09
                     check_stopped()
             work.tell(findings, "lines.unchecked")
-            return Report(Depth(depth), 100, tuple(findings))
+            return Report(Depth(depth), 100, findings.all())
 
     with Slow(b"a\n" * 500) as shard:
         report = shard.verify()

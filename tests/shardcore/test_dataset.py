@@ -272,6 +272,32 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
     assert held.closed  # type: ignore[attr-defined]
 
 
+def test_counting_keeps_no_member_open() -> None:
+    """Objects of very many files are counted without keeping what was opened; what cannot be opened is told."""
+    opened: list[LineShard] = []
+
+    def opener() -> LineShard:
+        shard = LineShard(A)
+        shard.closed = False
+        shard.close = lambda: setattr(shard, "closed", True)  # type: ignore[method-assign]
+        opened.append(shard)
+        return shard
+
+    def broken() -> LineShard:
+        raise BadMagic("no lines")
+
+    shards = LineSet({f"{number:04}": opener for number in range(100)} | {"9999": broken})
+    assert shards.declared_objects is None
+    shards.count_objects()
+    assert shards.declared_objects == 200
+    assert list(shards.unreadable) == ["9999"]
+    assert not shards.loaded
+    assert len(opened) == 100
+    assert all(shard.closed for shard in opened)
+    shards.load_index()
+    assert shards.declared_objects == len(shards.objects) == 200
+
+
 def test_what_members_are_asked_and_answer_are_plain_values() -> None:
     """Questions and answers survive being pickled: the work can be done wherever a member can be opened."""
     asked = RowsAsked(hidden=(State.UNUSED,), refs=True, digest=True)
