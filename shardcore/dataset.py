@@ -158,7 +158,7 @@ class DataSet(CountedFiles, OpenMembers):
         with closing(self.each_member(counted, progress)) as counts:
             for member, count in counts:
                 if isinstance(count, ShardError):
-                    unreadable[member.name] = count
+                    unreadable[member.name] = _kept(count)
                 else:
                     total += count
         self._counted, self._unreadable = total, unreadable
@@ -183,7 +183,7 @@ class DataSet(CountedFiles, OpenMembers):
             for number, (member, objects) in enumerate(zip(self.members, found, strict=True)):
                 progress((number + 1) * PARTS, len(self.members) * PARTS)
                 if isinstance(objects, ShardError):
-                    unreadable[member.name] = objects
+                    unreadable[member.name] = _kept(objects)
                 else:
                     parts.append((member.name, number, objects))
         self._check_open()
@@ -353,3 +353,9 @@ class DataSet(CountedFiles, OpenMembers):
         total = len(self.members) * PARTS
         progress(number * PARTS, total)
         return lambda done, of: progress(number * PARTS + min(done, of) * PARTS // max(of, 1), total)
+
+
+def _kept(error: ShardError) -> ShardError:
+    """Return an error without the frames that it came through, which hold all that was opened."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

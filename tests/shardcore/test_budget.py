@@ -237,7 +237,7 @@ def slow_clock(monkeypatch: pytest.MonkeyPatch, slower: float) -> list[float]:
 
 
 def test_a_slow_machine_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes 5 seconds on an ordinary machine may take 15 on one that is three times slower, and no more than 18."""
+    """What takes 5 seconds on an ordinary machine may take 15 on one three times slower, and no more than 18."""
     clock = slow_clock(monkeypatch, 3.0)
     with budgeted():
         for _ in range(150):

@@ -291,6 +291,7 @@ def test_counting_keeps_no_member_open() -> None:
     shards.count_objects()
     assert shards.declared_objects == 200
     assert list(shards.unreadable) == ["9999"]
+    assert shards.unreadable["9999"].__traceback__ is None
     assert not shards.loaded
     assert len(opened) == 100
     assert all(shard.closed for shard in opened)
