@@ -49,6 +49,13 @@ SECONDS_PER_STORED = 0.4e-6
 """Seconds that it may take besides, per stored byte."""
 SECONDS_PER_READ = 4e-9
 """Seconds that it may take besides, per byte read."""
+SECONDS_PER_CHECKED = 10e-9
+"""Seconds that it may take besides, per byte that verification or salvage checked: slow codecs are no damage."""
+ORDINARY_SECONDS = 0.08
+"""Seconds that `ROUNDS` additions take on an ordinary machine; the limits of time are in seconds of such a one."""
+ROUNDS = 1_000_000
+SLOWEST = 8.0
+"""How many times slower than an ordinary machine one is taken to be at most."""
 SMALLEST = 4096
 """Bytes that a file counts at least, as it takes a block of the disk."""
 _SAMPLED = 0.05
@@ -112,6 +119,7 @@ class Budget:
         self.seconds = 0.0
         self._sources: set[str] = set()
         self._clocks: dict[int, float] = {}
+        self._pace = 1.0
         self._sampled = time.monotonic()
         self._sample(self._sampled)
 
@@ -173,7 +181,7 @@ class Budget:
         return max(CHECKED_FLOOR, self.allowed) + CHECKED_RATIO * self.stored - self.checked
 
     def tick(self) -> None:
-        """Look at the clock of the processor, now and then.
+        """Look at the clock of the processor, now and then; a slow or busy machine has more time.
 
         Raises:
             OverBudget: The operation takes too long.
@@ -181,9 +189,16 @@ class Budget:
         now = time.monotonic()
         if now - self._sampled > _SAMPLED:
             self._sample(now)
-            most = SECONDS_FLOOR + SECONDS_PER_STORED * self.stored + SECONDS_PER_READ * self.read
-            if self.seconds > most:
-                self._end(f"after {self.seconds:.0f} seconds of the processor")
+            if self.seconds > self.most_seconds and not self.taking:
+                self._pace = max(self._pace, min(pace(), SLOWEST))
+                if self.seconds > self.most_seconds:
+                    self._end(f"after {self.seconds:.0f} seconds of the processor")
+
+    @property
+    def most_seconds(self) -> float:
+        """Seconds of the processor that are allowed for what was done so far, on this machine."""
+        stored = SECONDS_FLOOR + SECONDS_PER_STORED * self.stored
+        return self._pace * (stored + SECONDS_PER_READ * self.read + SECONDS_PER_CHECKED * self.checked)
 
     def _sample(self, now: float) -> None:
         self._sampled = now
@@ -194,6 +209,18 @@ class Budget:
     def _end(self, what: str) -> None:
         if not self.taking:
             raise OverBudget(self, what)
+
+
+def pace() -> float:
+    """Return how many times slower than an ordinary machine this one is at present, at least 1.
+
+    Seconds of the processor are no constant measure: where other programs share its caches, or other machines the
+    whole of it, the same work takes several times as many.
+    """
+    began, total = time.thread_time(), 0
+    for number in range(ROUNDS):
+        total += number
+    return max((time.thread_time() - began) / ORDINARY_SECONDS, 1.0)
 
 
 _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -269,6 +296,17 @@ def operation(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> R:
         with budgeted():
+            return function(*arguments, **named)
+
+    return call
+
+
+def taking_operation(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that writes contents be an operation with a budget; see `budgeted`."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> R:
+        with budgeted(taking=True, unread=False):
             return function(*arguments, **named)
 
     return call

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from shardcore.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgeted
+from shardcore.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgeted, taking_operation
 from shardcore.dataset import DataSet
 from shardcore.errors import LimitExceeded, Remedy, UsageError
 from shardcore.finding import Depth
@@ -63,6 +63,7 @@ class KeyChoice(StrEnum):
     """The name that the object has as a file."""
 
 
+@taking_operation
 def convert(
     shard: Shard,
     format: str,

@@ -70,6 +70,7 @@ class DataSet(CountedFiles, OpenMembers):
         self.sections: tuple[Section, ...] = ()
         self._joining: Once[JoinedObjects] = Once()
         self._unreadable: dict[str, ShardError] = {}
+        self._counted: int | None = None
         self._lazy = LazyObjects(self._loaded_objects)
 
     @abstractmethod
@@ -109,8 +110,8 @@ class DataSet(CountedFiles, OpenMembers):
 
     @property
     def declared_objects(self) -> int | None:
-        """The sum over all members after `load_index`; None before."""
-        return None if self._joining.value is None else len(self._joining.value)
+        """The sum over all members after `load_index` or `count_objects`; None before."""
+        return self._counted if self._joining.value is None else len(self._joining.value)
 
     @property
     def loaded(self) -> bool:
@@ -137,6 +138,31 @@ class DataSet(CountedFiles, OpenMembers):
         self._joining.get(lambda: self._join(progress))
         progress(len(self.members) * PARTS, len(self.members) * PARTS)
 
+    def count_objects(self, progress: Progress = no_progress) -> None:
+        """Count the objects of all members for `declared_objects`; members are closed again.
+
+        Members that cannot be opened are left out, and are in `unreadable`.
+
+        Raises:
+            SourceError: The data set is closed.
+        """
+        if self.loaded:
+            return
+
+        def counted(_: int, member: Shard) -> int:
+            if member.declared_objects is None:
+                member.load_index()
+            return len(member.objects)
+
+        total, unreadable = 0, dict[str, ShardError]()
+        with closing(self.each_member(counted, progress)) as counts:
+            for member, count in counts:
+                if isinstance(count, ShardError):
+                    unreadable[member.name] = _kept(count)
+                else:
+                    total += count
+        self._counted, self._unreadable = total, unreadable
+
     def _loaded_objects(self) -> Objects:
         return self._joining.get(lambda: self._join(no_progress))
 
@@ -157,7 +183,7 @@ class DataSet(CountedFiles, OpenMembers):
             for number, (member, objects) in enumerate(zip(self.members, found, strict=True)):
                 progress((number + 1) * PARTS, len(self.members) * PARTS)
                 if isinstance(objects, ShardError):
-                    unreadable[member.name] = objects
+                    unreadable[member.name] = _kept(objects)
                 else:
                     parts.append((member.name, number, objects))
         self._check_open()
@@ -332,3 +358,9 @@ class DataSet(CountedFiles, OpenMembers):
         total = len(self.members) * PARTS
         progress(number * PARTS, total)
         return lambda done, of: progress(number * PARTS + min(done, of) * PARTS // max(of, 1), total)
+
+
+def _kept(error: ShardError) -> ShardError:
+    """Return an error without the frames that it came through, which hold all that was opened."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from shardcore.budget import taking_operation
 from shardcore.errors import SourceError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Format
@@ -54,6 +55,7 @@ class Packed:
     skipped: tuple[Skipped, ...] = ()
 
 
+@taking_operation
 def pack(
     format: str,
     out: str | Path,

@@ -9,6 +9,7 @@ nothing does. Nothing is allocated from a declared count; what is decompressed i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -270,21 +271,38 @@ class Covered:
     """Stretches of a file that belong to something already, in any order."""
 
     def __init__(self) -> None:
-        self._ranges: list[tuple[int, int]] = []
+        self._added: list[tuple[int, int]] = []
+        self._starts: list[int] = []
+        self._stops: list[int] = []
 
     def add(self, start: int, stop: int) -> None:
         """One more."""
-        self._ranges.append((start, stop))
+        self._added.append((start, stop))
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """What of `[start, stop)` belongs to nothing."""
+        if self._added:
+            self._join()
         at = start
-        self._ranges.sort()
-        for first, last in self._ranges:
-            if first > at and at < stop:
-                yield at, min(first, stop)
-            at = max(at, last)
-            if at >= stop:
-                return
+        for number in range(bisect_right(self._stops, start), len(self._starts)):
+            first = self._starts[number]
+            if first >= stop:
+                break
+            if first > at:
+                yield at, first
+            at = self._stops[number]
         if at < stop:
             yield at, stop
+
+    def _join(self) -> None:
+        """Join what was added with what is known, as stretches that do not touch, ascending."""
+        found = sorted([*zip(self._starts, self._stops, strict=True), *self._added])
+        self._added, self._starts, self._stops = [], [], []
+        for start, stop in found:
+            if stop <= start:
+                continue
+            if self._stops and start <= self._stops[-1]:
+                self._stops[-1] = max(self._stops[-1], stop)
+            else:
+                self._starts.append(start)
+                self._stops.append(stop)

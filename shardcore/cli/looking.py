@@ -65,7 +65,7 @@ def info(
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         if count:
-            _load(shard)
+            _count(shard)
         if json:
             print_json(info_json(shard, shown_uri(uri)))
             return 0
@@ -259,6 +259,17 @@ def _load_small(shard: Shard) -> None:
     """Loads the index unless that takes long; damage there is part of what the tree shows."""
     if shard.index_bytes <= SMALL_INDEX:
         _load(shard)
+
+
+def _count(shard: Shard) -> None:
+    """Count the objects; files of a folder are closed again."""
+    from shardcore.dataset import DataSet
+
+    if not isinstance(shard, DataSet) or not shard.joins:
+        _load(shard)
+        return
+    with progress_bar("counting the objects") as progress:
+        shard.count_objects(progress)
 
 
 def _load(shard: Shard) -> None:

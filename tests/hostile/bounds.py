@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shardcore.budget import pace
 from tests.hostile.making import Hostile
-from tests.hostile.running import Outcome, Runner, pace
+from tests.hostile.running import Outcome, Runner
 
 FIRST_SECONDS = 4.0
 LAST_SECONDS = 10.0
@@ -61,7 +62,8 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
     """
     uri = str(path)
     if one.many:
-        return [Command((name, uri), endless=name == "ls") for name in ("info", "tree", "ls")]
+        found = [Command((name, uri), endless=name == "ls") for name in ("info", "tree", "ls")]
+        return [*found, Command(("info", uri, "--count"), expands=True)]
     found = [
         Command(("info", uri)),
         Command(("info", uri, "--json", "--count")),

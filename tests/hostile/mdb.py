@@ -117,6 +117,15 @@ def tables_in_each_other(folder: Path) -> Path:
 
 
 @hostile("mdb", FILE_KEY)
+def very_many_shards(folder: Path) -> Path:
+    """A cache of twenty-five thousand shards without files."""
+    content = shard(b"", b"")
+    for number in range(25_000):
+        put(folder, f"shards/{number:064x}.mdb", content)
+    return folder / "shards"
+
+
+@hostile("mdb", FILE_KEY)
 def sums_that_wrap(folder: Path) -> Path:
     """Offsets and counts whose products and sums are small numbers of 64 bits."""
     changed: dict[str, Any] = {}

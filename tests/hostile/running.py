@@ -55,23 +55,6 @@ class Outcome:
         )
 
 
-ROUNDS = 1_000_000
-ORDINARY_SECONDS = 0.08
-"""What `ROUNDS` additions take on an ordinary machine."""
-
-
-def pace() -> float:
-    """How much slower than an ordinary machine this one is now; never less than 1.
-
-    Seconds of the processor are no constant measure: where other programs share its caches, or other machines the
-    whole of it, the same work takes several times as many.
-    """
-    began, total = time.process_time(), 0
-    for number in range(ROUNDS):
-        total += number
-    return max((time.process_time() - began) / ORDINARY_SECONDS, 1.0)
-
-
 class Runner:
     """Runs commands of the command line, one after the other. A context manager."""
 

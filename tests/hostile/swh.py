@@ -209,3 +209,12 @@ def sparse_object(folder: Path) -> Path:
         file.seek(size + 512)
         file.write(slots + function(2, 1))
     return path
+
+
+@hostile("swh", KEY)
+def very_many_shards(folder: Path) -> Path:
+    """A folder of twelve thousand shards of one object each."""
+    content = shard(bytes(8), slots_of(np.zeros((2, 32), np.uint8), np.array([512, -1])), function(2, 1), count=1)
+    for number in range(12_000):
+        put(folder, f"shards/{number:05}.shard", content)
+    return folder / "shards"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.budget import Budget, OverBudget, budget, budgeted, charge_expanded, charge_items, charge_memory
+from shardcore.budget import Budget, OverBudget, budget, budgeted, charge_expanded, charge_items, charge_memory, pace
 from shardcore.errors import FormatError, LimitExceeded, ShardError
-from shardcore.finding import Depth, Findings, Report
+from shardcore.finding import Depth, Findings, Report, Work
 from shardcore.payload import decompress
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shard import Shard
@@ -225,3 +225,56 @@ def test_every_sample_is_checked_within_its_budget() -> None:
             continue
         with shardcore.open(path, partial=True) as shard:
             assert not [one for one in shard.verify().findings if one.code.endswith(".unchecked")], path
+
+
+def slow_clock(monkeypatch: pytest.MonkeyPatch, slower: float) -> list[float]:
+    """Replace the clocks of the budget by one that stands still, on a machine that is slower than an ordinary one."""
+    clock = [0.0]
+    monkeypatch.setattr("shardcore.budget.time.thread_time", lambda: clock[0])
+    monkeypatch.setattr("shardcore.budget.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("shardcore.budget.pace", lambda: slower)
+    return clock
+
+
+def test_a_slow_machine_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes 5 seconds on an ordinary machine may take 15 on one three times slower, and no more than 18."""
+    clock = slow_clock(monkeypatch, 3.0)
+    with budgeted():
+        for _ in range(150):
+            clock[0] += 0.1
+            check_stopped()
+    with pytest.raises(LimitExceeded, match="after 18 seconds of the processor"), budgeted():
+        for _ in range(250):
+            clock[0] += 0.1
+            check_stopped()
+
+
+def test_an_intact_file_is_checked_to_its_end_by_a_slow_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time grows with what is checked: no object of a file is left out because its codec takes its time."""
+    clock = slow_clock(monkeypatch, 1.0)
+
+    class Slow(LineShard):
+        """A shard of a hundred objects of 4 MB each, in 1,000 stored bytes; each takes 0.09 s."""
+
+        def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+            findings, work = Findings(), Work(1000)
+            for _ in range(100):
+                if work.takes(4 << 20):
+                    clock[0] += 0.09
+                    check_stopped()
+            work.tell(findings, "lines.unchecked")
+            return Report(Depth(depth), 100, findings.all())
+
+    with Slow(b"a\n" * 500) as shard:
+        report = shard.verify()
+    assert clock[0] > 8
+    assert not report.findings
+    assert report.objects == 100
+
+
+def test_the_pace_of_a_machine_is_measured_by_its_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that adds up numbers five times slower is five times slower; none is faster than an ordinary one."""
+    times = iter([1.0, 1.4, 2.0, 2.01])
+    monkeypatch.setattr("shardcore.budget.time.thread_time", lambda: next(times))
+    assert pace() == pytest.approx(5.0)
+    assert pace() == 1.0

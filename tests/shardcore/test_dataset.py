@@ -248,7 +248,7 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
 
     def opener(name: str) -> LineShard:
         shard = LineShard(A, name)
-        shard.closed = False  # type: ignore[attr-defined]
+        shard.closed = False
         shard.close = lambda: setattr(shard, "closed", True)  # type: ignore[method-assign]
         opened.append(shard)
         return shard
@@ -261,15 +261,42 @@ def test_members_that_nobody_has_open_are_closed_again() -> None:
     seen = []
     for member, count in shards.each_member(lambda _, shard: len(shard.objects)):
         seen.append((member.name, count))
-        most = max(most, sum(not shard.closed for shard in opened))  # type: ignore[attr-defined]
+        most = max(most, sum(not shard.closed for shard in opened))
     assert seen == [(name, 2) for name in names]
     assert most <= 2 * shards.jobs + 2
     assert shards.is_open("0007")
-    assert [shard for shard in opened if not shard.closed] == [held]  # type: ignore[attr-defined]
+    assert [shard for shard in opened if not shard.closed] == [held]
     assert shards.verify().objects == 600
-    assert [shard for shard in opened if not shard.closed] == [held]  # type: ignore[attr-defined]
+    assert [shard for shard in opened if not shard.closed] == [held]
     shards.release("0007")
     assert held.closed  # type: ignore[attr-defined]
+
+
+def test_counting_keeps_no_member_open() -> None:
+    """Objects of very many files are counted without keeping what was opened; what cannot be opened is told."""
+    opened: list[LineShard] = []
+
+    def opener() -> LineShard:
+        shard = LineShard(A)
+        shard.closed = False
+        shard.close = lambda: setattr(shard, "closed", True)  # type: ignore[method-assign]
+        opened.append(shard)
+        return shard
+
+    def broken() -> LineShard:
+        raise BadMagic("no lines")
+
+    shards = LineSet({f"{number:04}": opener for number in range(100)} | {"9999": broken})
+    before = shards.declared_objects
+    shards.count_objects()
+    assert (before, shards.declared_objects) == (None, 200)
+    assert list(shards.unreadable) == ["9999"]
+    assert shards.unreadable["9999"].__traceback__ is None
+    assert shards.objects_in("0000") is None
+    assert len(opened) == 100
+    assert all(shard.closed for shard in opened)
+    shards.load_index()
+    assert shards.declared_objects == len(shards.objects) == 200
 
 
 def test_what_members_are_asked_and_answer_are_plain_values() -> None:

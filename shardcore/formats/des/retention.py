@@ -129,10 +129,11 @@ class Retention:
         for root, days in self._roots:
             found = tuple(_copies(root, days))
             if found:
-                by_uid: dict[str, tuple[Copy, ...]] = {}
+                by_uid: dict[str, list[Copy]] = {}
                 for copy in found:
-                    by_uid[copy.uid] = (*by_uid.get(copy.uid, ()), copy)
-                return Copies(root, found, by_uid, {copy.name: copy for copy in found})
+                    by_uid.setdefault(copy.uid, []).append(copy)
+                of_uid = {uid: tuple(copies) for uid, copies in by_uid.items()}
+                return Copies(root, found, of_uid, {copy.name: copy for copy in found})
         return Copies(None, (), {}, {})
 
 
