@@ -210,6 +210,21 @@ class TemporaryFile(Draining):
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
 
+    def read_back(self) -> Iterator[bytes]:
+        """The whole file as written so far, in pieces; writing goes on at its end.
+
+        Raises:
+            SourceError: It cannot be read.
+        """
+        try:
+            self.file.flush()
+            self.file.seek(0)
+            while piece := self.file.read(STREAM_PIECE):
+                yield piece
+            self.file.seek(0, os.SEEK_END)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+
     def hold(self) -> None:
         """Keeps a lock on the file to the end of the run: it tells others that the run is alive."""
         with contextlib.suppress(OSError):

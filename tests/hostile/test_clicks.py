@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from shardcore.budget import pace
 from shardcore.testing import rounds, sampled
 from tests.hostile import bounds
 from tests.hostile.clicks import Click, clicks_over
 from tests.hostile.files import ALL
 from tests.hostile.making import Hostile
-from tests.hostile.running import pace
 
 QUICK_FILES = 1
 FULL_FILES = 6
