@@ -265,8 +265,13 @@ def _count(shard: Shard) -> None:
     """Count the objects; files of a folder are closed again."""
     from shardcore.dataset import DataSet
 
-    if not isinstance(shard, DataSet) or not shard.joins:
+    if not isinstance(shard, DataSet):
         _load(shard)
+        return
+    if not shard.joins:
+        # The files of a bcolz column or table are counted by their names.
+        if shard.declared_objects is None:
+            _load(shard)
         return
     with progress_bar("counting the objects") as progress:
         shard.count_objects(progress)

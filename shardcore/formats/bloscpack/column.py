@@ -60,7 +60,7 @@ class BloscpackColumn(BloscpackDataSet):
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         self.column = read_column(folder)
         super().__init__(folder, [self.column], {}, context)
-        self._chunks = BcolzChunks(self.column, self.member, self._is_known)
+        self._chunks = BcolzChunks(self.column, self.member, self.borrowed, self._is_known)
         self._rows = {file.name: row for row, file in enumerate(self.column.files)}
 
     @property

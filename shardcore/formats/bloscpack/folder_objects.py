@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import numpy as np
@@ -25,16 +26,24 @@ class BcolzChunks(Objects):
     Args:
         column: The column.
         member: Opens a file by its name.
+        borrowed: Opens it for a while.
         is_known: Whether a file is open already, or could not be opened.
     """
 
     kinds = ("chunk",)
     codecs = BloscpackObjects.codecs
 
-    def __init__(self, column: Column, member: Callable[[str], Shard], is_known: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        column: Column,
+        member: Callable[[str], Shard],
+        borrowed: Callable[[str], AbstractContextManager[Shard]],
+        is_known: Callable[[str], bool],
+    ) -> None:
         self._column = column
         self._files = column.files
         self._member = member
+        self._borrowed = borrowed
         self._is_known = is_known
 
     def __len__(self) -> int:
@@ -58,9 +67,22 @@ class BcolzChunks(Objects):
         """One chunk as an object; opens its file."""
         if not 0 <= row < len(self):
             raise IndexError(row)
+        name = self._files[row].name
+        return self._ref(row, lambda: self._member(name).objects.ref(0))
+
+    def _briefly(self, row: int) -> ObjectRef:
+        """The same; its file is closed again."""
+
+        def first() -> ObjectRef:
+            with self._borrowed(self._files[row].name) as member:
+                return member.objects.ref(0)
+
+        return self._ref(row, first)
+
+    def _ref(self, row: int, first: Callable[[], ObjectRef]) -> ObjectRef:
         file = self._files[row]
         try:
-            ref = located(self._member(file.name).objects.ref(0), file.name, row)
+            ref = located(first(), file.name, row)
         except (FormatError, NotAShard) as error:
             return replace(chunk_of(file.name, row), key=str(file.number), state=State.DAMAGED, error=str(error))
         return replace(ref, key=str(file.number))
@@ -72,7 +94,7 @@ class BcolzChunks(Objects):
             # The last chunk may be short or not.
             size = self._column.chunk_bytes if file.number < self._column.chunks - 1 else -1
             return -1, -1, size, -1, 0, State.LIVE
-        ref = self.ref(row)
+        ref = self._briefly(row)
         start, stop = (ref.spans[0].start, ref.spans[0].stop) if ref.spans else (-1, -1)
         return start, stop, ref.size, ref.stored_size, self.codecs.index(ref.codec), ref.state
 
