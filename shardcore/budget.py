@@ -55,7 +55,7 @@ ORDINARY_SECONDS = 0.08
 """Seconds that `ROUNDS` additions take on an ordinary machine; the limits of time are in seconds of such a one."""
 ROUNDS = 1_000_000
 SLOWEST = 8.0
-"""How many times slower than an ordinary machine one is taken to be at most."""
+"""Largest factor by which a machine counts as slower than an ordinary one."""
 SMALLEST = 4096
 """Bytes that a file counts at least, as it takes a block of the disk."""
 _SAMPLED = 0.05

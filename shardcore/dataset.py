@@ -39,7 +39,7 @@ from shardcore.words import plural
 __all__ = ["DataSet", "Member"]
 
 MEMBER_COST = 1 << 14
-"""What opening a member costs at least, as bytes that could be read in the same time."""
+"""Least cost of opening a member, as bytes that could be read in the same time."""
 
 
 class DataSet(CountedFiles, OpenMembers):

@@ -57,7 +57,7 @@ _VARIABLES = tuple(
         *("SPLITMODE", "TRACE", "TYPESIZE", "WARN"),
     )
 )
-"""What `blosc2` takes from the environment."""
+"""Variables of the environment that `blosc2` reads."""
 _SPLIT, _UNSPLIT = "FORWARD_COMPAT", "NEVER"
 _one_at_a_time = threading.Lock()
 """The environment, and the compressor of `blosc2`, are those of the whole process."""
