@@ -180,7 +180,7 @@ class ObjectActions(QObject):
                 self._session.tell(what, error)
             else:
                 told = last if sound == 1 else f"{sound:,} objects are sound"
-                self._session.message.emit(told)
+                self._session.say(told)
             if job is not None:
                 job.note = told
 
