@@ -38,7 +38,7 @@ class RowScroller:
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
-        """Takes the number of rows and of those that fit on the screen; keeps the top row, or the last at the bottom."""
+        """Sets the number of rows and of those that fit; keeps the top row, or the last one at the bottom."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top
