@@ -63,6 +63,9 @@ from shardscope.window.welcome import Welcome
 LEAST = QSize(640, 420)
 """The smallest window, or the screen where that is smaller."""
 
+FRAME = QSize(16, 48)
+"""Room that the first window leaves for its frame, whose size is known only once it is shown."""
+
 CENTRE = QSize(300, 120)
 """The smallest room for the bytes."""
 SMALL_NODE = 1_000_000
@@ -95,7 +98,7 @@ class MainWindow(PartCommands):
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
-        self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
+        self.setMinimumSize(LEAST.boundedTo(self._room))
         self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
         self.panels = PanelDocks(self, PANELS, self.session, settings)
@@ -168,7 +171,7 @@ class MainWindow(PartCommands):
         )
         self.menu_keys = MenuKeys(self)
         self._connect()
-        self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
+        self.resize(QSize(1440, 900).boundedTo(self._room))
         self.panels.arrange()
         self._layout = LayoutMemory(self, self.panels, settings)
         self._layout.restore()
@@ -177,6 +180,11 @@ class MainWindow(PartCommands):
         self.actions_.themes[settings.theme].setChecked(True)
         self.actions_.reduced_motion.setChecked(settings.reduced_motion)
         self.set_reduced_motion(settings.reduced_motion)
+
+    @property
+    def _room(self) -> QSize:
+        """The largest size with which the window and its frame are on the screen."""
+        return self.screen().availableGeometry().size() - FRAME
 
     # --- making ---
 
@@ -217,7 +225,7 @@ class MainWindow(PartCommands):
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
         self.objects.bytes_wanted.connect(lambda: self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason))
-        self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
+        self.objects.actions_.copy_files.triggered.connect(lambda _: self.drag_out.copy_files())
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.address_requested.connect(self.open_address)
@@ -340,10 +348,6 @@ class MainWindow(PartCommands):
     def change(self) -> None:
         """Asks how to read what is open."""
         self.ways.change()
-
-    def copy_files(self) -> None:
-        """Copies the selected objects as files."""
-        self.drag_out.copy_files()
 
     def stop_jobs(self) -> None:
         """Cancels all jobs that are shown in `transfers`."""

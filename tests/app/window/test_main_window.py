@@ -211,7 +211,7 @@ def test_enter_on_an_object_goes_to_its_bytes(small: MainWindow, qtbot: QtBot) -
 
 def test_objects_offer_to_be_copied_as_files(small: MainWindow) -> None:
     """The menu of a row has what the menu *Edit* offers for it."""
-    assert small.actions_.copy_files in small.objects.table.actions()
+    assert small.objects.actions_.copy_files in small.objects.table.actions()
 
 
 # --- bad input ---
