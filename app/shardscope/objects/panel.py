@@ -384,8 +384,8 @@ class ObjectPanel(QWidget):
         if self.salvage_button is not None:
             none = none_by_damage(self._session)
             self.salvage_button.setVisible(none)
-            for button in (self.look_up_button, self.extract_button):
-                button.setVisible(not none)
+            for usual in (self.look_up_button, self.extract_button):
+                usual.setVisible(not none)
         if (why := why_none(self._session)) is not None:
             self.status.setText(why)
             return

@@ -247,10 +247,9 @@ class WindowActions:
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""
         needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout)
-        for action in (*needing, *self.verify.values(), *self.panels):
+        # The window disables reading the index again where it is there, or is being read.
+        for action in (*needing, self.load_index, *self.verify.values(), *self.panels):
             action.setEnabled(is_open)
-        if not is_open:
-            self.load_index.setEnabled(False)
 
     def fill_recent(self, names: list[str]) -> None:
         """Lists the recent files."""
