@@ -44,7 +44,9 @@ class Result:
 
     @property
     def rest(self) -> Extraction:
-        """What is left to do: the objects without a file; through another opening where the server was lost."""
+        """The objects without a file; through another opening where the server was lost."""
+        if self.found.stopped or self.found.cancelled:
+            return _going_on(replace(self.wanted, afresh=self.found.lost))
         rows = [row for row in self.found.again if row >= 0]
         rest = replace(self.wanted, afresh=self.found.lost)
         return replace(rest, rows=RowRanges.of([range(row, row + 1) for row in rows])) if rows else rest
@@ -143,10 +145,7 @@ class Extracting(QObject):
         """Goes on with what a job left open, once; files that are there stay, whatever was said of them before."""
         job.resume, job.note = None, self.tr("gone on with")
         self.session.jobs.changed.emit(job)
-        conflict = wanted.options.conflict
-        if conflict is Conflict.ERROR:
-            wanted = replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
-        return self.start(replace(wanted, afresh=True))
+        return self.start(replace(_going_on(wanted), afresh=True))
 
     # --- the sheet ---
 
@@ -203,6 +202,13 @@ class Extracting(QObject):
         self._settings.add_folder(str(wanted.where))
         sheet.accept()
         self._when_agreed(wanted)
+
+
+def _going_on(wanted: Extraction) -> Extraction:
+    """Return the extraction that leaves the files of an earlier one as they are."""
+    if wanted.options.conflict is not Conflict.ERROR:
+        return wanted
+    return replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
 
 
 class _Open:

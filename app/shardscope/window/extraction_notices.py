@@ -57,7 +57,8 @@ class ExtractionNotices(QObject):
         session.jobs.changed.connect(self._progressed)
 
     def _started(self, result: Result) -> None:
-        self._notices.clear("extraction")
+        for about in ("extraction", "open folder"):
+            self._notices.clear(about)
         cancel = Button(self.tr("Cancel"), result.job.cancel, closes=False)
         about = f"extraction {result.job.number}"
         notice = self._notices.tell(self._progress_text(result), Tone.NOTE, buttons=[cancel], about=about, lasting=True)
@@ -92,7 +93,9 @@ class ExtractionNotices(QObject):
         if found.remedy in (Remedy.DELETED, Remedy.XORBS):
             buttons.append(Button(ACTIONS[found.remedy], partial(self._session.remedy_wanted.emit, found.remedy)))
         if not found.complete:
-            again = self.tr("Resume") if found.lost else self.tr("Retry failed") if found.failed else self.tr("Retry")
+            early = found.stopped or found.cancelled
+            again = self.tr("Retry") if early else self.tr("Retry failed")
+            again = self.tr("Resume") if found.lost or (early and found.files) else again
             buttons.append(Button(again, partial(self._extracting.retry, result), closes=False))
         tone = Tone.SUCCESS if found.complete else Tone.WARNING if found.cancelled else Tone.ERROR
         if found.complete and not found.files:

@@ -258,6 +258,9 @@ class Notices(QWidget):
             self._lasting.add(notice)
         notice.closed.connect(lambda: self.remove(notice))
         self._column.addWidget(notice)
+        # What was never shown has no height.
+        self.show()
+        notice.show()
         self._fit()
         return notice
 
@@ -284,7 +287,7 @@ class Notices(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follows the size of the place above."""
-        if watched is self.parent() and event.type() == QEvent.Type.Resize:
+        if watched is self.parent() and event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
             self._fit()
         return super().eventFilter(watched, event)
 

@@ -92,6 +92,12 @@ def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, 
     assert shown.notices.text.startswith("Cancelled: ")
     assert "files written to out" in shown.notices.text
     assert tones(shown) == [Tone.WARNING]
+    again = shown.notices.buttons[-1]
+    assert again.text() in ("Resume", "Retry")
+    again.click()
+    settle(shown, 60)
+    assert tones(shown)[0] in (Tone.SUCCESS, Tone.NOTE)
+    assert len([path for path in (tmp_path / "out").iterdir() if not path.name.startswith("manifest")]) == 12
 
 
 def test_the_progress_of_an_extraction_outlives_its_file(shown: MainWindow, tmp_path: Path) -> None:
@@ -143,6 +149,16 @@ def test_notices_cover_nothing(shown: MainWindow, qtbot: QtBot) -> None:
     while shown.notices.all:
         shown.notices.all[-1].dismiss.click()
     assert shown.notices.isHidden()
+
+
+def test_a_long_text_is_seen_whole(window: MainWindow, qtbot: QtBot) -> None:
+    """The height follows the lines, for the first notice and for a later one."""
+    for number in range(2):
+        window.notices.tell(f"{number}: /a/folder/of/a/name " * 9, action="Do something", do=lambda: None)
+        qtbot.wait(20)
+    for notice in window.notices.all:
+        label = notice.label
+        assert label.height() >= label.heightForWidth(label.width())
 
 
 def test_a_subject_has_one_notice(qtbot: QtBot) -> None:
