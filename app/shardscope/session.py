@@ -258,7 +258,8 @@ class Session(Opened):
             then()
 
         def failed(error: BaseException) -> None:
-            if not isinstance(error, ShardError):
+            # The panel shows the error; a notice has the button of its remedy.
+            if not isinstance(error, ShardError) or error.remedy is not None:
                 self.tell(self.tr("The lookup failed"), error)
             take(Walk(key, error=error))
 
