@@ -96,9 +96,11 @@ class Opened(QObject):
     tape_changed = Signal(object)
     """The `Tape` of what is opened, or None."""
     message = Signal(object)
-    """A sentence for the status bar."""
-    mendable = Signal(object, object)
-    """What is wrong, as a sentence, and the `Remedy` that there is."""
+    """A sentence for the status bar: an acknowledgement that may be missed."""
+    troubled = Signal(object, object)
+    """What is wrong, as a sentence, and its `Remedy`, or None."""
+    succeeded = Signal(object)
+    """A sentence on the result of an operation."""
     remedy_wanted = Signal(object)
     """The `Remedy` that somebody asked for."""
     costly = Signal(object)
@@ -202,10 +204,20 @@ class Opened(QObject):
             what: The beginning of the sentence.
             error: What is wrong.
         """
-        text = f"{what}: {plain_words(error)}"
-        self.message.emit(text)
-        if isinstance(error, ShardError) and error.remedy is not None:
-            self.mendable.emit(text, error.remedy)
+        remedy = error.remedy if isinstance(error, ShardError) else None
+        self.troubled.emit(f"{what}: {plain_words(error)}", remedy)
+
+    def say(self, text: str, failed: bool = False) -> None:
+        """Shows the result of an operation in a notice.
+
+        Args:
+            text: One sentence.
+            failed: Whether it was refused or failed.
+        """
+        if failed:
+            self.troubled.emit(text, None)
+        else:
+            self.succeeded.emit(text)
 
     # --- opening and closing ---
 
@@ -358,7 +370,7 @@ class Opened(QObject):
 
         def failed(error: BaseException) -> None:
             self._set_index(IndexState.FAILED)
-            self.message.emit(self.tr("The index cannot be read: {0}").format(plain_words(error)))
+            self.tell(self.tr("The index cannot be read"), error)
 
         self.ask(
             lambda shard, job: shard.load_index(job.progress),

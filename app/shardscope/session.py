@@ -258,8 +258,9 @@ class Session(Opened):
             then()
 
         def failed(error: BaseException) -> None:
-            if not isinstance(error, ShardError):
-                self.message.emit(self.tr("The lookup failed: {0}").format(plain_words(error)))
+            # The panel shows the error; a notice has the button of its remedy.
+            if not isinstance(error, ShardError) or error.remedy is not None:
+                self.tell(self.tr("The lookup failed"), error)
             take(Walk(key, error=error))
 
         self.ask(
@@ -337,7 +338,7 @@ class Session(Opened):
 
         def failed(error: BaseException) -> None:
             ended()
-            self.message.emit(self.tr("Verification stopped: {0}").format(plain_words(error)))
+            self.tell(self.tr("Verification stopped"), error)
 
         def ended() -> None:
             if self.jobs.newest(("verify", self)) is None:

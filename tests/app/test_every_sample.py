@@ -198,17 +198,21 @@ def sentences(window: MainWindow) -> Iterator[str]:
 
 
 def show_decoded(window: MainWindow, qtbot: QtBot, shard: Shard) -> None:
-    """The first decoded source opens as a tab, or the status line says why it cannot be decoded."""
+    """The first decoded source opens as a tab, or a notice says why it cannot be decoded."""
     span = window.session.selection.span
     path = window.session.selection.path
     named = [node.decoded for node in (*nodes(shard.tree, 4), *path) if node.decoded]
     if not named or span is None:
         return
     said: list[str] = []
-    window.session.message.connect(said.append)
+
+    def say(text: str, _: object) -> None:
+        said.append(text)
+
+    window.session.troubled.connect(say)
     window.session.select_span(Span(named[0], 0, 0))
     qtbot.waitUntil(lambda: window.hex.view.state.name == named[0] or bool(said), timeout=10_000)
-    window.session.message.disconnect(said.append)
+    window.session.troubled.disconnect(say)
     if window.hex.view.state.name == named[0]:
         assert stored_span(named[0]) is not None
         assert window.hex.tabs.count() >= 2

@@ -100,7 +100,8 @@ def test_a_second_run_says_what_is_there(request_: OpenRequest, tmp_path: Path) 
         assert again.text(out) == "2 files exist already: skipped; 1 deleted left out"
         failing = write(replace(asked, options=ExtractOptions()), no_progress)
     assert failing.manifest == out / "manifest-3.json"
-    assert failing.text(out).startswith("2 failed: see manifest-3.json")
+    assert failing.text(out).startswith("0 of 2 files written to out; 2 failed: ")
+    assert "exists already; see manifest-3.json" in failing.text(out)
     assert [failure.name for failure in failing.failures] == ["keep", "nometa"]
     assert failing.again == (0, 2)
 

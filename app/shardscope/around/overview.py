@@ -56,7 +56,7 @@ class Overview(QWidget):
     """The `Section` that is to be selected."""
     scale_changed = Signal(object)
     """Whether the strip is schematic now."""
-    message = Signal(object)
+    told = Signal(object, bool)
     """A sentence for the status line."""
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
@@ -333,7 +333,7 @@ class Overview(QWidget):
             action.triggered.connect(partial(self._choose_scale, schematic))
             menu.addAction(action)
         menu.addSeparator()
-        add_picture(menu, self, "overview", self.message.emit)
+        add_picture(menu, self, "overview", self.told.emit)
         return menu
 
     def _choose_scale(self, schematic: bool, checked: bool = False) -> None:

@@ -37,13 +37,13 @@ def write_picture(widget: QWidget, path: Path) -> bool:
     return True
 
 
-def ask_picture(widget: QWidget, name: str, told: Callable[[str], object]) -> QFileDialog:
+def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QFileDialog:
     """Asks where the picture of a widget goes, and writes it.
 
     Args:
         widget: What is shown.
         name: What the file is called by default, without an ending.
-        told: Takes a sentence about what became of it.
+        told: Takes a sentence about what became of it, and whether it failed.
     """
     dialog = QFileDialog(widget, QCoreApplication.translate("Picture", "Save picture"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -58,14 +58,14 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str], object]) -> QF
         done = write_picture(widget, Path(path))
         saved = QCoreApplication.translate("Picture", "Picture saved: {0}")
         not_saved = QCoreApplication.translate("Picture", "{0} cannot be written. Choose another folder.")
-        told((saved if done else not_saved).format(path))
+        told((saved if done else not_saved).format(path), not done)
 
     dialog.fileSelected.connect(save)
     dialog.open()
     return dialog
 
 
-def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str], object]) -> QAction:
+def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QAction:
     """Adds the action *Save picture…* of a widget to a menu; see `ask_picture`."""
     return menu.addAction(
         QCoreApplication.translate("Picture", "Save &picture…"), lambda: ask_picture(widget, name, told)

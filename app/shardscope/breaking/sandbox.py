@@ -205,7 +205,7 @@ class Sandbox(QObject):
         try:
             check_room(changes)
         except ShardError as error:
-            self._session.message.emit(plain_words(error))
+            self._session.say(plain_words(error), failed=True)
             return
         self._wanted = changes, undone
         self.reopening.emit()

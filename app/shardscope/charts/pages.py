@@ -420,4 +420,4 @@ class ChartPages(QWidget):
         Args:
             kind: `csv` or `svg`.
         """
-        return ask_save(self, self.kind.value, kind, self.written(kind), self._session.message.emit)
+        return ask_save(self, self.kind.value, kind, self.written(kind), self._session.say)

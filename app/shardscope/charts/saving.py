@@ -54,7 +54,7 @@ class SaveButton(QToolButton):
         self.setMenu(menu)
 
 
-def ask_save(parent: QWidget, name: str, kind: str, text: str, told: Callable[[str], object]) -> QFileDialog:
+def ask_save(parent: QWidget, name: str, kind: str, text: str, told: Callable[[str, bool], object]) -> QFileDialog:
     """Asks where a chart goes, and writes it.
 
     Args:
@@ -62,7 +62,7 @@ def ask_save(parent: QWidget, name: str, kind: str, text: str, told: Callable[[s
         name: What the file is called by default, without an ending.
         kind: `csv` or `svg`.
         text: What is written.
-        told: Takes a sentence about what became of it.
+        told: Takes a sentence about what became of it, and whether it failed.
     """
     kinds = {"csv": translate("Charts", "Numbers (*.csv)"), "svg": translate("Charts", "Picture (*.svg)")}
     dialog = QFileDialog(parent, translate("Charts", "Save chart"))
@@ -77,12 +77,12 @@ def ask_save(parent: QWidget, name: str, kind: str, text: str, told: Callable[[s
     return dialog
 
 
-def write(text: str, told: Callable[[str], object], path: str) -> None:
+def write(text: str, told: Callable[[str, bool], object], path: str) -> None:
     """Writes a chart, and says whether that worked."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         not_saved = translate("Charts", "{0} cannot be written: {1}. Choose another folder.")
-        told(not_saved.format(path, error.strerror))
+        told(not_saved.format(path, error.strerror), True)
     else:
-        told(translate("Charts", "Chart saved: {0}").format(path))
+        told(translate("Charts", "Chart saved: {0}").format(path), False)

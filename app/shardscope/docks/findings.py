@@ -173,7 +173,7 @@ class FindingsTable(QWidget):
             menu.addAction(self.tr("Copy &range"), lambda: copy_text(str(span)))
         menu.addAction(self.tr("Copy as &JSON"), lambda: copy_text(json.dumps(finding.to_json())))
         menu.addSeparator()
-        add_picture(menu, self.table, "findings", self._session.message.emit)
+        add_picture(menu, self.table, "findings", self._session.say)
         return menu
 
     def _cancel(self) -> None:

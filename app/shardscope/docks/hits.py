@@ -132,7 +132,7 @@ class HitsTable(QWidget):
         text = self.tr("Copy &all offsets") if len(hits) <= MOST_COPIED else self.tr("Copy the first 10,000 &offsets")
         menu.addAction(text, lambda: copy_lines("\n".join(f"{offset:#x}" for offset in offsets.tolist())))
         menu.addSeparator()
-        add_picture(menu, self.table, "hits", self._session.message.emit)
+        add_picture(menu, self.table, "hits", self._session.say)
         return menu
 
 

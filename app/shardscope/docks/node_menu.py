@@ -62,7 +62,7 @@ def node_menu(tree: QTreeView, session: Session, deeds: NodeDeeds, path: tuple[N
     )
     menu.addAction(translate("NodeMenu", "Collapse &all"), deeds.collapse_all)
     menu.addSeparator()
-    add_picture(menu, tree, "structure", session.message.emit)
+    add_picture(menu, tree, "structure", session.say)
     return menu
 
 

@@ -285,7 +285,7 @@ class Places(QWidget):
             return
         problem = self.model.problem_of(place.where)
         if problem:
-            self._session.message.emit(self.tr("{0} cannot be read: {1}").format(place.title, problem))
+            self._session.say(self.tr("{0} cannot be read: {1}").format(place.title, problem), failed=True)
             return
         self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
 

@@ -47,7 +47,9 @@ def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
     QGuiApplication.clipboard().setMimeData(data)
 
 
-def ask_save(parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str], object]) -> QFileDialog:
+def ask_save(
+    parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str, bool], object]
+) -> QFileDialog:
     """Asks where a drawing goes, and writes it as SVG.
 
     Args:
@@ -55,7 +57,7 @@ def ask_save(parent: QWidget, drawing: Drawing, width: float, name: str, told: C
         drawing: What is saved.
         width: Of its page, in pixels.
         name: What the file is called by default.
-        told: Takes a sentence about what became of it.
+        told: Takes a sentence about what became of it, and whether it failed.
     """
     text = svg_of(drawing, width)
     dialog = QFileDialog(parent, QCoreApplication.translate("Drawings", "Save drawing as SVG"))
@@ -71,9 +73,9 @@ def ask_save(parent: QWidget, drawing: Drawing, width: float, name: str, told: C
             Path(path).write_text(text, encoding="utf-8")
         except OSError:
             refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
-            told(refused.format(path))
+            told(refused.format(path), True)
         else:
-            told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path))
+            told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
 
     dialog.fileSelected.connect(save)
     dialog.open()

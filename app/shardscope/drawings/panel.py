@@ -334,7 +334,7 @@ class DrawingPanel(QWidget):
 
     def _save(self) -> None:
         if self.drawing is not None:
-            ask_save(self, self.drawing, self._width, f"{self.name}.svg", self._session.message.emit)
+            ask_save(self, self.drawing, self._width, f"{self.name}.svg", self._session.say)
 
     @property
     def _width(self) -> float:

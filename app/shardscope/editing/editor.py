@@ -276,7 +276,7 @@ class Editor(QObject):
             else:
                 self._after = News(self.tr("Stopped: what was there was put back")) if stopped else news
             if not here:
-                session.message.emit(self._after.text)
+                session.say(self._after.text, failed=self._after.bad)
                 self._after = None
             elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
                 # Nothing was written, or nothing is open that could be shown again.
@@ -331,7 +331,6 @@ class Editor(QObject):
     def _tell(self) -> None:
         news, self._after = self._after, None
         if news is not None:
-            self._session.message.emit(news.text)
             self.news.emit(news)
 
 

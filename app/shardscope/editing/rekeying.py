@@ -193,7 +193,6 @@ class Rekeying(QObject):
         def take(_: None) -> None:
             sheet.accept()
             text = self.tr("{0} was written; what is open stays as it is").format(target)
-            self._session.message.emit(text)
             self.news.emit(News(text, action=self.tr("Open it"), do=lambda: self._session.open(str(target))))
 
         def failed(error: BaseException) -> None:

@@ -35,79 +35,101 @@ class Failure:
     remedy: Remedy | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Extracted:
-    """What became of an extraction.
+    """The outcome of an extraction, or of what is done of it so far.
 
     Attributes:
+        total: Files that were to be written, as far as that is known.
         files: Files written.
         size: Their bytes.
         skipped: Files that existed already and stay.
         failed: Files that could not be written.
-        left_out: Tombstoned objects that were not wanted.
+        left_out: Tombstoned objects that were not requested.
         failures: The first of those that failed.
         again: Rows of the objects that failed; -1 stands for the whole content.
         manifest: The manifest that was written, or None.
         lost: Whether the server was lost on the way: another opening may go on with what is missing.
+        stopped: Why it ended early; empty where it did not.
+        cancelled: Whether it was cancelled.
     """
 
+    total: int = field(default=0, compare=False)
     files: int = 0
     size: int = 0
     skipped: int = 0
     failed: int = 0
     left_out: int = 0
-    failures: tuple[Failure, ...] = field(default=(), compare=False)
+    failures: list[Failure] = field(default_factory=list, compare=False)
     again: tuple[int, ...] = field(default=(), compare=False)
     manifest: Path | None = field(default=None, compare=False)
     lost: bool = field(default=False, compare=False)
+    stopped: str = field(default="", compare=False)
+    cancelled: bool = field(default=False, compare=False)
 
     @property
     def remedy(self) -> Remedy | None:
-        """What would help against the first of the failures."""
+        """The remedy of the first failure."""
         return self.failures[0].remedy if self.failures else None
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing failed and nothing is missing."""
+        return not (self.failed or self.stopped or self.cancelled)
+
     def text(self, where: Path) -> str:
-        """In one sentence."""
-        parts = [f"{plural(self.files, 'file')} written to {where.name or where}"]
+        """Return the outcome in one sentence."""
+        total = max(self.total, self.files + self.skipped + self.failed)
+        count = plural(self.files, "file") if self.complete else f"{self.files:,} of {plural(total, 'file')}"
+        parts = [f"{count} written to {where.name or where}"]
         if self.skipped:
             what = "file exists already: skipped"
             parts.append(plural(self.skipped, what, "files exist already: skipped"))
         if self.failed:
-            see = f": see {self.manifest.name}" if self.manifest is not None else ""
-            parts.append(f"{self.failed:,} failed{see}")
+            reason = f": {self.failures[0].reason}" if self.failures and not self.stopped else ""
+            see = f"; see {self.manifest.name}" if self.manifest is not None else ""
+            parts.append(f"{self.failed:,} failed{reason}{see}")
         if self.left_out:
             parts.append(f"{self.left_out:,} deleted left out")
-        return "; ".join(parts if self.files or len(parts) == 1 else parts[1:])
+        if self.stopped:
+            parts.append(f"stopped: {self.stopped}")
+        told = "; ".join(parts[1:] if self.complete and not self.files and len(parts) > 1 else parts)
+        return f"Cancelled: {told}" if self.cancelled else told
 
 
-def write(wanted: Extraction, progress: Progress) -> Extracted:
+def write(wanted: Extraction, progress: Progress, found: Extracted | None = None) -> Extracted:
     """Writes the objects; tombstoned ones are read through a second opening, which the first one leaves as it is.
+
+    Args:
+        wanted: The objects, and the folder.
+        progress: Called after every piece.
+        found: Filled while objects are written: it is right, too, when an error ends the extraction early.
 
     Raises:
         ShardError: The rows cannot be read, or the folder cannot be written to.
     """
+    found = Extracted() if found is None else found
     if wanted.afresh:
         with _second(wanted, progress, deleted=False) as shard:
-            return write(replace(wanted, shard=shard, afresh=False), progress)
+            return write(replace(wanted, shard=shard, afresh=False), progress, found)
     ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
     hidden = ahead.deleted
     serve = bool(hidden and wanted.options.deleted)
+    found.total, found.left_out = ahead.objects, 0 if serve else hidden
     if not ahead.objects and wanted.options.skip_unused:
-        return Extracted(left_out=hidden)
+        return found
     # Where the shard serves them anyway, nothing is hidden.
     options = replace(wanted.options, deleted=wanted.options.deleted or wanted.request.deleted)
     wanted = replace(wanted, options=options)
     with _second(wanted, progress, deleted=True) if serve else nullcontext(wanted.shard) as source:
-        found = _write(replace(wanted, shard=source), ahead.size, progress)
-    return replace(found, left_out=0 if serve else hidden)
+        _write(replace(wanted, shard=source), ahead.size, progress, found)
+    return found
 
 
-def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
-    files = size = skipped = failed = 0
-    failures: list[Failure] = []
+def _write(wanted: Extraction, total: int, progress: Progress, found: Extracted) -> None:
+    size = 0
     refs = _Refs(wanted, progress)
     manifests: list[Path] = []
-    lost = False
 
     def each_piece(length: int) -> None:
         nonlocal size
@@ -122,31 +144,23 @@ def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
         each_piece=each_piece,
         manifest_written=manifests.append,
     )
-    size_written = 0
-    for result in results:
-        progress(min(size, total), max(total, 1))
-        files += bool(result.path)
-        size_written += result.size
-        skipped += bool(result.skipped)
-        if result.error:
-            failed += 1
-            lost = lost or result.last
-            refs.note(result)
-            if len(failures) < MOST_TOLD:
-                name = result.key if result.key is not None else "an object without a key"
-                name = f"{name} ({result.part})" if result.part else name
-                failures.append(Failure(name, result.error, result.remedy))
-    manifest = manifests[0] if manifests else None
-    return Extracted(
-        files,
-        size_written,
-        skipped,
-        failed,
-        failures=tuple(failures),
-        again=tuple(refs.failed),
-        manifest=manifest,
-        lost=lost,
-    )
+    try:
+        for result in results:
+            progress(min(size, total), max(total, 1))
+            found.files += bool(result.path)
+            found.size += result.size
+            found.skipped += bool(result.skipped)
+            if result.error:
+                found.failed += 1
+                found.lost = found.lost or result.last
+                refs.note(result)
+                if len(found.failures) < MOST_TOLD:
+                    name = result.key if result.key is not None else "an object without a key"
+                    name = f"{name} ({result.part})" if result.part else name
+                    found.failures.append(Failure(name, result.error, result.remedy))
+    finally:
+        found.again = tuple(refs.failed)
+        found.manifest = manifests[0] if manifests else None
 
 
 class _Refs:

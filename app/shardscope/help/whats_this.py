@@ -36,7 +36,7 @@ def sentences() -> Mapping[str, str]:
                 "Whether the open file may be changed. Files are read-only until you press this, at every open. Then "
                 "the menu Edit deletes, appends and truncates; what changes is shown first.",
             ),
-            "errorBar": translate("WhatsThis", "What went wrong with the file, and what can be done about it."),
+            "notices": translate("WhatsThis", "Results of operations and errors, each with the button that helps."),
             "hexPanel": translate(
                 "WhatsThis",
                 "The bytes of what is open, and all that belongs to them: where they are, and what they mean.",

@@ -21,9 +21,10 @@ LineForm = Callable[[str, Span, Again], str]
 
 
 class HexCopier(QObject):
-    """Copies what is selected in one hex view. `message` carries a sentence for the status bar."""
+    """Copies what is selected in one hex view. `message` and `failed` carry a sentence."""
 
     message = Signal(object)
+    failed = Signal(object)
 
     def __init__(self, state: HexState) -> None:
         super().__init__(state)
@@ -37,7 +38,7 @@ class HexCopier(QObject):
         try:
             check_size(span.size)
         except TooMuchToCopy as error:
-            self.message.emit(str(error))
+            self.failed.emit(str(error))
             return
 
         def work(source: Source, job: Job) -> str:
@@ -50,7 +51,7 @@ class HexCopier(QObject):
                 copy_lines(text)
                 self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
             elif not isinstance(error, Cancelled):
-                self.message.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
+                self.failed.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 

@@ -32,7 +32,7 @@ class HexDeeds:
     look_up: Callable[[], object]
     extract: Callable[[], object]
     set_width: Callable[[str], object]
-    told: Callable[[str], object]
+    told: Callable[[str, bool], object]
 
 
 def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexDeeds, *, row: int | None) -> QMenu:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QPoint, Signal
@@ -31,7 +32,6 @@ from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
 from shardscope.hex.view import HexView
 from shardscope.hex.width import RowWidth
 from shardscope.lights import lights_in
-from shardscope.looks.remedies import plain_words
 from shardscope.models.sections import section_at
 from shardscope.opening import members_at_hand
 from shardscope.pages import PageCache
@@ -58,6 +58,7 @@ class HexPanel(QWidget):
         rows: How many bytes a row has.
         drawings: Where drawings are shown.
         actions_: For the menus of the window.
+        room: The height that is there without notices: they take it from the rows, not from overview and legend.
     """
 
     look_up_wanted = Signal(object)
@@ -69,6 +70,7 @@ class HexPanel(QWidget):
         super().__init__(parent)
         self.setObjectName("hexPanel")
         self._session = session
+        self.room: Callable[[], int] = self.height
         self._path: tuple[Node, ...] = ()
         self.pages = PageCache(session.jobs, self)
         self.view = HexView(self.pages)
@@ -135,7 +137,7 @@ class HexPanel(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a low window the bytes come first."""
         super().resizeEvent(event)
-        tall = self.height() >= LOW
+        tall = self.room() >= LOW
         self.overview.setVisible(tall)
         self.legend.setVisible(tall and not self.drawings.in_front)
         self.drawings.fit()
@@ -150,7 +152,7 @@ class HexPanel(QWidget):
         self.overview.section_chosen.connect(
             lambda section: self._session.select_span(Span(self.state.name, section.start, section.stop))
         )
-        self.overview.message.connect(self._session.message)
+        self.overview.told.connect(self._session.say)
         self.tabs.chosen.connect(self._tab_chosen)
         self.drawings.shown_changed.connect(self._drawing_shown)
         self.state.hovered.connect(self.drawings.light)
@@ -161,6 +163,7 @@ class HexPanel(QWidget):
         self.view.field_chosen.connect(self._session.select_span)
         self.search.left.connect(self.view.setFocus)
         self.copier.message.connect(self._session.message)
+        self.copier.failed.connect(partial(self._session.say, failed=True))
 
     def _connect_actions(self) -> None:
         actions = self.actions_
@@ -274,8 +277,8 @@ class HexPanel(QWidget):
         def done(found: tuple[int, tuple[Section, ...]] | None, error: BaseException | None) -> None:
             if found is not None:
                 self._show(OpenSource(name, *found), select)
-            elif not isinstance(error, Cancelled):
-                self._session.message.emit(self.tr("{0} cannot be shown: {1}").format(name, plain_words(error)))
+            elif error is not None and not isinstance(error, Cancelled):
+                self._session.tell(self.tr("{0} cannot be shown").format(name), error)
 
         self.pages.describe(name, done, key=("describe", id(self)))
 
@@ -396,7 +399,7 @@ class HexPanel(QWidget):
         """The keyboard comes to what is in front."""
         drawn = self.drawings.panel if in_front else None
         self.setFocusProxy(drawn if drawn is not None else self.view)
-        self.legend.setVisible(self.height() >= LOW and not in_front)
+        self.legend.setVisible(self.room() >= LOW and not in_front)
 
     # --- around the bytes ---
 
@@ -428,7 +431,7 @@ class HexPanel(QWidget):
         request = self._session.request
         if request.sandbox:
             told = self.tr("A line would read the file on disk, not the sandbox: save it as a copy, and open that")
-            self._session.message.emit(told)
+            self._session.say(told, failed=True)
             return
         self.copier.copy_line(form, request.shown, request.again())
 
@@ -442,7 +445,7 @@ class HexPanel(QWidget):
             look_up=lambda: self.look_up_wanted.emit(key),
             extract=lambda: self.extract_wanted.emit(row),
             set_width=self.rows.choose_text,
-            told=self._session.message.emit,
+            told=self._session.say,
         )
         known = row if key is not None else None
         open_menu(hex_menu(self.view, self, self.actions_, deeds, row=known), place)

@@ -38,12 +38,13 @@ class RowScroller:
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
-        """Tells how many rows there are, and how many fit on the screen; the top row is kept where possible."""
+        """Sets the number of rows and of those that fit; keeps the top row, or the last one at the bottom."""
+        at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top
         self._bar.setRange(0, min(last, THUMB))
         self._bar.setPageStep(self._visible if last <= THUMB else max(THUMB * self._visible // total, 1))
-        self.go(self.top)
+        self.go(last if at_end else self.top)
 
     def go(self, top: int) -> None:
         """Scrolls to a top row, as far as there are rows."""

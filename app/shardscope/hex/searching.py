@@ -47,7 +47,7 @@ class Searching(QObject):
         data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
         if data is None or span.size > MAX_PATTERN:
             told = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
-            self._session.message.emit(told)
+            self._session.say(told, failed=True)
         elif data:
             self.bar.look_for("Hex", data.hex(" "))
 

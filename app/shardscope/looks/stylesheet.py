@@ -52,7 +52,7 @@ QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radiu
 QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
 QPlainTextEdit { background: $base; border: 1px solid $border; border-radius: 5px; padding: 2px; }
 QPlainTextEdit:focus { border: 2px solid $accent; padding: 1px; }
-QComboBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px; }
+QComboBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px; combobox-popup: 0; }
 QComboBox:focus { border: 2px solid $accent; padding: 2px 6px; }
 QComboBox:editable { padding: 2px 0 2px 3px; }
 QComboBox:editable:focus { padding: 1px 0 1px 2px; }
@@ -62,7 +62,10 @@ QComboBox:disabled { color: $faint; }
 QSlider { border: 2px solid transparent; border-radius: 5px; }
 QSlider:focus { border-color: $accent; }
 QCheckBox:focus { border: 2px solid $accent; border-radius: 5px; }
-QComboBox QAbstractItemView { background: $raised; border: 1px solid $border; outline: none; }
+QComboBox QAbstractItemView, QComboBox QAbstractItemView:focus { background: $raised; border: 1px solid $border;
+    outline: none; selection-background-color: $accent; selection-color: $base; }
+QComboBox QAbstractItemView::item { padding: 3px 4px; }
+QComboBox QAbstractItemView::item:selected { background: $accent; color: $base; }
 QComboBox QLineEdit { border: none; background: transparent; padding: 0; }
 QCheckBox, QRadioButton { spacing: 8px; }
 QCheckBox::indicator, QRadioButton::indicator { width: 13px; height: 13px; background: $base;

@@ -113,9 +113,7 @@ def progress_text(job: Job) -> str:
 
 def result_text(job: Job) -> str:
     """What came out of a job."""
-    if job.state is JobState.FAILED:
-        return plain_words(job.error)
-    return job.note
+    return job.note or (plain_words(job.error) if job.state is JobState.FAILED else "")
 
 
 def _time_text(job: Job) -> str:

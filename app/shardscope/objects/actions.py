@@ -38,6 +38,7 @@ class ObjectActions(QObject):
         extract: Asks how the selected objects become files.
         extract_all: The same for everything.
         copy_keys: Puts the keys on the clipboard, one per line.
+        copy_files: Puts the selected objects on the clipboard, as files; the window connects it.
         go: Opens the current row: its bytes are selected.
         leads: Asks who leads to the current row's bytes.
         trace: Hands the key to `trace_requested`.
@@ -56,33 +57,37 @@ class ObjectActions(QObject):
         self.extract = self._action(self.tr("&Extract…"), "Ctrl+E", self._ask_selected)
         self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", self._ask_all)
         self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
+        self.copy_files = self._action(self.tr("Copy objects as fi&les"), "Ctrl+Shift+C", None)
         self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
         self.trace = self._action(self.tr("&Look up"), "T", self._trace)
         self.leads = self._action(self.tr("&Who leads here?"), "W", self._ask_leads)
         self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
-        table.addActions([self.go, self.trace, self.leads, self.extract, self.extract_all, self.copy_keys, self.check])
+        table.addActions([self.go, self.trace, self.leads, self.extract, self.extract_all])
+        table.addActions([self.copy_keys, self.copy_files, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
+        self._on_rows = [self.go, self.extract, self.copy_keys, self.copy_files, self.trace, self.leads, self.check]
         self._update()
 
-    def _action(self, text: str, keys: str, slot: Any) -> QAction:
+    def _action(self, text: str, keys: str, slot: Callable[[], Any] | None) -> QAction:
         action = QAction(text, self)
         if keys:
             action.setShortcut(QKeySequence(keys))
-        action.triggered.connect(slot)
+        if slot is not None:
+            action.triggered.connect(lambda _: slot())
         return action
 
     def _update(self) -> None:
         count = self._table.selected_count() if self._session.shard is not None else 0
-        for action in (self.go, self.extract, self.copy_keys, self.trace, self.leads, self.check):
+        for action in self._on_rows:
             action.setEnabled(count > 0)
         self.extract_all.setEnabled(self._session.shard is not None)
         sandbox = self._session.request.sandbox
         words = self.tr("Not from the sandbox: its bytes are in no file. Save it as a copy, and open that")
-        for action in (self.extract, self.extract_all):
+        for action in (self.extract, self.extract_all, self.copy_files):
             action.setEnabled(action.isEnabled() and not sandbox)
             action.setToolTip(words if sandbox else action.text().replace("&", ""))
 
@@ -180,7 +185,7 @@ class ObjectActions(QObject):
                 self._session.tell(what, error)
             else:
                 told = last if sound == 1 else f"{sound:,} objects are sound"
-                self._session.message.emit(told)
+                self._session.say(told)
             if job is not None:
                 job.note = told
 

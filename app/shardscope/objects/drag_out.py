@@ -181,14 +181,14 @@ class DragOut(QObject):
         if self._session.request.sandbox:
             if whole:
                 told = self.tr("Nothing is taken out of the sandbox: save it as a copy, and open that")
-                self._session.message.emit(told)
+                self._session.say(told, failed=True)
             return
         if not isinstance(chosen, DraggedNode):
             chosen = tuple(chosen)
             if len(chosen) > MOST_FILES:
                 if whole:
                     told = self.tr("More than {0} objects are selected: extract them instead")
-                    self._session.message.emit(told.format(f"{MOST_FILES:,}"))
+                    self._session.say(told.format(f"{MOST_FILES:,}"), failed=True)
                 return
         key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
@@ -224,7 +224,7 @@ class DragOut(QObject):
                     self._hand_over(key, prepared, then)
             elif then is not None and whole:
                 QToolTip.hideText()
-                self._session.message.emit(self.tr("These are too large to fetch for a drag: extract them instead"))
+                self._session.say(self.tr("These are too large to fetch for a drag: extract them instead"), failed=True)
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
@@ -255,14 +255,12 @@ class DragOut(QObject):
             text = self.tr("Not readable: {0}").format(prepared.problems[0])
             if (more := len(prepared.problems) - 1) > 0:
                 text = self.tr("{0}, and {1} more").format(text, f"{more:,}")
-            self._session.message.emit(text)
-            if prepared.remedy is not None:
-                self._session.mendable.emit(text, prepared.remedy)
+            self._session.troubled.emit(text, prepared.remedy)
         if prepared.left_out:
             one = self.tr("1 deleted object left out: extract it instead")
             several = self.tr("{0} deleted objects left out: extract them instead")
             left_out = prepared.left_out
-            self._session.message.emit(one if left_out == 1 else several.format(f"{left_out:,}"))
+            self._session.say(one if left_out == 1 else several.format(f"{left_out:,}"), failed=True)
         if prepared.files:
             self._handed.add(key)
             then(prepared)

@@ -15,6 +15,7 @@ from shardcore.words import plural
 from shardscope.extraction import Extracted, Extraction, Outlook, existing, outlook, write
 from shardscope.fetching import whole
 from shardscope.jobs import Job, JobState, Pool, Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.objects.extract_choices import Choices, first_folder
 from shardscope.objects.extract_sheet import ExtractSheet
 from shardscope.row_ranges import RowRanges
@@ -24,15 +25,17 @@ from shardscope.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An extraction that came to its end.
+    """An extraction that runs, or came to its end.
 
     Attributes:
-        wanted: What was asked for.
-        found: What became of it.
+        wanted: What was requested.
+        found: The outcome so far.
+        job: Writes the files.
     """
 
     wanted: Extraction
     found: Extracted
+    job: Job
 
     @property
     def text(self) -> str:
@@ -41,7 +44,9 @@ class Result:
 
     @property
     def rest(self) -> Extraction:
-        """What is left to do: the objects without a file; through another opening where the server was lost."""
+        """The objects without a file; through another opening where the server was lost."""
+        if self.found.stopped or self.found.cancelled:
+            return _going_on(replace(self.wanted, afresh=self.found.lost))
         rows = [row for row in self.found.again if row >= 0]
         rest = replace(self.wanted, afresh=self.found.lost)
         return replace(rest, rows=RowRanges.of([range(row, row + 1) for row in rows])) if rows else rest
@@ -50,7 +55,7 @@ class Result:
 class Extracting(QObject):
     """Opens the sheet, and does what it says.
 
-    `finished` carries a `Result`.
+    `started` and `finished` carry a `Result`.
 
     Args:
         session: What is open.
@@ -58,6 +63,7 @@ class Extracting(QObject):
         parent: The window.
     """
 
+    started = Signal(object)
     finished = Signal(object)
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
@@ -88,32 +94,33 @@ class Extracting(QObject):
 
     def start(self, wanted: Extraction) -> Job:
         """Writes objects into files: a job in `transfers`, which goes on when another file is opened."""
+        found = Extracted()
 
-        def done(found: Extracted | None, error: BaseException | None) -> None:
-            if found is None:
-                if error is not None and not isinstance(error, Cancelled):
-                    self.session.note_trouble(error)
-                    self.session.tell(self.tr("Not extracted"), error)
-                    if isinstance(error, RemoteError) and ends_reading(error):
-                        self._leave_open(job, wanted)
-                return
-            result = Result(wanted, found)
+        def done(_: Extracted | None, error: BaseException | None) -> None:
+            if error is not None:
+                found.cancelled = isinstance(error, Cancelled)
+                found.stopped = "" if found.cancelled else plain_words(error)
+                found.lost = found.lost or (isinstance(error, RemoteError) and ends_reading(error))
+                self.session.note_trouble(error)
+            elif found.failed and not found.files:
+                job.state = JobState.FAILED
             job.note = result.text
             if found.lost:
                 self.session.check_source()
                 job.note += "; " + self.tr("Resume goes on with what is missing")
                 self._leave_open(job, result.rest)
-            self.session.message.emit(result.text)
             self.finished.emit(result)
 
         what = plural(len(wanted.rows), "object") if wanted.rows is not None else "all objects"
         job = self.session.jobs.submit(
-            lambda job: write(wanted, job.progress),
+            lambda job: write(wanted, job.progress, found),
             priority=Priority.SCAN,
             title=f"Extract {what}",
             lasting=True,
             done=done,
         )
+        result = Result(wanted, found, job)
+        self.started.emit(result)
         return job
 
     def _when_agreed(self, wanted: Extraction) -> None:
@@ -127,7 +134,7 @@ class Extracting(QObject):
         """Tries once more what failed; nothing when the shard is not open any more."""
         wanted = result.rest
         if self.session.shard is not wanted.shard and not wanted.afresh:
-            self.session.message.emit(self.tr("Open {0} to try again").format(wanted.request.name))
+            self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
             return None
         return self.start(wanted)
 
@@ -138,10 +145,7 @@ class Extracting(QObject):
         """Goes on with what a job left open, once; files that are there stay, whatever was said of them before."""
         job.resume, job.note = None, self.tr("gone on with")
         self.session.jobs.changed.emit(job)
-        conflict = wanted.options.conflict
-        if conflict is Conflict.ERROR:
-            wanted = replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
-        return self.start(replace(wanted, afresh=True))
+        return self.start(replace(_going_on(wanted), afresh=True))
 
     # --- the sheet ---
 
@@ -198,6 +202,13 @@ class Extracting(QObject):
         self._settings.add_folder(str(wanted.where))
         sheet.accept()
         self._when_agreed(wanted)
+
+
+def _going_on(wanted: Extraction) -> Extraction:
+    """Return the extraction that leaves the files of an earlier one as they are."""
+    if wanted.options.conflict is not Conflict.ERROR:
+        return wanted
+    return replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
 
 
 class _Open:

@@ -27,7 +27,7 @@ from shardscope.objects.filter_field import FilterField
 from shardscope.objects.seeking import FileSeeker
 from shardscope.objects.sums import SelectionSums
 from shardscope.objects.table import ObjectTable
-from shardscope.objects.why_none import why_none
+from shardscope.objects.why_none import none_by_damage, why_none
 from shardscope.opened import AUTO_INDEX_BYTES
 from shardscope.selection import Selection
 from shardscope.session import IndexState, Session
@@ -56,6 +56,7 @@ class ObjectPanel(QWidget):
         self._session = session
         self._view = View()
         self._note, self._refused = "", False
+        self.salvage_button: QPushButton | None = None
         self.model = ObjectModel(session, self)
         self.table = ObjectTable(self.model, self)
         self.filter = FilterField(self)
@@ -116,7 +117,7 @@ class ObjectPanel(QWidget):
         bar.addWidget(self.chips)
         # Of one height whatever stands in it, and never wider than the line above: no state changes the size.
         line = QWidget(self)
-        foot = QHBoxLayout(line)
+        foot = self._foot = QHBoxLayout(line)
         foot.setContentsMargins(8, 2, 8, 2)
         foot.addWidget(self.status, 1)
         for button in (self.load_button, self.earlier, self.later, self.look_up_button, self.extract_button):
@@ -129,6 +130,12 @@ class ObjectPanel(QWidget):
         layout.addLayout(bar)
         layout.addWidget(self.table, 1)
         layout.addWidget(line)
+
+    def offer_salvage(self, action: QAction) -> None:
+        """Shows the button that recovers objects while damage hides all of them."""
+        self.salvage_button = self._button(action, action.text().replace("&", ""))
+        self._foot.insertWidget(1, self.salvage_button)
+        self._update()
 
     def _connect(self) -> None:
         session = self._session
@@ -374,6 +381,11 @@ class ObjectPanel(QWidget):
             button.setVisible(paged)
         self.earlier.setEnabled(first > 0)
         self.later.setEnabled(last < self.model.total)
+        if self.salvage_button is not None:
+            none = none_by_damage(self._session)
+            self.salvage_button.setVisible(none)
+            for usual in (self.look_up_button, self.extract_button):
+                usual.setVisible(not none)
         if (why := why_none(self._session)) is not None:
             self.status.setText(why)
             return

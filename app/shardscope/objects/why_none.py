@@ -21,3 +21,10 @@ def why_none(session: Session) -> str | None:
         why = "it is not a shard" if isinstance(shard.damage, NotAShard) else "the file is damaged"
         return f"No objects can be read: {why}."
     return None
+
+
+def none_by_damage(session: Session) -> bool:
+    """Return whether damage hides all objects of a file whose format is known."""
+    shard = session.shard
+    damage = shard.damage if shard is not None else None
+    return damage is not None and not isinstance(damage, NotAShard) and not len(session.listing or ())

@@ -75,8 +75,8 @@ class NewShards(QObject):
     def _ask(self, paths: tuple[str, ...], shard: Shard | None) -> Job:
         def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
             if formats is None:
-                if not isinstance(error, Cancelled):
-                    self._session.message.emit(self.tr("The formats cannot be listed: {0}").format(plain_words(error)))
+                if error is not None and not isinstance(error, Cancelled):
+                    self._session.tell(self.tr("The formats cannot be listed"), error)
             elif shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
@@ -139,7 +139,7 @@ class NewShards(QObject):
     def _written(self, sheet: PackSheet, work: Work, packed: Packed) -> None:
         name = work.target.path.name
         if not watches(sheet):
-            self._session.message.emit(result_text(packed, name))
+            self._session.say(result_text(packed, name))
             return
         sound = packed.report is None or not packed.report.findings
         sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
@@ -150,7 +150,7 @@ class NewShards(QObject):
         """What was written is open: what came out is told after all that opening tells."""
         (path, text), self._to_tell = self._to_tell, ("", "")
         if path and path == self._session.uri:
-            QTimer.singleShot(0, self, lambda: self._session.message.emit(text))
+            QTimer.singleShot(0, self, lambda: self._session.say(text))
 
     def _failed(self, sheet: PackSheet, name: str, error: BaseException | None) -> None:
         if isinstance(error, Cancelled):

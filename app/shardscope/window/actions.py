@@ -71,9 +71,6 @@ class Commands(Protocol):
     def to_trace(self) -> None:
         """Goes to the key of the trace."""
 
-    def copy_files(self) -> None:
-        """Copies the selected objects as files."""
-
     def stop_jobs(self) -> None:
         """Cancels all jobs that are shown."""
 
@@ -134,7 +131,6 @@ class WindowActions:
         self.picture = self._action(self.tr("Save picture of the &window…"), commands.save_picture)
         self.filter = self._action(self.tr("F&ilter objects"), commands.to_filter, "Ctrl+L")
         self.trace_key = self._action(self.tr("&Look up a key…"), commands.to_trace, "Ctrl+T")
-        self.copy_files = self._action(self.tr("Copy objects as fi&les"), commands.copy_files, "Ctrl+Shift+C")
         self.stop = self._action(self.tr("&Stop all jobs"), commands.stop_jobs, "Ctrl+.")
         self.verify = {
             depth: self._action(
@@ -210,7 +206,7 @@ class WindowActions:
         edit = bar.addMenu(self.tr("&Edit"))
         edit.addAction(bytes_.copy)
         edit.addMenu(self.tr("Copy &as")).addActions(bytes_.copies)
-        edit.addActions([bytes_.copy_offset, objects.copy_keys, self.copy_files])
+        edit.addActions([bytes_.copy_offset, objects.copy_keys, objects.copy_files])
         edit.addSeparator()
         edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
         edit.addSeparator()
@@ -251,11 +247,9 @@ class WindowActions:
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""
         needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout)
-        for action in (*needing, *self.verify.values(), *self.panels):
+        # The window disables reading the index again where it is there, or is being read.
+        for action in (*needing, self.load_index, *self.verify.values(), *self.panels):
             action.setEnabled(is_open)
-        if not is_open:
-            self.load_index.setEnabled(False)
-            self.copy_files.setEnabled(False)
 
     def fill_recent(self, names: list[str]) -> None:
         """Lists the recent files."""

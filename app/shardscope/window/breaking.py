@@ -21,7 +21,7 @@ from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.walk import Walk
-from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.notices import Notices, Tone
 
 
 class Breaking(QObject):
@@ -31,7 +31,7 @@ class Breaking(QObject):
         session: What is open.
         panel: The panel of the sandbox.
         bytes_: Show what was changed.
-        bar: Tells what became of a copy.
+        notices: Tells what became of a copy.
         show: Brings the panel to the front.
         window: The window.
     """
@@ -41,7 +41,7 @@ class Breaking(QObject):
         session: Session,
         panel: BreakingPanel,
         bytes_: HexPanel,
-        bar: ErrorBar,
+        notices: Notices,
         show: Callable[[], object],
         window: QMainWindow,
     ) -> None:
@@ -49,7 +49,7 @@ class Breaking(QObject):
         self._session = session
         self.panel = panel
         self._bytes = bytes_
-        self._bar = bar
+        self._notices = notices
         self._show = show
         self._window = window
         self._top = 0
@@ -202,7 +202,7 @@ class Breaking(QObject):
         there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)
         what = self.tr("{0} of the sandbox") if self.sandbox.on else "{0}"
         text = self.tr("{0} written to {1}").format(what.format(plural(there, "object")), done.folder)
-        self._session.message.emit(text)
+        self._session.say(text)
 
     def ask_save(self) -> QFileDialog:
         """Asks for the name of a copy; the dialog asks before it gives the name of a file that is there."""
@@ -223,10 +223,10 @@ class Breaking(QObject):
         """Writes a copy."""
 
         def failed(error: BaseException) -> None:
-            self._bar.tell(self.tr("Not saved: {0}").format(plain_words(error)), Tone.ERROR)
+            self._notices.tell(self.tr("Not saved: {0}").format(plain_words(error)), Tone.ERROR)
 
         self.sandbox.save(path, agreed=agreed, failed=failed)
 
     def _saved(self, path: Path) -> None:
         text = self.tr("The sandbox was saved as {0}; the file itself is as it was.").format(path)
-        self._bar.tell(text, Tone.NOTE, action=self.tr("Open it"), do=lambda: self._session.open(str(path)))
+        self._notices.tell(text, Tone.SUCCESS, action=self.tr("Open it"), do=lambda: self._session.open(str(path)))

@@ -20,7 +20,7 @@ from shardscope.hex.panel import HexPanel
 from shardscope.models.proposed import Proposed
 from shardscope.objects.panel import ObjectPanel
 from shardscope.session import Session
-from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.notices import Notices, Tone
 from shardscope.window.status_line import StatusLine
 
 GAP = 12
@@ -33,7 +33,7 @@ class Changing(QObject):
         session: What is open.
         bytes_: Show what changes.
         objects: Which of them are selected.
-        bar: Tells what became of an edit.
+        notices: Tells what became of an edit.
         line: Says whether the file may be changed.
         window: The window.
 
@@ -49,13 +49,13 @@ class Changing(QObject):
         session: Session,
         bytes_: HexPanel,
         objects: ObjectPanel,
-        bar: ErrorBar,
+        notices: Notices,
         line: StatusLine,
         window: QMainWindow,
     ) -> None:
         super().__init__(window)
         self._bytes = bytes_
-        self._bar = bar
+        self._notices = notices
         self._window = window
         self._top = 0
         self._from: tuple[str, int] | None = None
@@ -140,10 +140,10 @@ class Changing(QObject):
     # --- what became of it ---
 
     def _tell(self, news: News) -> None:
-        self._bar.tell(news.text, Tone.ERROR if news.bad else Tone.NOTE, action=news.action, do=news.do)
+        self._notices.tell(news.text, Tone.ERROR if news.bad else Tone.SUCCESS, action=news.action, do=news.do)
 
     def _tell_interrupted(self, uri: str, journal: Journal) -> None:
         which = f" ({journal.what})" if journal.what else ""
         text = self.tr("An edit of {0}{1} was interrupted: the file may be half changed.").format(Path(uri).name, which)
         action = self.tr("Put back") if journal.kept else self.tr("Finish")
-        self._bar.tell(text, Tone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))
+        self._notices.tell(text, Tone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))

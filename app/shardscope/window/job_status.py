@@ -1,4 +1,4 @@
-"""What the status line says of jobs: how many run, and which of them failed."""
+"""Number of running jobs in the status line."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
-from shardcore import Cancelled
 from shardcore.words import plural
-from shardscope.jobs import Job, Jobs
-from shardscope.looks.remedies import plain_words
+from shardscope.jobs import Jobs
 from shardscope.window.status_line import StatusLine
 
 
 class JobStatus(QObject):
-    """Counts the jobs that are shown, and tells of failures.
+    """Counts the jobs that are shown.
 
     Args:
         jobs: Those of the window.
         running: How many of those that are shown are running.
-        line: Where that is told.
+        line: Shows their number.
         stop: The action that stops them; there is something to stop while one runs.
         parent: The window.
     """
@@ -38,7 +36,6 @@ class JobStatus(QObject):
         self._running = running
         self._line = line
         self._stop = stop
-        jobs.trouble.connect(self._failed)
         jobs.added.connect(lambda _: self._count())
         jobs.changed.connect(lambda _: self._count())
         self._count()
@@ -53,7 +50,3 @@ class JobStatus(QObject):
         running = self._running()
         self._line.busy.setText(f"▶ {plural(running, 'job')}" if running else "")
         self._stop.setEnabled(running > 0)
-
-    def _failed(self, job: Job) -> None:
-        if not isinstance(job.error, Cancelled):
-            self._line.say_for_a_while(plain_words(job.error))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QStackedWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget
 
 from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
@@ -28,7 +28,6 @@ from shardscope.looks.spoken import install_roles
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
-from shardscope.objects.result_bar import ResultBar
 from shardscope.opening import OpenRequest
 from shardscope.packing.new_shards import NewShards
 from shardscope.session import IndexState, OpenFailure, Session
@@ -42,14 +41,14 @@ from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.changing import Changing
 from shardscope.window.connecting.connecting import Connecting
 from shardscope.window.drop_places import DropPlace, DropPlaces
-from shardscope.window.error_bar import ErrorBar
+from shardscope.window.extraction_notices import ExtractionNotices
 from shardscope.window.file_dialogs import FileDialogs
 from shardscope.window.giving_way import GivingWay
 from shardscope.window.help_menu import HelpMenu
 from shardscope.window.job_status import JobStatus
 from shardscope.window.layout_memory import LayoutMemory
-from shardscope.window.mending import Mending
 from shardscope.window.menu_keys import MenuKeys
+from shardscope.window.notices import Notices, Tone
 from shardscope.window.open_with import OpenWays
 from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import PANELS
@@ -63,6 +62,9 @@ from shardscope.window.welcome import Welcome
 
 LEAST = QSize(640, 420)
 """The smallest window, or the screen where that is smaller."""
+
+FRAME = QSize(16, 48)
+"""Room that the first window leaves for its frame, whose size is known only once it is shown."""
 
 CENTRE = QSize(300, 120)
 """The smallest room for the bytes."""
@@ -78,6 +80,7 @@ class MainWindow(PartCommands):
         jobs: Runs the work.
         session: What is open and selected.
         hex: The bytes.
+        notices: The stack of notices below the bytes.
         objects: The objects.
         panels: The docks, after the table of panels.
     """
@@ -95,7 +98,7 @@ class MainWindow(PartCommands):
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
-        self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
+        self.setMinimumSize(LEAST.boundedTo(self._room))
         self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
         self.panels = PanelDocks(self, PANELS, self.session, settings)
@@ -117,16 +120,27 @@ class MainWindow(PartCommands):
         self._make_centre()
         self.line = StatusLine(self.hex.status, self)
         self.setStatusBar(self.line)
-        self.results = ResultBar(self.objects.actions_.extracting, self._centre, self.bar)
+        self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
-        self.ways = OpenWays(self.session, self.bar, self)
+        self.ways = OpenWays(self.session, self.notices, self)
         self.connecting = Connecting(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
-        to_bytes, pack = self.hex.view.setFocus, self.new_shards.ask_new
-        self.troubles = Troubles(self.session, self.bar, self.ways, self.connecting, to_bytes, pack, self)
+        to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
+        self.dialogs = FileDialogs(self.session, self.open, self)
+        self.troubles = Troubles(
+            self.session,
+            self.notices,
+            self.ways,
+            self.connecting,
+            self.dialogs,
+            to_bytes,
+            self.new_shards.ask_new,
+            salvage,
+            self,
+        )
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
-        self.changing = Changing(self.session, self.hex, self.objects, self.bar, self.line, self)
+        self.changing = Changing(self.session, self.hex, self.objects, self.notices, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(
             self.panels,
@@ -152,14 +166,12 @@ class MainWindow(PartCommands):
         self.job_status = JobStatus(
             self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
         )
-        self.dialogs = FileDialogs(self.session, self.open, self)
-        self.mending = Mending(self.session, self.bar, self.dialogs, self)
         self.help = HelpMenu(
             self, self.panels, self.actions_.about, Teaching(self.session, self.panels, self.hex.drawings, self)
         )
         self.menu_keys = MenuKeys(self)
         self._connect()
-        self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
+        self.resize(QSize(1440, 900).boundedTo(self._room))
         self.panels.arrange()
         self._layout = LayoutMemory(self, self.panels, settings)
         self._layout.restore()
@@ -169,6 +181,11 @@ class MainWindow(PartCommands):
         self.actions_.reduced_motion.setChecked(settings.reduced_motion)
         self.set_reduced_motion(settings.reduced_motion)
 
+    @property
+    def _room(self) -> QSize:
+        """The largest size with which the window and its frame are on the screen."""
+        return self.screen().availableGeometry().size() - FRAME
+
     # --- making ---
 
     def _make_centre(self) -> None:
@@ -176,11 +193,16 @@ class MainWindow(PartCommands):
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.hex)
         centre = self._centre = Still(self.pages, CENTRE, self)
-        self.bar = ErrorBar(centre)
+        # Whatever the pages would like, notices have the room they need.
+        self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.notices = Notices(centre)
+        column = centre.layout()
+        assert column is not None
+        column.addWidget(self.notices)
+        self.hex.room = centre.height
         self.setCentralWidget(centre)
-        self.breaking = Breaking(
-            self.session, self.panels.panel(BreakingPanel), self.hex, self.bar, partial(self.show_part, "sandbox"), self
-        )
+        to_panel = partial(self.show_part, "sandbox")
+        self.breaking = Breaking(self.session, self.panels.panel(BreakingPanel), self.hex, self.notices, to_panel, self)
 
     def _connect(self) -> None:
         session = self.session
@@ -194,7 +216,8 @@ class MainWindow(PartCommands):
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
         session.message.connect(self.line.say_for_a_while)
-        self.help.teaching.refused.connect(lambda text: self.bar.tell(text) if text else self.bar.clear())
+        session.succeeded.connect(lambda text: self.notices.tell(text, Tone.SUCCESS))
+        self.help.teaching.refused.connect(self._lesson_refused)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
         self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
@@ -202,7 +225,7 @@ class MainWindow(PartCommands):
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
         self.objects.bytes_wanted.connect(lambda: self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason))
-        self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
+        self.objects.actions_.copy_files.triggered.connect(lambda _: self.drag_out.copy_files())
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.address_requested.connect(self.open_address)
@@ -213,6 +236,7 @@ class MainWindow(PartCommands):
         self.places.chosen.connect(self.open)
         self.help.lead_to(self.breaking.actions.missions)
         self.breaking.tell_in(self.changing.chip)
+        self.objects.offer_salvage(self.breaking.actions.salvage)
         self.giving_way = GivingWay(session, self.panels, self.hex, self)
         self._history_changed()
 
@@ -267,7 +291,7 @@ class MainWindow(PartCommands):
 
     def _opened(self, shard: Shard) -> None:
         self.line.say("")
-        self.bar.clear()
+        self.notices.clear()
         if not is_fresh(self.session.uri):
             self.settings.add_recent(self.session.uri)
         self._refresh_recent()
@@ -288,8 +312,14 @@ class MainWindow(PartCommands):
         self._to_learn = ""
         self.help.teaching.opened(front=not self.breaking.stays)
 
+    def _lesson_refused(self, text: str) -> None:
+        if text:
+            self.notices.tell(text, about="lesson")
+        else:
+            self.notices.clear("lesson")
+
     def _closed(self) -> None:
-        self.bar.clear()
+        self.notices.clear()
         if not self.session.replacing:
             self.line.say("")
             self._enable(is_open=False)
@@ -318,10 +348,6 @@ class MainWindow(PartCommands):
     def change(self) -> None:
         """Asks how to read what is open."""
         self.ways.change()
-
-    def copy_files(self) -> None:
-        """Copies the selected objects as files."""
-        self.drag_out.copy_files()
 
     def stop_jobs(self) -> None:
         """Cancels all jobs that are shown in `transfers`."""
@@ -390,7 +416,7 @@ class MainWindow(PartCommands):
 
     def save_picture(self) -> None:
         """Asks where a picture of the window goes, and writes it."""
-        ask_picture(self, "shardscope", self.session.message.emit)
+        ask_picture(self, "shardscope", self.session.say)
 
     def default_layout(self) -> None:
         """Puts the docks where they were at the first start."""

@@ -30,12 +30,11 @@ from shardcore.registry import all_formats
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.linked import may_be_link, pasted_link
-from shardscope.looks.remedies import plain_words
 from shardscope.looks.words import grouped
 from shardscope.opening import OpenRequest
 from shardscope.option_fields import OptionField, field_for, path_button
 from shardscope.session import Session
-from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.notices import Notices, Tone
 
 
 def no_fit() -> str:
@@ -173,14 +172,14 @@ class OpenWays(QObject):
 
     Args:
         session: What is open.
-        bar: Where the guess is told.
+        notices: Where the guess is told.
         parent: The window.
     """
 
-    def __init__(self, session: Session, bar: ErrorBar, parent: QWidget) -> None:
+    def __init__(self, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
         self._session = session
-        self._bar = bar
+        self._notices = notices
         self._window = parent
 
     def ask(self, request: OpenRequest | None = None) -> Job:
@@ -197,8 +196,8 @@ class OpenWays(QObject):
 
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
-                if not isinstance(error, Cancelled):
-                    self._session.message.emit(self.tr("The formats cannot be listed: {0}").format(plain_words(error)))
+                if error is not None and not isinstance(error, Cancelled):
+                    self._session.tell(self.tr("The formats cannot be listed"), error)
                 return
             dialog = OpenWith(request, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
@@ -237,7 +236,7 @@ class OpenWays(QObject):
                 told = f"{no_fit()}: {grouped(wrong[0].message)}"
                 if len(wrong) > 1:
                     told = self.tr("{0} ({1} in all)").format(told, plural(len(wrong), "error"))
-                self._bar.tell(f"{told}.", Tone.WARNING, action=self.tr("Change…"), do=self.change)
+                self._notices.tell(f"{told}.", Tone.WARNING, action=self.tr("Change…"), do=self.change)
 
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
@@ -251,7 +250,7 @@ class OpenWays(QObject):
     def tell_guess(self, shard: Shard) -> None:
         """Says that what is shown rests on a guess, and offers to change it."""
         if shard.damage is None and shard.evidence:
-            self._bar.tell(guess_text(shard), Tone.NOTE, action=self.tr("Change…"), do=self.change)
+            self._notices.tell(guess_text(shard), Tone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:

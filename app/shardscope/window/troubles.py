@@ -1,4 +1,4 @@
-"""What went wrong with what is open, told in the bar over the bytes: not to be opened, damaged, or changed since."""
+"""Notices of errors: a file that cannot be opened, is damaged or was changed; each with the button that helps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
 
 from shardcore import CredentialsRefused, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
 from shardcore.errors import LargeRead
@@ -17,59 +18,87 @@ from shardscope.looks.words import grouped
 from shardscope.opening import OpenRequest
 from shardscope.session import OpenFailure, Session
 from shardscope.window.connecting.connecting import Connecting
-from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.file_dialogs import FileDialogs
+from shardscope.window.notices import Button, Notices, Tone
 from shardscope.window.open_with import OpenWays, no_fit
 
 
 class Troubles(QObject):
-    """Tells troubles, and what can be done about them.
+    """Shows errors as notices, and applies their remedies.
 
     Args:
         session: What is open.
-        bar: Where they are told.
+        notices: The stack.
         ways: Other ways to open it.
         connecting: Other ways to reach it.
+        dialogs: Asks for a folder.
         to_bytes: Gives the bytes the keyboard.
         pack: Asks how files and folders become a new shard.
+        salvage: Recovers the objects of a damaged file.
         parent: The window.
     """
 
     def __init__(
         self,
         session: Session,
-        bar: ErrorBar,
+        notices: Notices,
         ways: OpenWays,
         connecting: Connecting,
+        dialogs: FileDialogs,
         to_bytes: Callable[[], object],
         pack: Callable[[tuple[str, ...]], object],
+        salvage: QAction,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._session = session
-        self._bar = bar
+        self._notices = notices
         self._ways = ways
         self._connecting = connecting
+        self._dialogs = dialogs
         self._to_bytes = to_bytes
         self._pack = pack
-        self._tells_source = False
+        self._salvage = salvage
         self._told_damage: ShardError | None = None
         session.failed.connect(self._failed)
         session.source_trouble.connect(self._source_trouble)
+        session.troubled.connect(self._troubled)
+        session.remedy_wanted.connect(self._mend)
+        session.jobs.trouble.connect(lambda job: self._troubled(plain_words(job.error), None))
+
+    def _troubled(self, text: str, remedy: Remedy | None) -> None:
+        helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
+        tone = Tone.WARNING if helps else Tone.ERROR
+        do = partial(self._mend, helps) if helps else None
+        self._notices.tell(text, tone, action=ACTIONS[helps] if helps else "", do=do)
+
+    def _mend(self, remedy: Remedy) -> None:
+        """Opens what is open in the way that helps; what is selected stays selected."""
+        request = self._session.request
+        if remedy is Remedy.DELETED:
+            self._again(request.serving_deleted())
+        elif remedy is Remedy.XORBS:
+            self._dialogs.ask_xorbs(lambda folder: self._again(request.with_xorbs(folder)))
+
+    def _again(self, request: OpenRequest) -> None:
+        if self._session.shard is not None and request.uri == self._session.request.uri:
+            self._session.open(request, select=self._session.selection.span)
 
     def _failed(self, failure: OpenFailure) -> None:
         error = failure.error
-        self._tells_source = False
         text = self.tr("{0} cannot be opened: {1}").format(failure.uri, plain_words(error))
         if isinstance(error, NotAShard) and error.candidates:
             text += " " + self.tr("It looks a little like {0}.").format("; ".join(error.candidates))
+        action: str
+        do: Callable[[], object]
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
-            self._bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self._ways.ask, failure.request))
+            action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failure.request)
         elif isinstance(error, NotAShard) and not is_address(failure.uri):
             # Files are shown in any case: this is a folder that is no data set.
-            self._bar.tell(text, Tone.ERROR, action=self.tr("Pack it…"), do=partial(self._pack, (failure.uri,)))
+            action, do = self.tr("Pack it…"), partial(self._pack, (failure.uri,))
         else:
             action, do = self._way_out(failure.request, error, partial(self._session.open, failure.request))
-            self._bar.tell(text, Tone.ERROR, action=action, do=do)
+        self._notices.tell(text, action=action, do=do, about="open")
 
     def _way_out(
         self, request: OpenRequest, error: BaseException, again: Callable[[], object]
@@ -105,18 +134,22 @@ class Troubles(QObject):
             return
         if self._session.request.changes:
             return  # the sandbox tells what its changes do
-        self._tells_source, self._told_damage = False, damage
+        self._told_damage = damage
         if self._ways.fits_not(shard):
-            self._bar.tell(
-                f"{no_fit()}: {grouped(damage.placed)}.", Tone.WARNING, action=self.tr("Change…"), do=self._ways.change
-            )
+            text = f"{no_fit()}: {grouped(damage.placed)}."
+            change = Button(self.tr("Change…"), self._ways.change)
+            self._notices.tell(text, Tone.WARNING, buttons=[change], about="damage")
             return
         if isinstance(damage, NotAShard):
             text = self.tr("Not a shard: {0}. Its bytes can be looked at.").format(plain_words(damage))
         else:
             text = self.tr("Damaged: {0}. Everything else can still be looked at.").format(plain_words(damage))
-        show = partial(self._show, damage) if damage.span is not None else None
-        self._bar.tell(text, Tone.ERROR, action=self.tr("Show the place") if show else "", do=show)
+        buttons = []
+        if damage.span is not None:
+            buttons.append(Button(self.tr("Show the place"), partial(self._show, damage), closes=False))
+        if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
+            buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
+        self._notices.tell(text, buttons=buttons, about="damage")
 
     def _show(self, damage: ShardError) -> None:
         if damage.span is not None:
@@ -125,12 +158,8 @@ class Troubles(QObject):
 
     def _source_trouble(self, error: BaseException | None) -> None:
         if error is None:
-            # Other messages stay: the file being fine again does not mend what is damaged in it.
-            if self._tells_source:
-                self._bar.clear()
-            self._tells_source = False
+            self._notices.clear("source")
             return
-        self._tells_source = True
         action = ACTIONS[Remedy.REOPEN]
         do: Callable[[], object] = self._session.reload
         if isinstance(error, RemoteError):
@@ -138,4 +167,4 @@ class Troubles(QObject):
             action, do = self._way_out(self._session.request, error, self._session.reload)
         else:
             text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
-        self._bar.tell(text, Tone.WARNING, action=action, do=do)
+        self._notices.tell(text, Tone.WARNING, action=action, do=do, about="source")

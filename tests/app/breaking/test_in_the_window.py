@@ -126,7 +126,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert "sandbox" in standing(shard, str(file)).why_not
     one.objects.table.selectRow(0)
     one.drag_out.copy_files()
-    assert "sandbox" in one.line.note.text()
+    assert "sandbox" in one.notices.text
     one.breaking.actions.switch.trigger()
     until(lambda: not one.session.request.sandbox)
     settle(one, 0)
@@ -151,12 +151,12 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
     window.breaking.save_to(copy, agreed=False)
     until(lambda: not window.breaking.sandbox.unsaved)
     assert copy.read_bytes() == expected
-    assert "was saved" in window.bar.text
+    assert "was saved" in window.notices.text
     for path, agreed, told in ((copy, False, "exists already"), (file, True, "is the file itself")):
-        window.bar.clear()
+        window.notices.clear()
         window.breaking.save_to(path, agreed=agreed)
-        until(lambda: bool(window.bar.text))
-        assert told in window.bar.text
+        until(lambda: bool(window.notices.text))
+        assert told in window.notices.text
     assert file.read_bytes() == SAMPLE.read_bytes()
 
 
@@ -196,7 +196,7 @@ def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, 
     changed(window, lambda: window.breaking.sandbox.flip(0))
     file.write_bytes(SAMPLE.read_bytes() + b"more")
     window.breaking.sandbox.flip(1)
-    until(lambda: "start over" in window.bar.text)
+    until(lambda: "start over" in window.notices.text)
     assert len(window.breaking.sandbox.changes) == 1
 
 
@@ -269,7 +269,7 @@ def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWin
     sandbox = changed(window, window.breaking.actions.cut_rest.trigger)
     assert sandbox.impact is not None
     assert sandbox.impact.counts[Fate.REFUSED] == 12
-    assert not window.bar.text
+    assert not window.notices.text
     assert file.read_bytes() == before
 
 

@@ -66,7 +66,7 @@ def state() -> dict[str, Any]:
         "looked_up": walk.key,
         "trace_in_front": shown.panels.panel(TracePanel).isVisible(),
         "search": shown.hex.search.status.text(),
-        "results": shown.results.toolTip() if shown.results.isVisible() else "",
+        "results": "\n".join(notice.toolTip() for notice in shown.notices.all),
         "sandbox": sandbox.on,
         "changes": [change.what for change in sandbox.changes],
         "compared": sandbox.impact is not None,

@@ -103,7 +103,7 @@ def test_an_unreadable_member_says_why(
     reason = places.model.index(1).data(PROBLEM_ROLE)
     assert reason
     assert places.model.index(0).data(PROBLEM_ROLE) == ""
-    with qtbot.waitSignal(session.message) as caught:
+    with qtbot.waitSignal(session.troubled) as caught:
         click(places, 1)
     assert reason in caught.args[0]
     click(places, 0)

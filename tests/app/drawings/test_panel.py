@@ -184,6 +184,8 @@ def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Pat
     """A drawing is copied as SVG and as a picture, and saved as SVG; where that cannot be, a sentence says so."""
     said: list[str] = []
     session.message.connect(said.append)
+    session.succeeded.connect(said.append)
+    session.troubled.connect(lambda text, _: said.append(text))
     panel.copy.trigger()
     data = QGuiApplication.clipboard().mimeData()
     assert data.hasImage()

@@ -59,4 +59,4 @@ def test_an_append_that_rewrites_is_shown_and_made(window: MainWindow, tmp_path:
     assert beyond
     assert all(not row.old for row in beyond)
     apply(window, sheet)
-    assert "was changed" in window.bar.text
+    assert "was changed" in window.notices.text

@@ -184,8 +184,8 @@ def test_an_edit_is_what_the_command_line_makes(
     settle(window, 40)
     assert window.session.trouble is None
     assert window.changing.switch.allowed
-    assert "was changed" in window.bar.text
-    assert window.bar.button.text() == "Undo"
+    assert "was changed" in window.notices.text
+    assert window.notices.button.text() == "Undo"
     undo = window.changing.actions.undo
     assert undo.isEnabled()
     undo.trigger()
@@ -248,12 +248,12 @@ def test_one_button_takes_an_edit_back(window: MainWindow, tmp_path: Path) -> No
     assert "1 edit before it can be undone afterwards" in sheet.kept.text()
     apply(window, sheet)
     for bytes_ in (between, before):
-        window.changing.actions.undo.trigger() if bytes_ is before else window.bar.button.click()
+        window.changing.actions.undo.trigger() if bytes_ is before else window.notices.button.click()
         settle(window, 40)
         if bytes_ is before:
             apply(window, window.changing.editor.sheet)  # type: ignore[arg-type]
         assert path.read_bytes() == bytes_
-        assert "is again what it was" in window.bar.text
+        assert "is again what it was" in window.notices.text
 
 
 @pytest.mark.thorough
@@ -267,8 +267,8 @@ def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
     assert "gone for good" in sheet.kept.text()
     apply(window, sheet)
     assert not journal_of(path).exists()
-    assert window.bar.button.isHidden()
-    assert "was changed" in window.bar.text
+    assert window.notices.buttons == []
+    assert "was changed" in window.notices.text
     assert not window.changing.actions.undo.isEnabled()
 
 
@@ -281,7 +281,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(window: MainWindow, tmp_pat
     apply(window, sheet)
     assert path.read_bytes().endswith(b"more")
     assert not journal_of(path).exists()
-    assert "changed by another program" in window.bar.text
+    assert "changed by another program" in window.notices.text
     assert window.session.trouble is not None
 
 
@@ -305,16 +305,16 @@ def test_an_interrupted_edit_is_told_and_put_back(magic: bool, window: MainWindo
     path = SWH.copied(tmp_path / "a")
     before = interrupted(path, magic=magic)
     show(window, path, rows=() if magic else (2,))
-    assert "An edit of small.shard (delete 1 object) was interrupted" in window.bar.text
+    assert "An edit of small.shard (delete 1 object) was interrupted" in window.notices.text
     delete = window.changing.actions.verbs["delete", False]
     assert not delete.isEnabled()
     assert "undo that first" in delete.toolTip() or magic
     assert window.changing.actions.undo.isEnabled()
-    assert window.bar.button.text() == "Put back"
-    window.bar.button.click()
+    assert window.notices.button.text() == "Put back"
+    window.notices.button.click()
     settle(window, 40)
     assert path.read_bytes() == before
-    assert "is again what it was" in window.bar.text
+    assert "is again what it was" in window.notices.text
 
 
 def test_tombstones_are_noted_and_lifted(
@@ -344,8 +344,8 @@ def test_tombstones_are_noted_and_lifted(
     ours = re.sub(r'("(?:deleted_at|last_updated)": )"2026[^"]*"', r"\1", meta.read_text())
     assert ours == theirs
     assert path.read_bytes() == shard
-    assert window.bar.button.text() == "Lift tombstones…"
-    window.bar.button.click()
+    assert window.notices.button.text() == "Lift tombstones…"
+    window.notices.button.click()
     settle(window, 40)
     lift = window.changing.editor.sheet
     assert lift is not None
@@ -402,8 +402,8 @@ def test_a_shard_is_written_anew_under_a_key(window: MainWindow, tmp_path: Path)
     sheet.write.click()
     settle(window, 40)
     assert (tmp_path / "ours.mdb").read_bytes() == (tmp_path / "theirs.mdb").read_bytes()
-    assert window.bar.button.text() == "Open it"
-    window.bar.button.click()
+    assert window.notices.button.text() == "Open it"
+    window.notices.button.click()
     settle(window, 40)
     assert window.session.uri == str(tmp_path / "ours.mdb")
 
@@ -417,10 +417,10 @@ def test_a_takedown_that_was_interrupted_is_finished(window: MainWindow, tmp_pat
         edit = delete(shard, [KEY])
         journals._write_journal(edit, journal_of(path), stale=False, keep=False)
     show(window, path)
-    assert "An edit of small.shard (delete 1 object) was interrupted" in window.bar.text
-    assert window.bar.button.text() == "Finish"
+    assert "An edit of small.shard (delete 1 object) was interrupted" in window.notices.text
+    assert window.notices.button.text() == "Finish"
     assert not window.changing.actions.undo.isEnabled()
-    window.bar.button.click()
+    window.notices.button.click()
     settle(window, 40)
     assert content not in path.read_bytes()
     assert not journal_of(path).exists()
@@ -440,12 +440,12 @@ def test_a_journal_that_does_not_check_is_not_recommended(what: str, window: Mai
         shutil.copy(path, copy)
         copy.replace(path)
     show(window, path, rows=SWH.rows)
-    assert "interrupted" not in window.bar.text
+    assert "interrupted" not in window.notices.text
     before = path.read_bytes()
     sheet = sheet_of(window, "delete")
     if sheet.apply.isEnabled():
         apply(window, sheet)
-        assert "Not changed" in window.bar.text
+        assert "Not changed" in window.notices.text
     else:
         assert journal_of(path).name in sheet.trouble.text()
         sheet.reject()

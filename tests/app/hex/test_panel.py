@@ -175,7 +175,7 @@ def test_too_much_is_not_copied(qtbot: QtBot, session: Session, panel: HexPanel)
     panel.pages.use(SampleReader(PatternSource(2**60)))
     panel.view.state.set_source("", 2**60)
     panel.view.state.select_all()
-    with qtbot.waitSignal(session.message) as told:
+    with qtbot.waitSignal(session.troubled) as told:
         panel.actions_.copy.trigger()
     assert "at most 16 MiB can be copied" in told.args[0]
 

@@ -40,6 +40,7 @@ class Rig:
         self.pixmaps: list[QPixmap] = []
         self.messages: list[str] = []
         session.message.connect(self.messages.append)
+        session.troubled.connect(lambda text, _: self.messages.append(text))
         qtbot.addWidget(self.table)
         self.table.resize(900, 500)
         self.table.show()

@@ -18,10 +18,11 @@ from shardscope.objects.extract_choices import ASK, Choices
 from shardscope.objects.extract_sheet import ExtractSheet
 from shardscope.objects.extracting import Result
 from shardscope.objects.panel import ObjectPanel
-from shardscope.objects.result_bar import ResultBar
 from shardscope.row_ranges import RowRanges
 from shardscope.session import Session
 from shardscope.settings import Settings
+from shardscope.window.extraction_notices import ExtractionNotices
+from shardscope.window.notices import Notices, Tone
 from tests.app.conftest import open_in
 
 
@@ -231,12 +232,12 @@ def test_choices_come_back() -> None:
 
 
 def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:
-    """The card names the number, lists the reasons, opens the folder, and tries again what failed, only that."""
+    """The notice has counts and reason, lists the reasons, opens the folder, and tries again what failed, only that."""
     out = tmp_path / "out"
-    bar = ResultBar(panel.actions_.extracting, panel)
+    bar = Notices(panel)
+    notices = ExtractionNotices(panel.actions_.extracting, panel._session, bar, panel)
     opened: list[QUrl] = []
-    bar.open_url = opened.append
-    size = panel.table.size()
+    notices.open_url = lambda url: bool(opened.append(url))
     shard = panel._session.shard
     assert shard is not None
     out.mkdir()
@@ -244,12 +245,14 @@ def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path:
     blocked.mkdir()
     with qtbot.waitSignal(panel.actions_.extracting.finished):
         panel.actions_.extracting.start(Extraction(shard, panel._session.request, RowRanges.all_of(13), out))
-    assert bar.text == "11 files written to out; 1 failed: see manifest.json"
-    assert "1 failed" in bar.label.text()
-    assert panel.table.size() == size
-    bar.open_folder.click()
+    assert bar.text.startswith("11 of 12 files written to out; 1 failed: ")
+    assert bar.text.endswith("is a folder; give the name of a file; see manifest.json")
+    assert bar.all[0].sign.text() == Tone.ERROR.value
+    open_folder, failures, retry = bar.buttons
+    open_folder.click()
     assert [url.toLocalFile() for url in opened] == [str(out)]
-    bar.failures.click()
+    assert bar.text.startswith(f"No program on this machine opens folders. The files are in {out}")
+    failures.click()
     box = panel.findChild(QDialog, "extractFailures")
     assert box is not None
     table = box.findChild(QTableWidget, "failureTable")
@@ -261,12 +264,13 @@ def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path:
     box.close()
     blocked.rmdir()
     with qtbot.waitSignal(panel.actions_.extracting.finished):
-        bar.retry.click()
+        retry.click()
     assert bar.text == "1 file written to out"
-    assert bar.retry.isHidden()
+    assert [button.text() for button in bar.buttons] == ["Open folder"]
     assert len(json.loads((out / "manifest-2.json").read_text())["objects"]) == 1
     assert len(written(out)) == 12
-    bar.dismiss.click()
+    while bar.all:
+        bar.all[0].dismiss.click()
     assert bar.text == ""
 
 

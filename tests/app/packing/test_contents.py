@@ -168,7 +168,7 @@ def test_unreadable_inputs_are_skipped(
     contents.report.click()
     wait_planned(qtbot, sheet)
     qtbot.waitUntil(sheet.form.write.isEnabled)
-    with qtbot.waitSignal(session.message, timeout=10_000) as told:
+    with qtbot.waitSignal(session.succeeded, timeout=10_000) as told:
         sheet.form.write.click()
     assert told.args is not None
     assert "1 input skipped." in told.args[0]

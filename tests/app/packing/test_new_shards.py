@@ -75,7 +75,7 @@ def test_written_as_the_library_writes(
     # An empty file has no chunk, and a xorb has nothing else.
     assert planned.objects == {"xorb": 11, "bloscpack": 3}.get(format, 12)
     assert sheet.form.place.folder is (format == "bloscpack")
-    with qtbot.waitSignal(session.message, timeout=10_000) as told:
+    with qtbot.waitSignal(session.succeeded, timeout=10_000) as told:
         sheet.form.write.click()
     assert told.args is not None
     assert told.args[0].startswith(f"{name} written: ")
@@ -181,7 +181,7 @@ def test_going_on_in_the_background(
     assert job.title == "Write new.des"
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
     assert not sheet.isVisible()
-    with qtbot.waitSignal(session.message, timeout=10_000) as told:
+    with qtbot.waitSignal(session.succeeded, timeout=10_000) as told:
         free.set()
     size = (tmp_path / "new.des").stat().st_size
     text = f"new.des written: {size:,} bytes. Read back and verified: 12 objects, no errors."

@@ -160,21 +160,21 @@ def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, ser
     opened(qtbot, window, address)
     server.put("/a.shard", content[:100_000] + bytes(50_000) + content[150_000:])
     window.session.select_span(Span("", 120_000, 120_001))
-    qtbot.waitUntil(lambda: window.bar.text != "")
-    assert "was changed on the server" in window.bar.text
-    assert window.bar.button.text() == "Reload"
+    qtbot.waitUntil(lambda: window.notices.text != "")
+    assert "was changed on the server" in window.notices.text
+    assert window.notices.button.text() == "Reload"
     assert window.hex.pages.bytes_at("", 120_000, 120_001) is None
     with qtbot.waitSignal(window.session.opened):
-        window.bar.button.click()
+        window.notices.button.click()
     window.session.select_span(Span("", 120_000, 120_001))
     qtbot.waitUntil(lambda: window.hex.pages.bytes_at("", 120_000, 120_001) == b"\0")
     server.behave(missing=403)
     del server.contents["/a.shard"]
     window.session.select_span(Span("", 220_000, 220_001))
-    qtbot.waitUntil(lambda: window.bar.text != "")
+    qtbot.waitUntil(lambda: window.notices.text != "")
     # The server is lost; the file is none other than it was.
-    assert "What is here can still be looked at" in window.bar.text
-    assert window.bar.button.text() == "Try again"
+    assert "What is here can still be looked at" in window.notices.text
+    assert window.notices.button.text() == "Try again"
 
 
 @pytest.mark.parametrize(
@@ -193,15 +193,15 @@ def test_what_broke_after_opening_has_the_button_that_helps(
 ) -> None:
     """As where something cannot be opened: the profile, the address, the credentials, or once more."""
     far.session._set_trouble(error)
-    assert far.bar.button.text() == button
+    assert far.notices.button.text() == button
     if sheet:
-        far.bar.button.click()
+        far.notices.button.click()
         (asked,) = [one for one in far.findChildren(AddressSheet) if one.isVisible()]
         assert asked.address.text() == far.session.uri
         asked.reject()
     else:
         with qtbot.waitSignal(far.session.opened):
-            far.bar.button.click()
+            far.notices.button.click()
         assert far.session.trouble is None
     far.session._set_trouble(None)
 
@@ -214,7 +214,7 @@ def test_a_data_set_tells_that_its_server_is_lost(far: MainWindow) -> None:
     session.note_trouble(NoSuchObject("absent", status=404))
     assert session.trouble is None
     session.note_trouble(ServerFailed("down", status=503, remedy=Remedy.AGAIN))
-    assert far.bar.button.text() == "Try again"
+    assert far.notices.button.text() == "Try again"
     session._set_trouble(None)
 
 
@@ -299,10 +299,10 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert asked is not None
     assert asked.text().startswith("Opening large.des fetches up to ")
     asked.reject()
-    assert "would be read at once" in window.bar.text
-    assert window.bar.button.text().startswith("Fetch ")
+    assert "would be read at once" in window.notices.text
+    assert window.notices.button.text().startswith("Fetch ")
     with qtbot.waitSignal(session.opened):
-        window.bar.button.click()
+        window.notices.button.click()
     assert session.listing is not None
     assert len(session.listing) == 3000
 
@@ -337,8 +337,9 @@ def test_an_extraction_goes_on_after_the_line_broke(
         jobs = window.transfers.jobs
         assert not jobs.resume_button.isHidden()
         assert jobs.model.index(0, 1).data() == "broken off"
-        qtbot.waitUntil(window.bar.isVisible)
-        assert not window.bar.geometry().intersects(window.results.geometry())
+        qtbot.waitUntil(lambda: len(window.notices.all) == 2)
+        upper, lower = (notice.geometry() for notice in window.notices.all)
+        assert not upper.intersects(lower)
         assert "Resume goes on" in jobs.model.index(0, 4).data()
         proxy.faults = []
         server.log.clear()

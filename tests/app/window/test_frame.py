@@ -21,8 +21,8 @@ from shardscope.looks.remedies import WORDS, plain_words
 from shardscope.objects.table import ObjectTable
 from shardscope.opening import OpenRequest
 from shardscope.settings import Settings
-from shardscope.window.error_bar import Tone
 from shardscope.window.main_window import LEAST, MainWindow
+from shardscope.window.notices import Tone
 from shardscope.window.screenshot import settle
 from shardscope.window.still import Still
 
@@ -129,15 +129,15 @@ def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
 def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     """Messages, long texts on the status line and the search bar: each dock stays where it is."""
     before = docks(small)
-    small.bar.tell("Something is wrong with this file. " * 40, Tone.ERROR, action="Do something about it")
+    small.notices.tell("Something is wrong with this file. " * 40, Tone.ERROR, action="Do something about it")
     small.session.message.emit("a very long sentence about what was done " * 60)
     small.line.tell_format("swh 1", "because of many things " * 40)
     small.hex.actions_.find.trigger()
     small.hex.search.status.setText("not found " * 60)
     qtbot.wait(30)
     assert docks(small) == before
-    assert small.bar.isVisible()
-    small.bar.clear()
+    assert small.notices.isVisible()
+    small.notices.clear()
     small.hex.search.close_bar()
     qtbot.wait(30)
     assert docks(small) == before
@@ -169,7 +169,7 @@ def test_no_file_moves_a_dock(small: MainWindow, qtbot: QtBot, tmp_path: Path, c
     path = tmp_path / "other.shard"
     path.write_bytes(content)
     opened(small, qtbot, path)
-    assert small.bar.text
+    assert small.notices.text
     assert docks(small) == before
 
 
@@ -177,7 +177,7 @@ def test_a_guess_moves_no_dock(small: MainWindow, qtbot: QtBot, data: Path) -> N
     """That a specification was inferred is told over the bytes; the objects keep all their rows."""
     before = small.objects.table.size()
     opened(small, qtbot, data / "neuroglancer" / "bare_shard" / "0.shard")
-    assert small.bar.isVisible()
+    assert small.notices.isVisible()
     assert small.objects.table.height() >= before.height() - 2
 
 
@@ -428,9 +428,9 @@ def test_a_wrong_specification_says_so(window: MainWindow, qtbot: QtBot, data: P
     path = data / "neuroglancer" / "bare_shard" / "0.shard"
     with qtbot.waitSignal(window.session.opened, timeout=10_000):
         window.session.open(OpenRequest(str(path), "neuroglancer", {"spec": spec}))
-    qtbot.waitUntil(lambda: window.bar.text.startswith("This specification does not fit: "))
-    assert "minishard 0" in window.bar.text
-    assert window.bar.button.text() == "Change…"
+    qtbot.waitUntil(lambda: window.notices.text.startswith("This specification does not fit: "))
+    assert "minishard 0" in window.notices.text
+    assert window.notices.button.text() == "Change…"
     settle(window, 40)
 
 

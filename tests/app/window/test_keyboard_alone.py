@@ -195,7 +195,7 @@ def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path)
     assert hands.at.window() is window
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file() and path.name != "manifest.json"]
     assert len(files) == 1
-    assert window.results.text.startswith("1 file written")
+    assert window.notices.text.startswith("1 file written")
     hands.press("Ctrl+E")
     assert hands.at.window() is not window
     hands.press("Escape")

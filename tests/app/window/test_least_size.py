@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QTabBar
+import pytest
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QScreen
+from PySide6.QtWidgets import QStyle, QTabBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
@@ -84,3 +86,18 @@ def _a_drawing_has_room(window: MainWindow, qtbot: QtBot) -> None:
     settle(window, 20)
     assert not giving.line.isVisible()
     assert not giving.toggle.isVisible()
+
+
+@pytest.mark.parametrize("screen", [(1440, 900), (1366, 768), (720, 450), (683, 384)])
+def test_the_first_window_is_on_the_screen_with_its_frame(
+    qtbot: QtBot, settings: Settings, monkeypatch: pytest.MonkeyPatch, screen: tuple[int, int]
+) -> None:
+    """At the first start the title bar and the status line are visible, also where pixels are doubled."""
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(QPoint(0, 0), QSize(*screen)))
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.show()
+    title = window.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight)
+    assert window.width() + 2 <= screen[0]
+    assert window.height() + title <= screen[1]
+    assert window.minimumHeight() <= window.height()

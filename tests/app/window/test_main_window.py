@@ -211,7 +211,7 @@ def test_enter_on_an_object_goes_to_its_bytes(small: MainWindow, qtbot: QtBot) -
 
 def test_objects_offer_to_be_copied_as_files(small: MainWindow) -> None:
     """The menu of a row has what the menu *Edit* offers for it."""
-    assert small.actions_.copy_files in small.objects.table.actions()
+    assert small.objects.actions_.copy_files in small.objects.table.actions()
 
 
 # --- bad input ---
@@ -227,14 +227,14 @@ def test_a_damaged_file_says_where_and_stays_open(window: MainWindow, qtbot: QtB
     shard = window.session.shard
     assert shard is not None
     assert shard.damage is not None
-    assert "Damaged" in window.bar.text
+    assert "Damaged" in window.notices.text
     assert shard.damage.span is not None
-    assert f"{shard.damage.span.start:,}" in window.bar.text
+    assert f"{shard.damage.span.start:,}" in window.notices.text
     assert window.hex.view.state.selection.span.start == shard.damage.span.start
     window.session.select_span(Span("", 700, 701))
     settle(window, 40)
     assert current_node(window).span.covers(700)
-    assert "Damaged" in window.bar.text
+    assert "Damaged" in window.notices.text
 
 
 def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -242,8 +242,8 @@ def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tm
     path = tmp_path / "letter.txt"
     path.write_bytes(b"Dear reader, this is not a shard. " * 50)
     opened(window, qtbot, path)
-    assert "no format recognises it" in window.bar.text
-    assert window.bar.text.startswith("Not a shard: ")
+    assert "no format recognises it" in window.notices.text
+    assert window.notices.text.startswith("Not a shard: ")
     assert window.hex.view.state.layout.size == path.stat().st_size
 
 
@@ -252,15 +252,15 @@ def test_an_empty_file(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None
     path = tmp_path / "empty.shard"
     path.write_bytes(b"")
     opened(window, qtbot, path)
-    assert window.bar.text
+    assert window.notices.text
 
 
 def test_a_file_that_is_gone_cannot_be_opened(small: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
     """The bar says why, and offers to try again; what was open stays open."""
     with qtbot.waitSignal(small.session.failed):
         small.open(str(tmp_path / "nothing.shard"))
-    assert "cannot be opened" in small.bar.text
-    assert small.bar.button.text() == "Try again"
+    assert "cannot be opened" in small.notices.text
+    assert small.notices.button.text() == "Try again"
     assert small.windowTitle() == "small.shard — Shardscope"
 
 
@@ -273,11 +273,11 @@ def test_a_file_that_shrinks_offers_to_reload(window: MainWindow, qtbot: QtBot, 
     with qtbot.waitSignal(window.session.source_trouble, timeout=10_000):
         window.session.select_span(Span("", 300_000, 300_001))
         window.session.check_source()
-    assert window.bar.button.text() == "Reload"
+    assert window.notices.button.text() == "Reload"
     with qtbot.waitSignal(window.session.opened):
-        window.bar.button.click()
+        window.notices.button.click()
     settle(window, 40)
-    assert "Damaged" in window.bar.text
+    assert "Damaged" in window.notices.text
     assert window.hex.view.state.layout.size == 1000
 
 
@@ -290,9 +290,9 @@ def test_a_file_that_vanishes_offers_to_reload(window: MainWindow, qtbot: QtBot,
     with qtbot.waitSignal(window.session.source_trouble, timeout=10_000):
         window.session.check_source()
     with qtbot.waitSignal(window.session.failed):
-        window.bar.button.click()
+        window.notices.button.click()
     assert window.session.shard is not None
-    assert window.bar.text
+    assert window.notices.text
 
 
 # --- dropping, themes, the end ---
@@ -397,10 +397,10 @@ def test_a_guess_stands_in_the_bar(window: MainWindow, qtbot: QtBot, data: Path)
     """An inferred specification is told above the bytes, can be dismissed, and can be changed from the menu."""
     assert not window.actions_.change.isEnabled()
     opened(window, qtbot, data / "neuroglancer" / "bare_shard" / "0.shard")
-    assert window.bar.text.startswith("Specification inferred")
+    assert window.notices.text.startswith("Specification inferred")
     assert window.actions_.change.isEnabled()
-    window.bar.dismiss.click()
-    assert window.bar.text == ""
+    window.notices.all[0].dismiss.click()
+    assert window.notices.text == ""
     window.session.close()
     assert not window.actions_.change.isEnabled()
 

@@ -35,19 +35,19 @@ def test_tombstoned_data_is_shown_by_one_button(window: MainWindow, data: Path) 
     show(window, next((data / "des" / "sidecar").glob("*.des")), 1)
     window.objects.actions_.check_selected()
     settle(window, 60)
-    assert "was deleted" in window.bar.text
-    assert "deleted=True" not in window.bar.text
-    assert window.bar.button.text() == "Show tombstoned data"
+    assert "was deleted" in window.notices.text
+    assert "deleted=True" not in window.notices.text
+    assert window.notices.button.text() == "Show tombstoned data"
     span = window.session.selection.span
-    window.bar.button.click()
+    window.notices.button.click()
     settle(window, 60)
     assert window.session.request.deleted
     assert window.session.selection.span == span
-    assert window.bar.text == ""
+    assert window.notices.text == ""
     window.objects.table.follow(1)
     window.objects.actions_.check_selected()
     settle(window, 60)
-    assert "sound" in window.line.note.text()
+    assert "sound" in window.notices.text
 
 
 def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, tmp_path: Path) -> None:
@@ -59,9 +59,9 @@ def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, t
     window.objects.table.follow(row)
     window.objects.actions_.check_selected()
     settle(window, 60)
-    assert "missing xorb" in window.bar.text
-    assert window.bar.button.text() == "Choose the xorb folder…"
-    window.bar.button.click()
+    assert "missing xorb" in window.notices.text
+    assert window.notices.button.text() == "Choose the xorb folder…"
+    window.notices.button.click()
     choose_folder(window, data / "mdb" / "cas" / "xorbs")
     shard = window.session.shard
     assert shard is not None
@@ -75,9 +75,8 @@ def test_what_was_not_extracted_offers_the_remedy(window: MainWindow, data: Path
     show(window, Path(shutil.copy(alone, tmp_path)), 1)
     window.objects.actions_.extract_to(str(tmp_path / "out"))
     settle(window, 60)
-    assert not window.results.isHidden()
-    assert window.results.mend.text() in ACTIONS.values()
-    window.results.mend.click()
-    assert window.results.isHidden()
+    (mend,) = [button for button in window.notices.buttons if button.text() in ACTIONS.values()]
+    mend.click()
+    assert window.notices.text == ""
     choose_folder(window, tmp_path)
     assert dict(window.session.request.options) == {"xorbs": str(tmp_path)}

@@ -155,7 +155,7 @@ def test_no_secret_is_kept(
         (tmp_path / "settings.ini").read_text(),
         *settings.recent,
         window.windowTitle(),
-        window.bar.text,
+        window.notices.text,
         window.line.note.text(),
         window.session.uri,
         repr(window.session.request),
@@ -182,8 +182,8 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
         request = OpenRequest("s3://shards/some/small.shard", remote=options)
         with qtbot.waitSignal(window.session.failed):
             window.session.open(request)
-        assert window.bar.button.text() == "Choose a profile…"
-        window.bar.button.click()
+        assert window.notices.button.text() == "Choose a profile…"
+        window.notices.button.click()
         (sheet,) = window.findChildren(AddressSheet)
         assert sheet.who.who is Who.PROFILE
         assert sheet.endpoint_url == shut.url
@@ -191,10 +191,10 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
         keys = RemoteOptions(endpoint_url=shut.url, addressing="path", access_key="a", secret_key="b")
         with qtbot.waitSignal(window.session.failed):
             window.session.open(request.reached(keys))
-        assert window.bar.button.text() == "Try anonymous"
+        assert window.notices.button.text() == "Try anonymous"
         shut.faults = ()
     with qtbot.waitSignal(window.session.failed):
         window.session.open(OpenRequest("s3://shards/none.shard", remote=signed(stored)))
-    assert window.bar.button.text() == "Change the address…"
-    assert "shardcore" not in window.bar.text
-    assert "RemoteOptions" not in window.bar.text
+    assert window.notices.button.text() == "Change the address…"
+    assert "shardcore" not in window.notices.text
+    assert "RemoteOptions" not in window.notices.text

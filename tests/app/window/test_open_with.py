@@ -15,7 +15,7 @@ import shardcore
 from shardscope.opening import OpenRequest
 from shardscope.option_fields import FlagField, FolderField, JsonField, json_problem
 from shardscope.session import Session
-from shardscope.window.error_bar import ErrorBar
+from shardscope.window.notices import Notices
 from shardscope.window.open_with import OpenWays, OpenWith, guess_text
 
 FORMATS = shardcore.registry.all_formats()
@@ -28,11 +28,11 @@ def bare(data: Path) -> Path:
 
 
 @pytest.fixture
-def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, ErrorBar, QWidget]:
+def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, Notices, QWidget]:
     """The ways of opening, with their bar, on a window."""
     window = QWidget()
     qtbot.addWidget(window)
-    bar = ErrorBar(window)
+    bar = Notices(window)
     made = OpenWays(session, bar, window)
     session.opened.connect(made.tell_guess)
     return made, bar, window
@@ -147,7 +147,7 @@ def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> No
 
 
 def test_a_guess_is_told_and_can_be_changed(
-    qtbot: QtBot, session: Session, ways: tuple[OpenWays, ErrorBar, QWidget], bare: Path
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], bare: Path
 ) -> None:
     """A bar tells the guess; Change… shows the dialog, and Apply opens with what was typed, which is no guess."""
     _, bar, window = ways
@@ -167,7 +167,7 @@ def test_a_guess_is_told_and_can_be_changed(
 
 
 def test_a_stated_specification_is_not_told(
-    qtbot: QtBot, session: Session, ways: tuple[OpenWays, ErrorBar, QWidget], data: Path
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
 ) -> None:
     """Nothing is said where nothing was guessed, and Change without a shard does nothing."""
     made, bar, _ = ways
@@ -178,7 +178,7 @@ def test_a_stated_specification_is_not_told(
 
 
 def test_open_with_asks_for_everything(
-    qtbot: QtBot, session: Session, ways: tuple[OpenWays, ErrorBar, QWidget], data: Path
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
 ) -> None:
     """The empty dialog lists all formats and opens what is typed."""
     made, _, window = ways

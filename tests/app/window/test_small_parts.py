@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -18,7 +19,7 @@ from shardscope.docks.job_list import JobList
 from shardscope.jobs import Job, Jobs, JobState
 from shardscope.session import Session
 from shardscope.settings import Settings
-from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.notices import Notices, Tone
 from shardscope.window.welcome import Welcome
 from tests.app.conftest import open_in
 
@@ -122,19 +123,20 @@ def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
 
 def test_the_message_bar(qtbot: QtBot) -> None:
     """It is hidden while there is nothing to say; its button acts and closes it; it never blocks."""
-    bar = ErrorBar()
-    qtbot.addWidget(bar)
+    window = QtWidgets.QWidget()
+    qtbot.addWidget(window)
+    bar = Notices(window)
     assert bar.text == ""
     done: list[str] = []
     bar.tell("The file changed.", Tone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
     assert bar.text == "The file changed."
-    assert bar.sign.text() == Tone.WARNING.value
+    assert bar.all[0].sign.text() == Tone.WARNING.value
     bar.button.click()
     assert done == ["reloaded"]
     assert bar.text == ""
     bar.tell("Only words.")
-    assert bar.button.isHidden()
-    bar.dismiss.click()
+    assert bar.buttons == []
+    bar.all[0].dismiss.click()
     assert bar.text == ""
 
 

@@ -97,7 +97,7 @@ def test_nothing_out_of_a_file_acts(window: MainWindow, qtbot: QtBot, strange: P
     settle(window, 60)
     assert wrong(window) == []
     window.open(str(strange.with_name(f"{NAME} is not here")))
-    qtbot.waitUntil(lambda: bool(window.bar.text))
+    qtbot.waitUntil(lambda: bool(window.notices.text))
     assert wrong(window) == []
     window.session.close()
     settle(window, 60)

@@ -76,7 +76,7 @@ def test_what_a_lesson_does_to_the_window(
 
     own.with_name("bad.md").write_text("# Bad\n\n## Step\n\n- ask: what?\n- answer colour: red\n")
     teaching.try_lesson(own.with_name("bad.md"), own=False)
-    qtbot.waitUntil(lambda: "bad.md" in window.bar.text and "line 6" in window.bar.text)
+    qtbot.waitUntil(lambda: "bad.md" in window.notices.text and "line 6" in window.notices.text)
 
     teaching.try_lesson(own, own=False)
     qtbot.waitUntil(lambda: player.stage is not None and drawings.in_front)
@@ -93,7 +93,7 @@ def test_what_a_lesson_does_to_the_window(
 
     # The text is watched: a mistake is told with its line, the mended text goes on at the same step.
     own.write_text(TEXT.replace("- show: header/version", "- shew: header/version\n\nNew words."))
-    qtbot.waitUntil(lambda: "line 18" in window.bar.text)
+    qtbot.waitUntil(lambda: "line 18" in window.notices.text)
     assert player.stage is not None, "what was read before is still there"
     own.write_text(TEXT.replace("- show: header/version", "New words.\n\n- show: header/nothing"))
     qtbot.waitUntil(lambda: panel.trouble.text().startswith("Line 20"))
@@ -101,7 +101,7 @@ def test_what_a_lesson_does_to_the_window(
     own.write_text(TEXT.replace("- show: header/version", "New words."))
     panel.reload.click()
     qtbot.waitUntil(lambda: panel.text.text() == "New words.")
-    assert not window.bar.text
+    assert not window.notices.text
 
     other = str(data / "xorb/bare_chunks.xorb")
     window.open(other)

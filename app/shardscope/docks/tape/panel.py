@@ -241,7 +241,7 @@ class TapePanel(QWidget):
         if tape is not None:
             menu.addAction(self.tr("Copy the tape as &JSON lines"), lambda: copy_lines(tape.lines()))
         menu.addSeparator()
-        add_picture(menu, self, "requests", self._session.message.emit)
+        add_picture(menu, self, "requests", self._session.say)
         return menu
 
     def _open_menu(self, place: QPoint) -> None:
