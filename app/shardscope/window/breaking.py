@@ -117,7 +117,7 @@ class Breaking(QObject):
     def tell_in(self, chip: EditChip) -> None:
         """Lets the sign in the status line say that a sandbox is shown; pressed, it leads to the panel."""
         sandbox = self.sandbox
-        sandbox.changed.connect(lambda: chip.tell_sandbox(len(sandbox.changes) if sandbox.on else None))
+        sandbox.changed.connect(lambda: chip.tell_sandbox(sandbox.count if sandbox.on else None))
         chip.sandbox_wanted.connect(self._show)
 
     # --- the bytes ---
@@ -161,7 +161,7 @@ class Breaking(QObject):
 
     def holds(self, go: Callable[[], object]) -> bool:
         """Whether the window stays open, because somebody is asked first; then `go` closes it."""
-        return not self._may_leave(None, go)
+        return not self._session.may_leave(None, go)
 
     def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
         """Asks whether the changes may be dropped."""
@@ -173,7 +173,7 @@ class Breaking(QObject):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(self.tr("Drop the sandbox?"))
-        box.setText(self.tr("{0} in the sandbox would be dropped.").format(plural(len(self.sandbox.changes), "change")))
+        box.setText(self.tr("{0} in the sandbox would be dropped.").format(plural(self.sandbox.count, "change")))
         box.setInformativeText(self.tr("The file on disk was never changed. A copy keeps what you broke."))
         drop = box.addButton(self.tr("&Drop"), QMessageBox.ButtonRole.DestructiveRole)
         save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)
