@@ -120,8 +120,11 @@ class Sandbox(QObject):
     def pending(self) -> tuple[Change, ...]:
         """Bytes overwritten since the file was opened with the changes before them."""
         there = self._there[0]
-        new = self.changes[len(there) :] if self.changes[: len(there)] == there else ()
-        return () if any(change.data is None for change in new) else new
+        pairs = zip(there, self.changes, strict=False)
+        same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
+        if any(change.data is None for change in (*there[same:], *self.changes[same:])):
+            return ()
+        return self.changes[same:]
 
     @property
     def marks(self) -> Sandboxed | None:

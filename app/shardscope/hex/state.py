@@ -303,6 +303,15 @@ class HexState(QObject):
         self._scroller.show(self.layout.row_of(self.layout.clamp(offset)), centre=True)
         self._show_column(offset)
 
+    @property
+    def caret_seen(self) -> bool:
+        """Whether the row of the caret is on the screen."""
+        return self.layout.row_of(self._caret) in self.rows_on_screen
+
+    def show_caret(self) -> None:
+        """Scrolls as little as needed to show the row of the caret."""
+        self._scroller.show(self.layout.row_of(self._caret))
+
     def scroll_by(self, rows: float) -> None:
         """Scrolls some rows down, or up when negative; parts of rows add up."""
         self._ahead = 1 if rows > 0 else -1
@@ -426,12 +435,11 @@ class HexState(QObject):
         if ratio != self.grid.ratio or not same:
             self._relayout(self.layout.size)
             return
-        row = self.layout.row_of(self._caret)
-        seen = row in self.rows_on_screen
+        seen = self.caret_seen
         self._resize_bars()
-        if seen and row not in self.rows_on_screen:
-            # What stands above the bytes took some of their room.
-            self._scroller.show(row)
+        if seen:
+            # What is shown above the bytes may take some of their room.
+            self.show_caret()
         self._request()
 
     def _relayout(self, size: int) -> None:
