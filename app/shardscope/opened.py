@@ -219,7 +219,7 @@ class Opened(QObject):
         what: str | OpenRequest,
         format: str | None = None,
         *,
-        select: Span | None | Callable[[], Span | None] = None,
+        select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
         """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
@@ -238,7 +238,7 @@ class Opened(QObject):
             return None
         return self._open(request, select, agreed)
 
-    def _open(self, request: OpenRequest, select: Span | None | Callable[[], Span | None], agreed: bool) -> Job:
+    def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
         if request.is_remote and request.remote is None:
             request = request.reached(self.reach(request.uri))
         tape = Tape() if request.is_remote else None

@@ -241,9 +241,15 @@ def overwriting(
         second: Whether it is the second digit of the byte that was overwritten last: both are one change.
     """
     last = changes[-1] if changes else None
-    if second and last is not None and last.data is not None and (last.start, last.stop - last.start) == (
-        pieces[0][0],
-        1,
+    if (
+        second
+        and last is not None
+        and last.data is not None
+        and (last.start, last.stop - last.start)
+        == (
+            pieces[0][0],
+            1,
+        )
     ):
         changes = changes[:-1]
     new = [Change.overwrite(start, data) for start, data in pieces if data]
@@ -253,9 +259,7 @@ def overwriting(
     )
 
 
-def undo_step(
-    changes: tuple[Change, ...], undone: tuple[Change, ...]
-) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """Return changes without the last step, and what is undone with it, the next one to redo last."""
     left = list(changes)
     taken: list[Change] = []
@@ -264,9 +268,7 @@ def undo_step(
     return tuple(left), (*undone, *taken)
 
 
-def redo_step(
-    changes: tuple[Change, ...], undone: tuple[Change, ...]
-) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+def redo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """Return changes with the step that was undone last, and what is left undone."""
     left, done = list(undone), list(changes)
     while left and (len(done) == len(changes) or left[-1].joined):

@@ -184,7 +184,7 @@ class BreakingPanel(QWidget):
         there = self.report.topLevelItemCount() > 0
         self._results.setCurrentIndex(int(there))
         if self.sandbox.changes:
-            self.guide.set_text(self.tr("The checks that detect the change are listed here once the objects are compared."))
+            self.guide.set_text(self.tr("The checks that detect the change are listed once the objects are compared."))
         else:
             self.guide.set_text(
                 self.tr(
@@ -290,7 +290,8 @@ class BreakingPanel(QWidget):
         elif impact is not None:
             self.report.clear()
             read = sum(impact.counts.values()) - impact.unreadable
-            words = self.tr("Nothing is changed yet: {0} read as on disk").format(plural(read, "object is", "objects are"))
+            count = plural(read, "object is", "objects are")
+            words = self.tr("Nothing is changed yet: {0} read as on disk").format(count)
             if impact.unreadable:
                 words += self.tr("; {0} cannot be read").format(plural(impact.unreadable, "object"))
             self.news.set_text(f"{words}.")

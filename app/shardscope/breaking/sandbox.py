@@ -266,7 +266,7 @@ class Sandbox(QObject):
         if not self.leaving:
             self._open(lambda: self._inside(self._session.selection.span))
 
-    def _open(self, select: Span | None | Callable[[], Span | None]) -> None:
+    def _open(self, select: Span | Callable[[], Span | None] | None) -> None:
         self._soon.stop()
         self._asked = self.changes
         self.reopening.emit()

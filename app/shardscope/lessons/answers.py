@@ -10,7 +10,6 @@ from shardcore import Span
 from shardscope.lessons.lesson import Answer, Question
 from shardscope.lessons.values import NotHereError, Scene
 
-
 _BASES = {"0x": 16, "0o": 8, "0b": 2}
 _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
     f"{letter}{i}b": (1024 if i else 1000) ** power for power, letter in enumerate("kmgtpe", 1) for i in ("", "i")

@@ -158,7 +158,7 @@ class ByteEditing(QObject):
             told = self.tr("{0} hits, of which {1} are listed: search for something rarer")
             self._session.message.emit(told.format(f"{hits.count:,}", f"{len(hits):,}"))
             return None
-        words = self.tr("Replace {0} of {1} with as many bytes (hex, or \"text\"):")
+        words = self.tr('Replace {0} of {1} with as many bytes (hex, or "text"):')
         text = words.format(plural(len(hits), "hit"), hits.what)
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 

@@ -67,7 +67,7 @@ class Changing(QObject):
         self.editor.reloading.connect(self.typed.discard)
         self.actions = EditActions(self.switch, self.editor, self.typed, window)
         self.typed.changed.connect(self._tell_typed)
-        self.typed.place_wanted.connect(lambda at: bytes_.state.move_caret(at))
+        self.typed.place_wanted.connect(bytes_.state.move_caret)
         self.rekeying = Rekeying(session, self.switch, window)
         self.rekeying.news.connect(self._tell)
         self.actions.rekey.triggered.connect(lambda _: self.rekeying.ask())

@@ -38,8 +38,8 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
 from shardscope.window.breaking import Breaking
-from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.byte_editing import ByteEditing
+from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.changing import Changing
 from shardscope.window.connecting.connecting import Connecting
 from shardscope.window.drop_places import DropPlace, DropPlaces
@@ -128,9 +128,6 @@ class MainWindow(PartCommands):
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.changing = Changing(self.session, self.hex, self.objects, self.bar, self.line, self)
-        self.byte_editing = ByteEditing(
-            self.session, self.hex, self.objects, self.breaking.sandbox, self.changing, self
-        )
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(
             self.panels,
@@ -188,6 +185,7 @@ class MainWindow(PartCommands):
 
     def _connect(self) -> None:
         session = self.session
+        self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
         session.opened.connect(self.ways.tell_guess)

@@ -108,7 +108,7 @@ def keys(window: MainWindow, text: str) -> None:
 
 
 def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow, file: Path) -> None:
-    """Digit by digit, over both halves, also while the file is opened again; Ctrl+Z and Ctrl+Shift+Z step byte by byte."""
+    """Digit by digit, over both halves, also while the file is opened again; Ctrl+Z and Ctrl+Shift+Z step through."""
     before = file.read_bytes()
     in_sandbox(window)
     at(window, 1500)
@@ -194,7 +194,7 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     assert file.read_bytes() == before
 
 
-def test_what_is_typed_into_a_read_only_file_is_refused_with_the_way_to_allow_it(window: MainWindow, file: Path) -> None:
+def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, file: Path) -> None:
     """Nothing changes, and the status line names both ways."""
     before = file.read_bytes()
     at(window, 1500)
