@@ -114,10 +114,11 @@ class HexView(QAbstractScrollArea):
 
     def event(self, event: QEvent) -> bool:
         """The window came to a screen of another scale; keys that are typed are no shortcuts."""
-        typed = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride
-        if typed and self.state.editable and hex_input.is_typed(self.state, event):
-            event.accept()
-            return True
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and self.state.editable:
+            if hex_input.is_typed(self.state, event):
+                event.accept()
+                return True
+            return super().event(event)
         if event.type() == QEvent.Type.DevicePixelRatioChange:
             self.state.fit_area()
         return super().event(event)
