@@ -114,7 +114,7 @@ def test_the_arrow_to_the_first_slot_comes_down_at_that_slot() -> None:
     """Below the title it goes to its slot first, and straight down then, across the arcs."""
     with shardcore.open(DATA / "small.shard") as shard:
         key = next(key for key in shard.objects.keys[:13] if key is not None and key.startswith("32ed"))
-        drawing = sketches(shard, key)["parking"].draw({})
+        drawing = shard.sketches(shard.trace(key))[0].draw({})
     picture = placed(drawing, 560)
     items = list(picture.items)
     slot = next(area.bounds for area in picture.areas if items[area.item].name == "slot 4")
