@@ -212,6 +212,8 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     actions.allow.trigger()
     at(window, 1500)
     keys(window, "deadbe")
+    undos = [actions.undo, actions.undo_typed, window.breaking.actions.undo]
+    assert [one for one in undos if one.isEnabled()] == [actions.undo_typed], "Ctrl+Z means one thing at a time"
     QTest.keySequence(window, actions.undo_typed.shortcut())
     assert typed.count == 2
     assert window.hex.state.byte_at(1501) == 0xAD
