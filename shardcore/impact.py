@@ -148,6 +148,7 @@ class Impact:
         more_appeared: How many more there are.
         left_out: How many objects were not compared.
         findings: All that verification says now.
+        unreadable: How many objects could not be read before, and cannot be read now; `counts` has them as the same.
     """
 
     checks: tuple[Check, ...]
@@ -158,6 +159,7 @@ class Impact:
     more_appeared: int = 0
     left_out: int = 0
     findings: tuple[Finding, ...] = ()
+    unreadable: int = 0
 
     @property
     def new(self) -> tuple[Finding, ...]:
@@ -249,7 +251,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
     counts: Counter[Fate] = Counter()
     objects: list[Object] = []
     room = _Room(MOST_BYTES * 2)
-    left_out = was.left_out
+    left_out, unreadable = was.left_out, 0
     for number, (key, old) in enumerate(was.served.items()):
         progress(len(Depth) + number, steps)
         now = _serve(shard, key, room)
@@ -258,11 +260,12 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
             continue
         fate, why = _fate(old, now)
         counts[fate] += 1
+        unreadable += fate is Fate.SAME and not now.digest
         if fate is not Fate.SAME:
             objects.append(_object(shard, key, fate, why, told))
     appeared, more = _appeared(was, shard)
     progress(steps, steps)
-    return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings)
+    return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings, unreadable)
 
 
 def _checks(

@@ -231,7 +231,7 @@ class Opened(QObject):
         what: str | OpenRequest,
         format: str | None = None,
         *,
-        select: Span | None = None,
+        select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
         """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
@@ -239,7 +239,7 @@ class Opened(QObject):
         Args:
             what: What to open, or that and how.
             format: The name of a format, instead of recognising it; of no account when `what` says how.
-            select: What to select afterwards.
+            select: What to select afterwards; or what returns it, called when what was open is about to be closed.
             agreed: Whether somebody agreed that opening fetches much; else that fails with `LargeRead`, and is asked.
 
         Returns:
@@ -250,7 +250,7 @@ class Opened(QObject):
             return None
         return self._open(request, select, agreed)
 
-    def _open(self, request: OpenRequest, select: Span | None, agreed: bool) -> Job:
+    def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
         if request.is_remote and request.remote is None:
             request = request.reached(self.reach(request.uri))
         tape = Tape() if request.is_remote else None
@@ -261,8 +261,9 @@ class Opened(QObject):
 
         def done(shard: Shard | None, error: BaseException | None) -> None:
             if shard is not None:
+                place = select() if callable(select) else select
                 self._take(shard, request)
-                self._arrive(select)
+                self._arrive(place)
                 return
             if self.shard is not None:
                 self._set_tape(self.shard.tape)

@@ -117,8 +117,30 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
         side = sheet.left - _ASIDE - _NEXT * min(track, 1)
         return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
     clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2), _ROOM)
+    if (under := _under_title(sheet, (clear, entry), y, box)) is not None:
+        entry, low = under
+        return [(clear, y), (clear, low), (entry, low), (entry, box.y - 2)]
     low = _level(sheet, (clear, entry), y, box.y - _ENTRY)
     return [(clear, y), (clear, low), (entry, low), end]
+
+
+def _under_title(sheet: Sheet, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
+    """The corner just below the title over an item, from which a line goes straight down to it.
+
+    So what is drawn between them is crossed over the item alone. None where texts leave no room for it.
+    """
+    clear, entry = ends
+    over = (entry - _CLEAR, entry + _CLEAR)
+    titles = [
+        text.rect.bottom
+        for text in sheet.texts
+        if above < text.rect.bottom <= box.y and text.rect.x < over[1] and over[0] < text.rect.right
+    ]
+    low = min(min(titles, default=box.y) + _ENTRY, box.y - _ENTRY)
+    inset = min(_INSET, box.w / 3)
+    entry = _clear(sheet, low, box.y, entry, (box.x + inset, box.right - inset))
+    free = not _meets(sheet, entry, low, box.y) and _level(sheet, (clear, entry), above, low) == low
+    return (entry, low) if free else None
 
 
 def _level(sheet: Sheet, ends: tuple[float, float], above: float, y: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from shardcore.errors import LimitExceeded, SourceChanged, UsageError
@@ -29,12 +29,14 @@ class Change:
         stop: One past the last.
         data: As many new bytes; None where they are taken out, and what follows moves up.
         what: What was done, in a few words.
+        joined: Whether it belongs to the change before it: both are undone together.
     """
 
     start: int
     stop: int
     data: bytes | None
     what: str = ""
+    joined: bool = False
 
     @staticmethod
     def overwrite(start: int, data: bytes) -> Change:
@@ -225,6 +227,58 @@ class PatchedSource(WrapperSource):
             if low < high:
                 yield low, piece.part(low - first, high - first)
             number += 1
+
+
+def overwriting(
+    changes: tuple[Change, ...], pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False
+) -> tuple[Change, ...]:
+    """Return changes with bytes overwritten after them, in one step.
+
+    Args:
+        changes: The changes before.
+        pieces: Offsets and the new bytes there.
+        what: What it is; by default how many bytes are overwritten.
+        second: Whether it is the second digit of the byte that was overwritten last: both are one change.
+    """
+    last = changes[-1] if changes else None
+    if (
+        second
+        and last is not None
+        and last.data is not None
+        and (last.start, last.stop - last.start)
+        == (
+            pieces[0][0],
+            1,
+        )
+    ):
+        changes = changes[:-1]
+    new = [Change.overwrite(start, data) for start, data in pieces if data]
+    return (
+        *changes,
+        *(replace(one, what=what or one.what, joined=number > 0) for number, one in enumerate(new)),
+    )
+
+
+def undo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """Return changes without the last step, and what is undone with it, the next one to redo last."""
+    left = list(changes)
+    taken: list[Change] = []
+    while left and (not taken or taken[-1].joined):
+        taken.append(left.pop())
+    return tuple(left), (*undone, *taken)
+
+
+def redo_step(changes: tuple[Change, ...], undone: tuple[Change, ...]) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """Return changes with the step that was undone last, and what is left undone."""
+    left, done = list(undone), list(changes)
+    while left and (len(done) == len(changes) or left[-1].joined):
+        done.append(left.pop())
+    return tuple(done), tuple(left)
+
+
+def steps_of(changes: Sequence[Change]) -> int:
+    """Return the number of steps in which changes were made."""
+    return sum(not change.joined for change in changes)
 
 
 def check_room(changes: Sequence[Change]) -> None:

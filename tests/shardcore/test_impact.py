@@ -17,7 +17,7 @@ from shardcore.peers import SILENT, Answer, peers_about
 from shardcore.registry import all_formats, format_of
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.patched import Change, PatchedSource
+from shardcore.sources.patched import Change, PatchedSource, overwriting, redo_step, steps_of, undo_step
 from shardcore.span import Span
 
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
@@ -264,3 +264,24 @@ def test_the_same_trouble_after_another_cut_is_no_news() -> None:
     with shardcore.open(PatchedSource(short, [Change.cut(1990, 2000)]), partial=True) as shard:
         impact = compare(was, shard)
     assert checks(impact) == []
+
+
+def test_objects_that_could_not_be_read_are_counted_apart() -> None:
+    """Of a damaged file: what failed before and fails now is as before, and is not read."""
+    impact = impact_of(SAMPLES / "swh" / "damaged.shard")
+    assert (fates(impact), impact.unreadable) == ({"same": 12}, 3)
+    assert impact_of(SAMPLES / "swh" / "small.shard").unreadable == 0
+
+
+def test_changes_are_undone_in_steps() -> None:
+    """What was pasted or replaced at once is undone at once; two digits of a byte are one change."""
+    half = overwriting((), [(5, b"\x10")])
+    assert overwriting(half, [(5, b"\x12")], second=True) == overwriting((), [(5, b"\x12")])
+    assert steps_of(overwriting(half, [(6, b"\x12")], second=True)) == 2, "of another byte"
+    both = overwriting(half, [(7, b"ab"), (9, b"ab")], "2 hits replaced")
+    assert steps_of(both) == 2
+    assert {one.what for one in both[1:]} == {"2 hits replaced"}
+    left, undone = undo_step(both, ())
+    assert left == half
+    assert redo_step(left, undone) == (both, ())
+    assert undo_step(*undo_step(both, ())) == ((), (*reversed(both),))

@@ -56,7 +56,7 @@ class SandboxBanner(QWidget):
         sandbox = self._sandbox
         text = self.tr("Sandbox: the file on disk is not changed")
         if sandbox.changes:
-            text += f" · {plural(len(sandbox.changes), 'change')}"
+            text += f" · {plural(sandbox.count, 'change')}"
             text += "" if sandbox.unsaved else self.tr(", saved as a copy")
         self.setAccessibleName(text)
         self.setVisible(sandbox.on)

@@ -184,7 +184,7 @@ class BreakingPanel(QWidget):
         there = self.report.topLevelItemCount() > 0
         self._results.setCurrentIndex(int(there))
         if self.sandbox.changes:
-            self.guide.set_text(self.tr("Who noticed the change stands here once the objects are compared."))
+            self.guide.set_text(self.tr("The checks that detect the change are listed once the objects are compared."))
         else:
             self.guide.set_text(
                 self.tr(
@@ -289,9 +289,12 @@ class BreakingPanel(QWidget):
             self.news.set_text(self._headline())
         elif impact is not None:
             self.report.clear()
-            served = sum(impact.counts.values())
-            words = self.tr("Nothing is changed yet: {0} served as on disk.")
-            self.news.set_text(words.format(plural(served, "object is", "objects are")))
+            read = sum(impact.counts.values()) - impact.unreadable
+            count = plural(read, "object is", "objects are")
+            words = self.tr("Nothing is changed yet: {0} read as on disk").format(count)
+            if impact.unreadable:
+                words += self.tr("; {0} cannot be read").format(plural(impact.unreadable, "object"))
+            self.news.set_text(f"{words}.")
         elif job is not None:
             self.news.set_text(self.tr("Comparing with the file as it was …"))
         elif sandbox.error:
@@ -328,8 +331,10 @@ class BreakingPanel(QWidget):
         if not impact.counts:
             return self.tr("● No object is served, neither on disk nor here: only checks can notice.")
         if any(check.notices for check in impact.checks):
-            return self.tr("✓ A check noticed it, and every object is served as before.")
-        return self.tr("✓ Every object is served as before, and no check warns.")
+            return self.tr("✓ A check detects it, and every object is returned as before.")
+        if impact.new:
+            return self.tr("✓ Every object is returned as before; a check has a note.")
+        return self.tr("✓ Every object is returned as before, and no check detects the change.")
 
     def _others(self) -> tuple[Peer, ...]:
         """What is known of other readers about what the checks say now."""

@@ -96,8 +96,14 @@ class ReportTree(QTreeWidget):
 
     def _checks(self, impact: Impact) -> None:
         noticed = [check for check in impact.checks if check.notices]
-        words = self.tr("nobody did") if not noticed else ", ".join(check.name for check in noticed)
-        top = self._top(self.tr("Who noticed"), words)
+        notes = sum(len(check.new) for check in impact.checks)
+        if noticed:
+            words = ", ".join(check.name for check in noticed)
+        elif notes:
+            words = self.tr("no check; {0}").format(plural(notes, "new note"))
+        else:
+            words = self.tr("no check")
+        top = self._top(self.tr("Detected by"), words)
         for check in impact.checks:
             self._check(top, check)
         if impact.gone:
@@ -110,9 +116,10 @@ class ReportTree(QTreeWidget):
         if check.error:
             line = self._line(top, f"✖ {title}", check.error)
         elif check.new:
-            line = self._line(top, f"{'✖' if check.notices else '●'} {title}", plural(len(check.new), "new finding"))
+            what = "new finding" if check.notices else "new note"
+            line = self._line(top, f"{'✖' if check.notices else '●'} {title}", plural(len(check.new), what))
         else:
-            line = self._line(top, f"○ {title}", self.tr("says nothing new"))
+            line = self._line(top, f"○ {title}", self.tr("nothing new"))
         by_code: dict[str, list[Finding]] = {}
         for finding in check.new:
             by_code.setdefault(finding.code, []).append(finding)
@@ -129,7 +136,10 @@ class ReportTree(QTreeWidget):
 
     def _objects(self, impact: Impact) -> None:
         same = impact.counts.get(Fate.SAME, 0)
-        top = self._top(self.tr("Objects"), self.tr("{0} as before").format(f"{same:,}"))
+        before = self.tr("{0} as before").format(f"{same:,}")
+        if impact.unreadable:
+            before += self.tr(", {0} of them not readable").format(f"{impact.unreadable:,}")
+        top = self._top(self.tr("Objects"), before)
         titles = {
             Fate.WRONG: self.tr("● other bytes than before") if impact.gone else self.tr("✖ served wrong"),
             Fate.LOST: self.tr("▲ lost: the key is not found"),
@@ -143,7 +153,7 @@ class ReportTree(QTreeWidget):
             silent = sum(not one.noticed for one in found) if fate is Fate.WRONG else 0
             words = plural(len(found), "object")
             if silent and not impact.gone:
-                words = self.tr("{0}; of {1} nobody says anything").format(words, f"{silent:,}")
+                words = self.tr("{0}, {1} of them not detected").format(words, f"{silent:,}")
             line = self._line(top, titles[fate], words)
             for one in found[:MOST_LINES]:
                 self._object(line, one, better=bool(impact.gone))
@@ -160,7 +170,7 @@ class ReportTree(QTreeWidget):
     def _object(self, line: QTreeWidgetItem, one: Object, *, better: bool) -> None:
         words = one.why
         if one.fate is Fate.WRONG and not better:
-            who = ", ".join(one.noticed) or self.tr("nobody notices")
+            who = ", ".join(one.noticed) or self.tr("not detected")
             words = f"{words} — {who}"
         inner = self._line(line, cut_middle(shown(one.key)), words)
         inner.setToolTip(0, tip(f"{one.key}\n{words}"))

@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QCheckBox,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
@@ -29,6 +28,7 @@ from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.tick_box import TickBox
 from shardscope.looks.type import LARGE, sized
 from shardscope.looks.words import cut_middle, grouped, size_text
 from shardscope.session import Session
@@ -87,7 +87,7 @@ class SalvageSheet(QDialog):
         self.rows.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.rows.itemClicked.connect(self._chosen)
         self.rows.itemActivated.connect(self._chosen)
-        self.raw = QCheckBox(self.tr("Also the &bytes that nobody claims, as they lie there"), self)
+        self.raw = TickBox(self.tr("Also the &bytes that nobody claims, as they lie there"), self)
         self.raw.setToolTip(self.tr("They may be objects that are stored plain: nothing says where each begins"))
         self.raw.toggled.connect(lambda _: self.again.emit())
         self.raw.hide()

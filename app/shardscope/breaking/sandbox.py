@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,13 +12,24 @@ from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span
 from shardcore.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.salvage import pieces_of
 from shardcore.sources.names import SourceName
-from shardcore.sources.patched import Change, PatchedSource, check_room
+from shardcore.sources.patched import (
+    Change,
+    PatchedSource,
+    check_room,
+    overwriting,
+    redo_step,
+    steps_of,
+    undo_step,
+)
 from shardcore.writing.temporary import write_whole
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks.remedies import plain_words
 from shardscope.models.sandboxed import Sandboxed
 from shardscope.opening import members_at_hand
-from shardscope.session import Session
+from shardscope.session import OpenFailure, Session
+
+SOON_MILLISECONDS = 300
+"""The file is opened with typed bytes when nothing was typed for so long."""
 
 
 class Sandbox(QObject):
@@ -26,7 +37,7 @@ class Sandbox(QObject):
 
     Attributes:
         on: Whether there is a sandbox.
-        changes: What was done, in order.
+        changes: What was done, in order; what was typed last is opened soon after.
         undone: What was undone and can be done again, the next one last.
         impact: What the changes did; None while that is not known.
         error: Why it is not known; empty while it is being found out.
@@ -57,11 +68,16 @@ class Sandbox(QObject):
         self._was: Before | None = None
         self.leaving = False
         self._member = self._begin_at = ""
-        self._wanted: tuple[tuple[Change, ...], tuple[Change, ...]] = ((), ())
+        self._there: tuple[tuple[Change, ...], tuple[Change, ...]] = ((), ())
+        self._asked: tuple[Change, ...] | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(SOON_MILLISECONDS)
+        self._soon.timeout.connect(self._open_soon)
         session.selection_changed.connect(lambda _: self._selected())
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
-        session.failed.connect(lambda _: self._not_opened())
+        session.failed.connect(self._not_opened)
 
     # --- what there is ---
 
@@ -94,6 +110,21 @@ class Sandbox(QObject):
     def unsaved(self) -> bool:
         """Whether there are changes that no copy has."""
         return self.on and bool(self.changes) and self.changes != self._saved
+
+    @property
+    def count(self) -> int:
+        """Number of changes, as they are undone: those of one step are one."""
+        return steps_of(self.changes)
+
+    @property
+    def pending(self) -> tuple[Change, ...]:
+        """Bytes overwritten since the file was opened with the changes before them."""
+        there = self._there[0]
+        pairs = zip(there, self.changes, strict=False)
+        same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
+        if any(change.data is None for change in (*there[same:], *self.changes[same:])):
+            return ()
+        return self.changes[same:]
 
     @property
     def marks(self) -> Sandboxed | None:
@@ -137,6 +168,7 @@ class Sandbox(QObject):
 
     def drop(self) -> None:
         """Forgets the changes, so that nobody is asked about them."""
+        self._soon.stop()
         self._saved = self.changes
 
     def stay(self) -> None:
@@ -150,9 +182,10 @@ class Sandbox(QObject):
         place = self.place
 
         def made(shard: Shard, _: Job) -> Change:
-            if shard.source is None or place is None or place.start >= shard.source.size:
+            source = self._changed_source(shard)
+            if place is None or place.start >= source.size:
                 raise UsageError("select a byte of the file first")
-            return Change.flip(place.start, bit, shard.source.read(place.start, place.start + 1)[0])
+            return Change.flip(place.start, bit, source.read(place.start, place.start + 1)[0])
 
         self._session.ask(made, self._add, failed=self.tr("Not flipped"), key=("flip", self), priority=Priority.SCREEN)
 
@@ -161,6 +194,18 @@ class Sandbox(QObject):
         place = self.place
         if place is not None and data:
             self._add(Change.overwrite(place.start, data))
+
+    def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
+        """Overwrites bytes in one step; the file is opened with them soon after, once no more follow.
+
+        Args:
+            pieces: Offsets and the new bytes there.
+            what: What it is; by default how many bytes are overwritten.
+            second: Whether it is the second digit of the byte that was typed last.
+        """
+        if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
+            self._soon.start()
+            self.changed.emit()
 
     def cut(self) -> None:
         """Takes the selected bytes out."""
@@ -177,14 +222,14 @@ class Sandbox(QObject):
     def undo(self) -> None:
         """Takes the last change back."""
         if self.on and self.changes:
-            *left, last = self.changes
-            self._set(tuple(left), (*self.undone, last), last)
+            last = self.changes[-1]
+            self._set(*undo_step(self.changes, self.undone), last)
 
     def redo(self) -> None:
         """Does again what was undone last."""
         if self.on and self.undone:
-            *left, last = self.undone
-            self._set((*self.changes, last), tuple(left), last)
+            last = self.undone[-1]
+            self._set(*redo_step(self.changes, self.undone), last)
 
     def start_over(self) -> None:
         """Takes all changes back; they can be done again, one by one."""
@@ -202,18 +247,41 @@ class Sandbox(QObject):
 
     def _set(self, changes: tuple[Change, ...], undone: tuple[Change, ...], last: Change | None = None) -> None:
         """Opens the file with these changes."""
+        if self._hold(changes, undone):
+            select = Span("", last.start, last.stop if last.data is not None else last.start + 1) if last else None
+            self._open(self._inside(select or self._session.selection.span))
+
+    def _hold(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> bool:
+        """Takes these changes; False where they are too many."""
         try:
             check_room(changes)
         except ShardError as error:
             self._session.say(plain_words(error), failed=True)
-            return
-        self._wanted = changes, undone
+            return False
+        self.changes, self.undone = changes, undone
+        self.impact = None
+        return True
+
+    def _open_soon(self) -> None:
+        if not self.leaving:
+            self._open(lambda: self._inside(self._session.selection.span))
+
+    def _open(self, select: Span | Callable[[], Span | None] | None) -> None:
+        self._soon.stop()
+        self._asked = self.changes
         self.reopening.emit()
-        select = Span("", last.start, last.stop if last.data is not None else last.start + 1) if last else None
-        self._session.open(
-            self._session.request.broken(changes, self._expects),
-            select=self._inside(select or self._session.selection.span),
-        )
+        self._session.open(self._session.request.broken(self.changes, self._expects), select=select)
+
+    def _changed_source(self, shard: Shard) -> PatchedSource:
+        """The bytes with all changes, opened or not yet.
+
+        Raises:
+            UsageError: There is no sandbox.
+        """
+        source = shard.source
+        if not isinstance(source, PatchedSource):
+            raise UsageError("there are no bytes of a sandbox")
+        return PatchedSource(source.base, self.changes, expects=self._expects)
 
     @staticmethod
     def _inside(span: Span | None) -> Span | None:
@@ -229,7 +297,12 @@ class Sandbox(QObject):
                 self._was = None
                 self._saved = ()
             self.on = True
-            self.changes, self.undone = self._wanted
+            if request.changes != self._asked:
+                # Opened again by others, with the changes that it had.
+                self._soon.stop()
+                self.changes, self.undone, self._expects = request.changes, (), request.expects
+                self._asked = request.changes
+            self._there = request.changes, self.undone if request.changes == self.changes else ()
             self.changed.emit()
             QTimer.singleShot(0, self, self.reopened.emit)
             self._compare()
@@ -244,10 +317,13 @@ class Sandbox(QObject):
                 QTimer.singleShot(0, self, lambda: self.switch(True))
         self._begin_at = ""
 
-    def _not_opened(self) -> None:
+    def _not_opened(self, failure: OpenFailure) -> None:
         """What was open stays, with the changes it had."""
         self.leaving, self._begin_at = False, ""
         if self.on:
+            if failure.request.sandbox:
+                self._soon.stop()
+                self.changes, self.undone = self._there
             self.changed.emit()
 
     def _closed(self) -> None:
@@ -257,7 +333,8 @@ class Sandbox(QObject):
     def _forget(self) -> None:
         self.on = False
         self.changes = self.undone = self._saved = ()
-        self._wanted = ((), ())
+        self._there, self._asked = ((), ()), None
+        self._soon.stop()
         self._was, self.impact, self.error = None, None, ""
         if (job := self._session.jobs.newest(("before", self))) is not None:
             job.cancel()
@@ -293,6 +370,8 @@ class Sandbox(QObject):
         was = self._was
 
         def take(impact: Impact) -> None:
+            if self.changes != self._there[0]:
+                return  # others were typed meanwhile
             self.impact = impact
             self.compared.emit()
             self._session.tell_report(Report(Depth.CONTENT, sum(impact.counts.values()), impact.findings))
@@ -366,9 +445,7 @@ class Sandbox(QObject):
         changes, original = self.changes, self._session.uri
 
         def work(shard: Shard, job: Job) -> None:
-            source = shard.source
-            if source is None:
-                raise UsageError("there are no bytes to save")
+            source = self._changed_source(shard)
             if "://" not in original and path.exists() and path.samefile(original):
                 raise UsageError(f"{path.name} is the file itself, which a sandbox never changes: choose another name")
             pieces = pieces_of(source, 0, source.size)

@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QIntValidator
 from PySide6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QHBoxLayout,
     QLabel,
@@ -22,6 +21,7 @@ from shardcore.drawing.model import Control, Kind
 from shardscope.drawings.flow import FlowLayout
 from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.tick_box import TickBox
 
 _SLIDER_WIDTH = 104
 _TEXT_WIDTH = 180
@@ -149,7 +149,7 @@ class Controls(QWidget):
         return slider, number
 
     def _switch(self, control: Control) -> tuple[QWidget, ...]:
-        box = QCheckBox(shown(control.label))
+        box = TickBox(shown(control.label))
         box.setObjectName(f"switch_{control.name}")
 
         def put(value: Any) -> None:

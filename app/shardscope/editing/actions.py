@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from shardcore.words import plural
 from shardcore.writing.verbs import REKEY, VERBS, Takes, Verb
 from shardscope.editing.editor import Editor, title_of
 from shardscope.editing.switch import EditSwitch
+from shardscope.editing.typed_bytes import TypedBytes
 from shardscope.looks.shown import tip
 
 ROOM = 9
@@ -24,18 +26,24 @@ class EditActions(QObject):
     Args:
         switch: Whether the file may be changed.
         editor: Makes the edits.
+        typed: What was typed into the bytes.
         parent: The window.
 
     Attributes:
         allow: Lets the open file be changed.
         verbs: One action for each verb, and for what takes it back where that is the same verb, in the order of menus.
         undo: Puts back the last edit.
+        write: Writes the typed bytes.
+        undo_typed: Takes the last typed bytes back.
+        redo_typed: Types again what was taken back.
+        discard: Forgets all typed bytes.
         rekey: Writes a new file; whoever does that connects it.
     """
 
-    def __init__(self, switch: EditSwitch, editor: Editor, parent: QObject) -> None:
+    def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
         super().__init__(parent)
         self._switch = switch
+        self._typed = typed
         self._selected = 0
         self.allow = QAction(self.tr("&Allow changes to this file"), self)
         self.allow.setObjectName("allowChanges")
@@ -52,7 +60,13 @@ class EditActions(QObject):
         self.rekey = QAction(f"{title_of(REKEY)}…", self)
         self.rekey.setToolTip(tip(QCoreApplication.translate("Verbs", REKEY.help)))
         self.undo = QAction(self.tr("&Undo last edit…"), self)
+        self.undo.setShortcut(QKeySequence("Ctrl+Z"))
         self.undo.triggered.connect(lambda _: editor.ask_undo())
+        self.write = self._on_typed(self.tr("&Write typed bytes…"), "Ctrl+S", lambda: editor.ask_bytes(typed.changes))
+        self.undo_typed = self._on_typed(self.tr("Undo typ&ing"), "Ctrl+Z", typed.undo)
+        self.redo_typed = self._on_typed(self.tr("Redo typin&g"), "Ctrl+Shift+Z", typed.redo)
+        self.discard = self._on_typed(self.tr("&Discard typed bytes"), "", typed.discard)
+        typed.changed.connect(self.update)
         switch.changed.connect(self.update)
         self.update()
 
@@ -64,7 +78,14 @@ class EditActions(QObject):
     @property
     def all(self) -> list[QAction]:
         """All of them but `allow`, in the order of menus."""
-        return [*(action for _, action in self._of), self.undo, self.rekey]
+        typing = [self.write, self.undo_typed, self.redo_typed, self.discard]
+        return [*(action for _, action in self._of), *typing, self.undo, self.rekey]
+
+    def _on_typed(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda _: act())
+        return action
 
     def _ask(self, editor: Editor, verb: Verb, back: bool, _: bool = False) -> None:
         editor.ask(verb, back=back)
@@ -91,6 +112,12 @@ class EditActions(QObject):
             action.setEnabled(verb in there and not why_not)
             action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))
         self.rekey.setVisible(bool(switch.standing.rekey))
+        typed = self._typed
+        for action in (self.write, self.undo_typed, self.discard):
+            action.setEnabled(bool(typed.changes))
+        self.redo_typed.setEnabled(bool(typed.undone))
+        for action in (self.write, self.undo_typed, self.redo_typed, self.discard):
+            action.setVisible(switch.allowed)
         self._update_undo()
 
     def _update_undo(self) -> None:
@@ -106,8 +133,10 @@ class EditActions(QObject):
             why_not = self.tr("There is no edit whose old bytes were kept")
         elif not self._switch.allowed:
             why_not = self._switch.why_not
-        self.undo.setVisible(bool(standing.interrupted) or any(not verb.beside for verb in standing.verbs))
-        self.undo.setEnabled(self.undo.isVisible() and not why_not)
+        in_place = any(not verb.beside for verb in standing.verbs)
+        self.undo.setVisible(bool(standing.interrupted) or standing.journal or in_place)
+        # Ctrl+Z takes back first what was typed.
+        self.undo.setEnabled(self.undo.isVisible() and not why_not and not self._typed.changes)
         self.undo.setToolTip(tip(why_not or self.tr("Puts back the bytes that the last edit changed")))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +12,20 @@ from PySide6.QtWidgets import QWidget
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
 from shardcore.options import Option
+from shardcore.sources.patched import Change
 from shardcore.words import plural
 from shardcore.writing.undo import Journal
 from shardcore.writing.verbs import Takes, Verb
-from shardscope.editing.proposal import Asked, Proposal, Row, propose, propose_undo, put_back
+from shardscope.editing.proposal import (
+    WRITE,
+    Asked,
+    Proposal,
+    Row,
+    propose,
+    propose_bytes,
+    propose_undo,
+    put_back,
+)
 from shardscope.editing.sheet import EditSheet
 from shardscope.editing.switch import EditSwitch
 from shardscope.jobs import Job, Pool, Priority
@@ -129,6 +139,23 @@ class Editor(QObject):
         sheet.asked.connect(look)
         if sheet.ready:
             look()
+        return sheet
+
+    def ask_bytes(self, changes: Sequence[Change]) -> EditSheet | None:
+        """Opens the sheet that writes typed bytes into the file.
+
+        Args:
+            changes: What was typed, in order.
+        """
+        if self._session.shard is None or self._switch.why_not or not changes:
+            return None
+        sheet = self._sheet(
+            self.tr("Write typed bytes"),
+            self.tr("Overwrite bytes of the file; checksums over them are not computed again."),
+            self.tr("Write"),
+        )
+        asked = Asked(WRITE)
+        self._look(sheet, lambda shard, _: (asked, propose_bytes(shard, changes)))
         return sheet
 
     def ask_undo(self) -> EditSheet | None:

@@ -15,12 +15,14 @@ from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
 from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.names import SourceName
+from shardcore.sources.patched import Change as Patch
+from shardcore.sources.patched import PatchedSource
 from shardcore.words import plural
-from shardcore.writing.edit import Change, Edit, Rewrite, Zeros, check_names, make_rewrites
+from shardcore.writing.edit import Change, Edit, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.kept import kept_text
 from shardcore.writing.lock import locked
 from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
-from shardcore.writing.verbs import Verb, made
+from shardcore.writing.verbs import Takes, Verb, made
 from shardscope.editing.standing import maker
 from shardscope.models.proposed import Proposed, Stretch
 
@@ -32,6 +34,9 @@ KEPT = 1 << 20
 
 MOST_LINES = 2_000
 """Lines that are compared one by one; of more it is only said where they begin and end to differ."""
+
+WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", Takes.NOTHING)
+"""Typed bytes are written by the window alone: no format declares it."""
 
 Make = Callable[[bool, Progress], None]
 """Makes the edit: whether the old bytes are kept, and progress."""
@@ -149,6 +154,31 @@ def propose(shard: Shard, asked: Asked) -> Proposal:
         )
     if not isinstance(edit, Edit):
         return _of_rewrites(shard, edit)
+    check_names(edit.path, hard_links=False)
+    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+
+
+def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
+    """What writing typed bytes would change.
+
+    Args:
+        shard: What is open.
+        changes: What was typed, in order.
+
+    Raises:
+        ShardError: It cannot be done.
+    """
+    source = shard.source
+    if not isinstance(source, FileSource):
+        raise UsageError("only local files can be changed in place")
+    with locked(source.path):
+        source.check_unchanged()
+        typed = PatchedSource(source, changes)
+        found = [(start, typed.read(start, stop), source.read(start, stop)) for start, stop in typed.new_ranges]
+        new = tuple(Change(start, data, "typed") for start, data, old in found if data != old)
+        if not new:
+            raise UsageError("the typed bytes are those of the file")
+        edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
     check_names(edit.path, hard_links=False)
     return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
 

@@ -21,6 +21,9 @@ class HexActions:
         copy_python: Lines of Python that read them.
         copy_curl: The command that fetches them; for addresses of the web only.
         copy_offset: The offset of the selection.
+        paste: Overwrites bytes with those on the clipboard.
+        fill: Overwrites the selected bytes with repeated ones.
+        replace: Overwrites all hits of the search.
         select_field: What owns the byte with the caret.
         select_record: The record around it.
         select_section: The section of the byte with the caret.
@@ -52,6 +55,9 @@ class HexActions:
         self.copy_curl = self._action(self.tr("Copy as c&url command"))
         self.copy_curl.setVisible(False)
         self.copy_offset = self._action(self.tr("Copy &offset"), "Ctrl+Alt+C")
+        self.paste = self._action(self.tr("&Paste over"), QKeySequence.StandardKey.Paste)
+        self.fill = self._action(self.tr("F&ill…"))
+        self.replace = self._action(self.tr("Replace all &hits…"), "Ctrl+H")
         self.select_field = self._action(self.tr("Select &field"), "Ctrl+Shift+F")
         self.select_record = self._action(self.tr("Select &record"), "Ctrl+Shift+R")
         self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 
+from shardscope.hex.grid import HexPart
 from shardscope.hex.keys import caret_after
 from shardscope.hex.state import HexState
 
@@ -12,6 +13,7 @@ WHEEL_ROWS = 3
 """Rows per notch of the wheel."""
 
 _NOTCH = 120
+_HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 def wheel(state: HexState, event: QWheelEvent) -> None:
@@ -26,6 +28,26 @@ def wheel(state: HexState, event: QWheelEvent) -> None:
     event.accept()
 
 
+def is_typed(state: HexState, event: QKeyEvent) -> bool:
+    """Whether a key stands for a byte or half of one: a hex digit, or in the text any character."""
+    held = event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
+    text = event.text()
+    if held or not text or state.name or not state.layout.size:
+        return False
+    if state.part is HexPart.TEXT:
+        return text.isprintable() and (state.editable or text != " ")
+    return len(text) == 1 and text in _HEX_DIGITS
+
+
+def _type(state: HexState, text: str) -> None:
+    if not state.editable:
+        state.read_only.emit()
+    elif state.part is HexPart.TEXT:
+        state.type_text(text)
+    else:
+        state.type_digit(int(text, 16))
+
+
 def key(state: HexState, event: QKeyEvent) -> bool:
     """Moves the caret, extends the selection with shift, selects all; False for keys that mean nothing here."""
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
@@ -34,6 +56,9 @@ def key(state: HexState, event: QKeyEvent) -> bool:
         return True
     if event.modifiers() & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier):
         return False
+    if is_typed(state, event):
+        _type(state, event.text())
+        return True
     caret = state.selection.caret
     if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and state.layout.size:
         state.activated.emit(caret)

@@ -50,6 +50,7 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexDeed
     forms = menu.addMenu(translate("HexMenu", "Copy &as"))
     forms.addActions(actions.copies)
     menu.addAction(actions.copy_offset)
+    menu.addActions([actions.paste, actions.fill])
     menu.addSeparator()
     menu.addActions(
         [

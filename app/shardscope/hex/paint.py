@@ -14,7 +14,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPaintEngine, QPainter, QPen, Q
 from shardscope.hex.canvas import RowCanvas
 from shardscope.hex.cells import Cells
 from shardscope.hex.field_column import FieldColumn
-from shardscope.hex.grid import HexGrid, HexPart
+from shardscope.hex.grid import Block, HexGrid, HexPart
 from shardscope.hex.layout import hex_column
 from shardscope.hex.paint_lights import paint_arrows, paint_lights, paint_numbers
 from shardscope.hex.paint_rows import RowPainter
@@ -139,6 +139,15 @@ class HexPainter:
                 painter.setPen(QPen(self.palette.accent if scene.focused else self.palette.muted, width))
                 inset = width / 2
                 painter.drawRect(self.grid.rect(block, part).adjusted(inset, inset, -inset, -inset))
+            if scene.half and scene.focused and scene.part is HexPart.HEX:
+                self._half(painter, block)
+
+    def _half(self, painter: QPainter, block: Block) -> None:
+        """A bar below the digit that is typed next."""
+        grid, high = self.grid, self.grid.rounded(3)
+        left = grid.hex_x + (hex_column(block.cell) + 1) * grid.cell
+        bottom = grid.row_y(block.row) + grid.row - high
+        painter.fillRect(QRectF(left, bottom, grid.cell, high), self.palette.accent)
 
     def _outline(self, painter: QPainter, scene: Scene, start: int, stop: int, pen: QPen) -> None:
         painter.setPen(pen)

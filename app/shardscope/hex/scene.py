@@ -51,6 +51,7 @@ class Scene:
         lights: What is lit, numbered.
         arrows: What leads where.
         sandboxed: What was changed in a sandbox, or None.
+        half: Whether the second digit of the byte with the caret is typed next.
     """
 
     top: int
@@ -70,3 +71,4 @@ class Scene:
     lights: Sequence[Light] = ()
     arrows: Sequence[Arrow] = ()
     sandboxed: Sandboxed | None = None
+    half: bool = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Protocol
 
 from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
@@ -29,6 +30,19 @@ from shardscope.models.sandboxed import Sandboxed
 from shardscope.pages import PAGE, PageCache
 
 
+class ByteEdits(Protocol):
+    """Takes bytes that are typed over those of the file."""
+
+    def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
+        """Overwrites bytes in one step.
+
+        Args:
+            pieces: Offsets and the new bytes there.
+            what: What it is; by default how many bytes are overwritten.
+            second: Whether it is the second digit of the byte that was typed last.
+        """
+
+
 class HexState(QObject):
     """What one scroll area shows of one source of a `PageCache`.
 
@@ -49,8 +63,11 @@ class HexState(QObject):
         lights: What is lit, in all sources.
         arrows: What leads where, in all sources.
         sandboxed: What was changed of the file in a sandbox, or None.
+        edits: Takes what is typed; None where the file is read only.
     """
 
+    read_only = Signal()
+    """Something was typed, and the file is read only."""
     hovered = Signal(object)
     """The `Span` of the field under the pointer, or None."""
     selection_changed = Signal(object)
@@ -88,6 +105,9 @@ class HexState(QObject):
         self.lights: tuple[Light, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
         self.sandboxed: Sandboxed | None = None
+        self.edits: ByteEdits | None = None
+        self._half_at = -1
+        self._early: list[int] = []
         self.layout = HexLayout(0)
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)
@@ -171,6 +191,7 @@ class HexState(QObject):
             lights=lights_in(self.lights, self.name),
             arrows=arrows_in(self.arrows, self.name),
             sandboxed=self.sandboxed if self.name == "" else None,
+            half=self.half,
         )
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
@@ -282,6 +303,15 @@ class HexState(QObject):
         self._scroller.show(self.layout.row_of(self.layout.clamp(offset)), centre=True)
         self._show_column(offset)
 
+    @property
+    def caret_seen(self) -> bool:
+        """Whether the row of the caret is on the screen."""
+        return self.layout.row_of(self._caret) in self.rows_on_screen
+
+    def show_caret(self) -> None:
+        """Scrolls as little as needed to show the row of the caret."""
+        self._scroller.show(self.layout.row_of(self._caret))
+
     def scroll_by(self, rows: float) -> None:
         """Scrolls some rows down, or up when negative; parts of rows add up."""
         self._ahead = 1 if rows > 0 else -1
@@ -297,6 +327,7 @@ class HexState(QObject):
 
     def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None) -> None:
         """What keys and mouse do: the caret goes to a byte, and the selection with it."""
+        self._half_at = -1
         self.part = part or self.part
         self._caret = self.layout.clamp(offset)
         if not extend:
@@ -307,6 +338,64 @@ class HexState(QObject):
         self._show_column(self._caret)
         self._caret_changed()
         self.selection_changed.emit(self.selection)
+
+    # --- typing ---
+
+    @property
+    def editable(self) -> bool:
+        """Whether bytes can be typed over those that are shown."""
+        return self.edits is not None and not self.name and self.layout.size > 0
+
+    @property
+    def half(self) -> bool:
+        """Whether the second digit of the byte with the caret is next."""
+        return self.editable and self._half_at == self._caret
+
+    def set_edits(self, edits: ByteEdits | None) -> None:
+        """Lets bytes be typed, or not."""
+        if edits is not self.edits:
+            self.edits, self._half_at = edits, -1
+            self._early.clear()
+            self.changed.emit()
+
+    def type_digit(self, digit: int) -> None:
+        """Overwrites half of the byte with the caret; after the second half the caret goes on."""
+        at = self._begin_typing()
+        old = self.byte_at(at)
+        if self.edits is None:
+            return
+        if old is None:
+            self._early.append(digit)  # until the page is loaded
+            return
+        second = self.half
+        new = old & 0xF0 | digit if second else digit << 4 | old & 0x0F
+        self.edits.put([(at, bytes([new]))], second=second)
+        if second:
+            self.move_caret(at + 1)
+        self._half_at = -1 if second else at
+        self.changed.emit()
+
+    def type_text(self, text: str) -> None:
+        """Overwrites bytes with the UTF-8 of a text; the caret goes on behind it."""
+        at = self._begin_typing()
+        data = text.encode("utf-8", "replace")
+        if self.edits is not None and at + len(data) <= self.layout.size:
+            self.edits.put([(at, data)])
+            self.move_caret(at + len(data))
+
+    def byte_at(self, offset: int) -> int | None:
+        """The byte that is shown; None while it is not loaded."""
+        data = self.pages.bytes_at(self.name, offset, offset + 1)
+        if not data:
+            return None
+        proposed = about(self.proposed, self.name)
+        return (proposed.seen(offset, data) if proposed is not None else data)[0]
+
+    def _begin_typing(self) -> int:
+        """The byte that is overwritten first: of selected ones the first, and the caret goes there."""
+        if self._span[1] - self._span[0] > 1:
+            self.move_caret(self._span[0])
+        return self._caret
 
     def select_all(self) -> None:
         """Selects every byte."""
@@ -346,7 +435,11 @@ class HexState(QObject):
         if ratio != self.grid.ratio or not same:
             self._relayout(self.layout.size)
             return
+        seen = self.caret_seen
         self._resize_bars()
+        if seen:
+            # What is shown above the bytes may take some of their room.
+            self.show_caret()
         self._request()
 
     def _relayout(self, size: int) -> None:
@@ -427,6 +520,9 @@ class HexState(QObject):
         if number * PAGE < stop and (number + 1) * PAGE > start:
             self._request()
             self.changed.emit()
+        early, self._early = self._early, []
+        for digit in early:
+            self.type_digit(digit)
 
     def _pages_cleared(self) -> None:
         self.bytes_changed.emit()

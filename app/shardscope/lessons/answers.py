@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from decimal import Decimal
 
 from shardcore import Span
 from shardscope.lessons.lesson import Answer, Question
 from shardscope.lessons.values import NotHereError, Scene
+
+_BASES = {"0x": 16, "0o": 8, "0b": 2}
+_UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
+    f"{letter}{i}b": (1024 if i else 1000) ** power for power, letter in enumerate("kmgtpe", 1) for i in ("", "i")
+}
+_NUMBER = re.compile(rf"(?P<number>[+-]?[0-9]+(\.[0-9]+)?(e[+]?[0-9]{{1,2}})?)(?P<unit>{'|'.join(_UNITS)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +106,18 @@ def _fits(kind: Answer, answer: str, given: Given, scene: Scene) -> bool:
 
 
 def number_of(text: str) -> int | None:
-    """A number as a person types it: with commas or blanks between digits, or with `0x`; None when it is none."""
+    """Return a whole number as it is typed: `1,000`, `0x1f`, `0b110`, `40e9`, `40 GB`; None when it is none."""
     plain = text.strip().lower().replace(",", "").replace(" ", "").replace("_", "")
-    try:
-        return int(plain, 16) if plain.startswith("0x") else int(plain)
-    except ValueError:
+    if plain[:2] in _BASES:
+        try:
+            return int(plain, _BASES[plain[:2]])
+        except ValueError:
+            return None
+    found = _NUMBER.fullmatch(plain)
+    if found is None:
         return None
+    value = Decimal(found["number"]) * _UNITS[found["unit"] or ""]
+    return int(value) if value == value.to_integral_value() else None
 
 
 def _letters(text: str) -> str:

@@ -325,6 +325,7 @@ class LessonPanel(QWidget):
                 self._keyboard = False
             if question.kind not in (Answer.NODE, Answer.ITEM) and self.hasFocus():
                 self.question.take_keyboard()
+        self.question.choose(player.chosen)
         self.question.tell(player.verdict)
         self.question.give_hints(question.hints[: player.hints])
         self.hint.setEnabled(player.hints < len(question.hints) and not player.solved)

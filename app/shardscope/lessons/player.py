@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError
 from shardcore.reading import at_most
+from shardcore.words import plural
 from shardscope import assets
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.lessons.answers import Given, NotHereError, Verdict, judged, solution
@@ -37,6 +38,7 @@ class LessonPlayer(QObject):
         trouble: Why the step cannot be shown, or empty.
         astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
         trying: Whether somebody tries a text of their own: troubles tell its lines.
+        chosen: The bytes that are selected where the question is about bytes; None before.
         skipped: The titles of the steps just passed over, as they are about the sample alone.
     """
 
@@ -62,7 +64,9 @@ class LessonPlayer(QObject):
         self.trouble = ""
         self.astray = ""
         self.trying = False
+        self.chosen: Selection | None = None
         self.skipped: tuple[str, ...] = ()
+        self._given: set[int] = set()
         self._own = ""
         self._before: OpenRequest | None = None
         self._made: dict[int, Path] = {}
@@ -94,6 +98,7 @@ class LessonPlayer(QObject):
         if first:
             self.began.emit()
         self._own = self._session.request.uri if own else ""
+        self._given = set()
         self.number = 0  # that of another lesson says nothing about the way that is gone here
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
@@ -155,6 +160,8 @@ class LessonPlayer(QObject):
         back = self._before
         if back is None and self._fresh_at(lesson, self.number) is not None and lesson.sample:
             back = OpenRequest(self._sample(lesson))
+        # The changes of a sandbox were saved or dropped when the lesson opened its file.
+        back = back.unbroken() if back is not None else None
         return back if back is not None and back.uri != now.uri else None
 
     def go(self, number: int) -> None:
@@ -166,7 +173,7 @@ class LessonPlayer(QObject):
         if self._own and not self.trying:  # who tries a text sees every step of it
             number, self.skipped = past_sample(lesson, number, forward=number >= self.number)
         self.number = number
-        self.stage, self.verdict, self.hints, self.trouble, self.astray = None, None, 0, "", ""
+        self.stage, self.verdict, self.chosen, self.hints, self.trouble, self.astray = None, None, None, 0, "", ""
         if not self.trying:
             self._settings.set_lesson_step(lesson.name, number, self._own)
         self.changed.emit()
@@ -174,7 +181,7 @@ class LessonPlayer(QObject):
         if place is None:
             self._make(lesson, number)
         elif place != self._session.request.uri or self._session.shard is None:
-            self._session.open(place)
+            self._open(place)
         else:
             self._stage(lesson, number)
 
@@ -195,8 +202,13 @@ class LessonPlayer(QObject):
     def finish(self) -> None:
         """The last step was done."""
         if self.lesson is not None and not self.trying:
-            self._settings.set_lesson_done(self.lesson.name)
-            self._settings.set_lesson_step(self.lesson.name, 0, self._own)
+            if not self._given:
+                self._settings.set_lesson_done(self.lesson.name)
+            else:
+                count = plural(len(self._given), "answer was", "answers were")
+                words = self.tr("{0} shown: the lesson is done once you answer. It goes on at step {1}.")
+                self._session.message.emit(words.format(count, min(self._given) + 1))
+            self._settings.set_lesson_step(self.lesson.name, min(self._given, default=0), self._own)
         self.leave()
 
     # --- answering ---
@@ -206,10 +218,10 @@ class LessonPlayer(QObject):
         stage = self.stage
         if stage is None or stage.question is None:
             return
-        question, scene = stage.question, stage.scene
+        question, scene, own = stage.question, stage.scene, not self.solved
         self._session.ask(
             lambda shard, _: judged(question, given, scene),
-            lambda verdict: self._judge(stage, verdict),
+            lambda verdict: self._judge(stage, verdict, own=own),
             failed=self._failed,
             key=("lesson", self),
             priority=Priority.SCREEN,
@@ -239,6 +251,7 @@ class LessonPlayer(QObject):
             elif question.kind is Answer.ITEM:
                 self.wanted.emit(Shown(Show.DRAWING, given.sketch, values=(("item", given.text),)))
             self.shown_answer.emit(given)
+            self._given.add(stage.number)
             self._judge(stage, verdict)
 
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN)
@@ -256,14 +269,17 @@ class LessonPlayer(QObject):
         return question is not None and question.kind is kind and not self.solved
 
     def _selected(self, selection: Selection) -> None:
-        """Bytes that somebody clicked are an answer."""
+        """Selected bytes are what *Check* judges: selecting alone may be looking around."""
         ours = selection.origin is self or isinstance(selection.origin, Walk) or selection.origin is self._session
         if self._asks(Answer.NODE) and selection.complete and selection.span is not None and not ours:
-            self.answer(Given(span=selection.span))
+            self.chosen, self.verdict = selection, None
+            self.changed.emit()
 
-    def _judge(self, stage: Stage, verdict: Verdict) -> None:
+    def _judge(self, stage: Stage, verdict: Verdict, *, own: bool = False) -> None:
         if self.stage is stage:
             self.verdict = verdict
+            if own and verdict.right:
+                self._given.discard(stage.number)
             self.changed.emit()
             if verdict.right:
                 for shown in stage.revealed:
@@ -306,11 +322,17 @@ class LessonPlayer(QObject):
             if place is not None:
                 self._made[at] = place
                 if here and not self.astray:
-                    self._session.open(str(place))
+                    self._open(str(place))
             elif here:
                 self._failed(error or ShardError("no file was made"))
 
         self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
+
+    def _open(self, place: str) -> None:
+        """Opens the file of a step; where you are asked first and cancel, another file stays open."""
+        if self._session.open(place) is None:
+            self.astray = self._session.request.name
+            self.changed.emit()
 
     def _opened(self, *_: object) -> None:
         self._clean()

@@ -15,11 +15,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore import Span
+from shardcore.words import plural
 from shardscope.lessons.answers import Given, Verdict
 from shardscope.lessons.lesson import Answer, Question
 from shardscope.lessons.prose import Prose
 from shardscope.looks import theme
+from shardscope.looks.elided import Elided
 from shardscope.looks.shown import shown
+from shardscope.selection import Selection
 
 
 class QuestionBox(QWidget):
@@ -33,6 +37,7 @@ class QuestionBox(QWidget):
         self.setObjectName("lessonQuestion")
         self.setAccessibleName(self.tr("Question"))
         self._kind = Answer.NUMBER
+        self._bytes: Span | None = None
         self.prompt = Prose(bold=True)
         self.field = QLineEdit()
         self.field.setObjectName("lessonAnswer")
@@ -51,7 +56,9 @@ class QuestionBox(QWidget):
         row = QHBoxLayout(self._typing)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
+        self.selected = Elided()
         row.addWidget(self.field, 1)
+        row.addWidget(self.selected, 1)
         row.addWidget(self.check)
         self._choices = QWidget()
         self._choice_column = QVBoxLayout(self._choices)
@@ -72,15 +79,28 @@ class QuestionBox(QWidget):
         self.prompt.tell(question.prompt)
         self.where.tell(
             {
-                Answer.NODE: self.tr("Click in the bytes, in *Structure* or in the overview."),
+                Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
                 Answer.ITEM: self.tr("Click in the drawing."),
             }.get(question.kind, "")
         )
-        self._typing.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
+        self._typing.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT, Answer.NODE))
+        self.field.setVisible(question.kind is not Answer.NODE)
+        self.selected.setVisible(question.kind is Answer.NODE)
+        self.choose(None)
         self.field.clear()
         self._fill_choices(question)
         self.tell(None)
         self.give_hints(())
+
+    def choose(self, selection: Selection | None) -> None:
+        """Shows which bytes are selected, for *Check* to judge; None where none are."""
+        self._bytes = selection.span if selection is not None else None
+        if selection is None or self._bytes is None:
+            self.selected.tell(self.tr("Nothing selected yet"))
+        else:
+            name = f"{selection.path[-1].name}, " if len(selection.path) > 1 else ""
+            count = plural(self._bytes.size, "byte")
+            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, f"{self._bytes.start:,}")))
 
     def tell(self, verdict: Verdict | None) -> None:
         """Tells what is said to the answer."""
@@ -91,7 +111,7 @@ class QuestionBox(QWidget):
             self.verdict.tell(("✓ " if verdict.right else "✗ ") + verdict.text)
         right = verdict is not None and verdict.right
         self.field.setReadOnly(right)
-        self.check.setEnabled(not right)
+        self.check.setEnabled(not right and (self._kind is not Answer.NODE or self._bytes is not None))
 
     def give_hints(self, hints: tuple[str, ...]) -> None:
         """Tells hints, one below the other."""
@@ -107,13 +127,16 @@ class QuestionBox(QWidget):
 
     def take_keyboard(self) -> None:
         """Gives the keyboard to where the answer is typed or chosen, if it is here."""
-        if self._typing.isVisible():
+        if self.field.isVisible():
             self.field.setFocus()
         elif self._choices.isVisible() and self._group.buttons():
             self._group.buttons()[0].setFocus()
 
     def _typed(self) -> None:
-        if self.field.text().strip():
+        if self._kind is Answer.NODE:
+            if self._bytes is not None:
+                self.given.emit(Given(span=self._bytes))
+        elif self.field.text().strip():
             self.given.emit(Given(self.field.text()))
 
     def _fill_choices(self, question: Question) -> None:

@@ -207,6 +207,7 @@ class WindowActions:
         edit.addAction(bytes_.copy)
         edit.addMenu(self.tr("Copy &as")).addActions(bytes_.copies)
         edit.addActions([bytes_.copy_offset, objects.copy_keys, objects.copy_files])
+        edit.addActions([bytes_.paste, bytes_.fill, bytes_.replace])
         edit.addSeparator()
         edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
         edit.addSeparator()

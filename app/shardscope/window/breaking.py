@@ -52,7 +52,7 @@ class Breaking(QObject):
         self._notices = notices
         self._show = show
         self._window = window
-        self._top = 0
+        self._top, self._saw_caret = 0, False
         self._walk = Walk()
         self._again = ""
         self._question: QMessageBox | None = None
@@ -65,7 +65,7 @@ class Breaking(QObject):
         session.may_leave = self._may_leave
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)
-        self.sandbox.reopened.connect(lambda: bytes_.state.scroll_to(self._top))
+        self.sandbox.reopened.connect(self._return_to_place)
         session.opened.connect(lambda _: self._opened())
         session.failed.connect(lambda _: setattr(self, "_again", ""))
         self.sandbox.saved.connect(self._saved)
@@ -117,7 +117,7 @@ class Breaking(QObject):
     def tell_in(self, chip: EditChip) -> None:
         """Lets the sign in the status line say that a sandbox is shown; pressed, it leads to the panel."""
         sandbox = self.sandbox
-        sandbox.changed.connect(lambda: chip.tell_sandbox(len(sandbox.changes) if sandbox.on else None))
+        sandbox.changed.connect(lambda: chip.tell_sandbox(sandbox.count if sandbox.on else None))
         chip.sandbox_wanted.connect(self._show)
 
     # --- the bytes ---
@@ -130,10 +130,18 @@ class Breaking(QObject):
         self._bytes.overview.set_changed(sorted(found))
 
     def _keep_place(self) -> None:
-        self._top = max(self._bytes.state.visible_bytes[0], 0)
+        state = self._bytes.state
+        self._top, self._saw_caret = max(state.visible_bytes[0], 0), state.caret_seen
         walk, self._again = self._session.walk, self._session.request.uri
         if walk.steps or walk.key != self._walk.key:
             self._walk = walk
+
+    def _return_to_place(self) -> None:
+        state = self._bytes.state
+        state.scroll_to(self._top)
+        if self._saw_caret:
+            # The banner took some of the room.
+            state.show_caret()
 
     def _opened(self) -> None:
         """The lookup is made again: what the same key finds in the changed bytes."""
@@ -161,7 +169,7 @@ class Breaking(QObject):
 
     def holds(self, go: Callable[[], object]) -> bool:
         """Whether the window stays open, because somebody is asked first; then `go` closes it."""
-        return not self._may_leave(None, go)
+        return not self._session.may_leave(None, go)
 
     def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
         """Asks whether the changes may be dropped."""
@@ -173,7 +181,7 @@ class Breaking(QObject):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(self.tr("Drop the sandbox?"))
-        box.setText(self.tr("{0} in the sandbox would be dropped.").format(plural(len(self.sandbox.changes), "change")))
+        box.setText(self.tr("{0} in the sandbox would be dropped.").format(plural(self.sandbox.count, "change")))
         box.setInformativeText(self.tr("The file on disk was never changed. A copy keeps what you broke."))
         drop = box.addButton(self.tr("&Drop"), QMessageBox.ButtonRole.DestructiveRole)
         save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)

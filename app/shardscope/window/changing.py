@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize
-from PySide6.QtGui import QAction, QHelpEvent
+from PySide6.QtGui import QAction, QHelpEvent, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Span
@@ -16,6 +16,7 @@ from shardscope.editing.editor import Editor, News
 from shardscope.editing.rekeying import Rekeying
 from shardscope.editing.sheet import LEAST, EditSheet
 from shardscope.editing.switch import EditSwitch
+from shardscope.editing.typed_bytes import TypedBytes
 from shardscope.hex.panel import HexPanel
 from shardscope.models.proposed import Proposed
 from shardscope.objects.panel import ObjectPanel
@@ -58,10 +59,15 @@ class Changing(QObject):
         self._notices = notices
         self._window = window
         self._top = 0
+        self._typed_told = False
         self._from: tuple[str, int] | None = None
         self.switch = EditSwitch(session, self)
         self.editor = Editor(session, self.switch, objects.table.selected_ranges, window)
-        self.actions = EditActions(self.switch, self.editor, window)
+        self.typed = TypedBytes(session, self.switch, self)
+        self.editor.reloading.connect(self.typed.discard)
+        self.actions = EditActions(self.switch, self.editor, self.typed, window)
+        self.typed.changed.connect(self._tell_typed)
+        self.typed.place_wanted.connect(bytes_.state.move_caret)
         self.rekeying = Rekeying(session, self.switch, window)
         self.rekeying.news.connect(self._tell)
         self.actions.rekey.triggered.connect(lambda _: self.rekeying.ask())
@@ -119,7 +125,7 @@ class Changing(QObject):
         sheet.setGeometry(left, max(top, screen.top()), width, height)
 
     def _show(self, proposed: Proposed | None) -> None:
-        self._bytes.state.set_proposed(proposed)
+        self._bytes.state.set_proposed(proposed or (self.typed.proposed if self.editor.sheet is None else None))
         if proposed is None and self._from is not None and self.editor.sheet is None:
             # What changed lay in a file beside the shard.
             (name, top), self._from = self._from, None
@@ -138,6 +144,18 @@ class Changing(QObject):
         self._top = max(self._bytes.state.visible_bytes[0], 0)
 
     # --- what became of it ---
+
+    def _tell_typed(self) -> None:
+        """Tells what was typed and is not written; the bytes keep their room."""
+        typed, told = self.typed, self._typed_told
+        self._typed_told = bool(typed.changes)
+        if typed.changes and not told:
+            words = self.tr("Typed bytes are shown, and not written yet. {0} writes them, {1} takes them back.")
+            keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
+            text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
+            self._bar.tell(text, Tone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger)
+        elif told and not typed.changes:
+            self._bar.clear()
 
     def _tell(self, news: News) -> None:
         self._notices.tell(news.text, Tone.ERROR if news.bad else Tone.SUCCESS, action=news.action, do=news.do)

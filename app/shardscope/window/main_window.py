@@ -37,6 +37,7 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
 from shardscope.window.breaking import Breaking
+from shardscope.window.byte_editing import ByteEditing
 from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.changing import Changing
 from shardscope.window.connecting.connecting import Connecting
@@ -206,6 +207,7 @@ class MainWindow(PartCommands):
 
     def _connect(self) -> None:
         session = self.session
+        self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
         session.opened.connect(self.ways.tell_guess)

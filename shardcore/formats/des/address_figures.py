@@ -23,6 +23,8 @@ ANY = "*"
 """What stands for a piece of a name that nothing tells."""
 
 _SHOWN = 32
+_SPARED = 8
+"""Names are shortened where so many letters of each are saved."""
 _WORD = 32
 _LONG_WORD = 64
 _DIGITS = "0123456789ABCDEF"
@@ -200,6 +202,14 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
     return Table(f"The file name, piece by piece: {pieces}", ("", "date", "number", "part"), tuple(rows))
 
 
+def differing(names: Sequence[str]) -> list[str]:
+    """Return names without the pieces that all of them begin with: what differs has the room."""
+    pairs = zip(min(names, default=""), max(names, default=""), strict=False)
+    same = next((at for at, (one, other) in enumerate(pairs) if one != other), 0)
+    first = max(min(names, default="").rfind(sign, 0, same) for sign in "/_") + 1
+    return [f"…{visible(name[first:])}" if first >= _SPARED else visible(name) for name in names]
+
+
 def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
     """The files that may hold the uid, in the order in which they are asked.
 
@@ -210,9 +220,9 @@ def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], ti
     """
     rows = tuple(
         (
-            Item(visible(name), tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),
+            Item(part, tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),
             Item(what),
         )
-        for name, (what, tone) in zip(names, said, strict=True)
+        for name, part, (what, tone) in zip(names, differing(names), said, strict=True)
     )
     return Table(title, ("file", "what is known of it"), rows)

@@ -79,7 +79,7 @@ class ParkingSketch:
         file = self._scene.hashing.file
         parts, geometry = file.hash_parts(), file.geometry
         street = self._street(hashed, tried)
-        known = None if unfolded else self._scene.hashing.displacements()
+        known = self._scene.hashing.displacements()
         figures: list[Figure] = [mixed_figure(hashed.key, (hashed.bucket, hashed.first, hashed.step), parts)]
         if unfolded:
             figures.append(rounds_figure(hashed.rounds))
@@ -92,7 +92,7 @@ class ParkingSketch:
             None if known is None else [int(each) for each in known],
             fits=all(car.fits for car in street.cars if car.home >= 0),
         )
-        cars = street.cars[: 1 if unfolded else CARS]
+        cars = street.cars[:CARS]
         figures.append(buckets)
         links = [Link("g", "bucket", tone=Tone.KEY)]
         path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)

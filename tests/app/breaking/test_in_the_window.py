@@ -238,7 +238,7 @@ def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWin
     assert fates(sandbox) == {"wrong": 1, "same": 11}
     tops = [panel.report.topLevelItem(number) for number in range(panel.report.topLevelItemCount())]
     texts = [item.text(0) for item in tops if item is not None]
-    assert texts[0] == "Who noticed: content"
+    assert texts[0] == "Detected by: content"
     assert texts[-1] == "Other readers"
     report = window.session.report
     assert report is not None

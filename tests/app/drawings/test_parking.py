@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.drawings.panel import DrawingPanel
 from shardscope.hex.panel import HexPanel
+from shardscope.looks.tick_box import TickBox
 from shardscope.session import Session
 from tests.app.conftest import open_in
 from tests.app.drawings.test_samples import settled
@@ -50,6 +51,18 @@ def test_the_slider_comes_with_the_first_drawing(qtbot: QtBot, session: Session,
     settled(qtbot, session)
     assert not panel.drawing.what_if
     assert slider_of(panel).value() == stored
+
+
+def test_a_ticked_box_has_a_tick(qtbot: QtBot, session: Session, panel: DrawingPanel) -> None:
+    """Not only another colour."""
+    box = panel.controls.findChild(TickBox, "switch_mixing")
+    assert box is not None
+    assert box.height() >= box.sizeHint().height()
+    box.click()
+    settled(qtbot, session)
+    picture = box.grab().toImage()
+    left = [picture.pixelColor(x, y).name() for x in range(4, 12) for y in range(4, picture.height() - 4)]
+    assert len(set(left)) > 1
 
 
 def test_another_lookup_begins_with_what_it_says(qtbot: QtBot, session: Session, panel: DrawingPanel) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.lessons.answers import number_of
 from shardscope.lessons.lesson import parse
 from shardscope.lessons.library import lessons, missions, sample_key
 from shardscope.lessons.panel import LessonPanel
@@ -103,8 +104,13 @@ def test_a_lesson_is_walked_through(
     panel.next.click()
     step(panel, qtbot, 2)
     session.select_span(Span("", 0, 1))
+    qtbot.waitUntil(box.check.isEnabled)
+    assert not box.verdict.text(), "selecting is no answer"
+    box.check.click()
     qtbot.waitUntil(lambda: "other bytes" in box.verdict.text())
     session.select_span(Span("", 39, 40))
+    qtbot.waitUntil(lambda: "at 39" in box.selected.text())
+    box.check.click()
     qtbot.waitUntil(panel.next.isEnabled)
     panel.next.click()
     step(panel, qtbot, 3)
@@ -123,7 +129,8 @@ def test_a_lesson_is_walked_through(
     qtbot.waitUntil(panel.next.isEnabled)
     assert panel.next.text() == "Finish"
     panel.next.click()
-    assert settings.is_lesson_done("small")
+    assert not settings.is_lesson_done("small"), "two answers were shown"
+    assert settings.lesson_step("small", str(data / "swh/small.shard")) == 4, "the first of them"
     assert panel.pages.currentWidget() is panel.list
     qtbot.waitUntil(lambda: not made.exists())
     assert session.request.uri == str(data / "swh/small.shard"), "what was open before the lesson"
@@ -205,3 +212,59 @@ def test_a_file_without_the_keys_of_the_sample(session: Session, settings: Setti
     assert "plain byte 5,500" in panel.player.stage.question.prompt.replace("\\", "")
     panel.back.click()
     step(panel, qtbot, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("40e9", 40_000_000_000),
+        ("40 GB", 40_000_000_000),
+        ("1.5 KiB", 1536),
+        ("0b110", 6),
+        ("0o17", 15),
+        ("0x1B", 27),
+        ("40,000 bytes", 40_000),
+        ("1.5", None),
+        ("40 miles", None),
+        ("0xg", None),
+    ],
+)
+def test_numbers_are_understood_as_they_are_written(text: str, number: int | None) -> None:
+    """With a power of ten, a unit, or another base; what is no whole number is none."""
+    assert number_of(text) == number
+
+
+def test_a_lesson_whose_questions_are_answered_is_done(
+    panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot
+) -> None:
+    """Also where an answer was shown, and was given after going back to it."""
+    lesson = parse(
+        "# One\nformat: swh\n\n## Count\n\nText.\n\n- ask: How many?\n"
+        "- answer number: {value of header/objects_count}\n\n## End\n\nText.\n",
+        "one",
+    )
+    panel.player.start(lesson, own=True)
+    step(panel, qtbot, 0)
+    panel.show_me.click()
+    qtbot.waitUntil(panel.next.isEnabled)
+    panel.next.click()
+    step(panel, qtbot, 1)
+    panel.back.click()
+    step(panel, qtbot, 0)
+    panel.question.field.setText("12")
+    panel.question.check.click()
+    qtbot.waitUntil(panel.next.isEnabled)
+    panel.next.click()
+    step(panel, qtbot, 1)
+    panel.next.click()
+    assert settings.is_lesson_done("one")
+
+
+def test_a_lesson_whose_file_is_not_opened_says_so(panel: LessonPanel, session: Session) -> None:
+    """You were asked whether changes may be dropped, and cancelled: the lesson does not wait for its file."""
+    allowed, session.may_leave = session.may_leave, lambda _, __: False
+    panel.player.start(next(one for one in lessons() if one.sample))
+    session.may_leave = allowed
+    assert "is open now" in panel.trouble.text()
+    assert panel.on.isVisibleTo(panel)
+    assert "Looking" not in panel.text.text()

@@ -11,6 +11,7 @@ import pytest
 import shardcore
 from shardcore.drawing.model import Bits, Cells, Drawing, Item, Ruler, Table, Tone
 from shardcore.errors import ShardError, UsageError
+from shardcore.formats.des.address_figures import differing
 from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.tombstone_place import tombstone_span
 from shardcore.shard import Shard
@@ -288,3 +289,12 @@ def test_a_drawing_reads_nothing_of_a_file_that_is_open() -> None:
             sketch.draw({})
             sketch.draw({"uid": "other"})
         assert source.ranges == []
+
+
+def test_names_of_a_folder_are_shown_by_what_differs() -> None:
+    """The pieces that all begin with are left out, where that saves room; no two look the same."""
+    names = [f"20260105/20260105_{number:02X}_0000.des" for number in range(7)]
+    assert differing(names)[:2] == ["…00_0000.des", "…01_0000.des"]
+    assert differing(["20260105_2A_0000.des"]) == ["20260105_2A_0000.des"]
+    assert differing(["20260105_00_0000.des", "20260106_00_0000.des"])[1] == "20260106_00_0000.des"
+    assert differing([]) == []

@@ -10,6 +10,7 @@ import pytest
 
 import shardcore
 from shardcore.drawing.model import Bits, Cells, Drawing, Item, Ruler, Sketch, Table, Tone
+from shardcore.drawing.picture import Path as PathShape
 from shardcore.drawing.picture import Text as TextShape
 from shardcore.drawing.placing import placed
 from shardcore.errors import ShardError, UsageError
@@ -107,6 +108,30 @@ def test_the_worked_example_parks(ten: bytes, text: str, g: int, f: int, h: int,
         assert texts(cars.rows[0]) == [f"{key.hex()[:4]}…", f"({f} + {h} · {p0} + {p1}) mod 11", str(slot), "fits"]
         assert [item.at for item in slots_of(drawing).items if item.here] == [slot]
         assert not drawing.what_if
+
+
+def test_the_arrow_to_the_first_slot_comes_down_at_that_slot() -> None:
+    """Below the title it goes to its slot first, and straight down then, across the arcs."""
+    with shardcore.open(DATA / "small.shard") as shard:
+        key = next(key for key in shard.objects.keys[:13] if key is not None and key.startswith("32ed"))
+        drawing = shard.sketches(shard.trace(key))[0].draw({})
+    picture = placed(drawing, 560)
+    items = list(picture.items)
+    slot = next(area.bounds for area in picture.areas if items[area.item].name == "slot 4")
+    ways = [shape.moves for shape in picture.shapes if isinstance(shape, PathShape) and shape.arrow]
+    routes = [moves for moves in ways if len(moves) > 5 and slot.x < moves[-1].to[0] < slot.right]
+    straight = [moves[-1].to[1] - moves[-2].to[1] for moves in routes if abs(moves[-1].to[1] - slot.y) < 5]
+    assert straight
+    assert min(straight) > 60
+
+
+def test_all_buckets_keep_their_displacements_while_the_mixing_is_unfolded() -> None:
+    """The rounds come in addition: buckets and keys stay."""
+    with shardcore.open(DATA / "small.shard") as shard:
+        parking = shard.sketches()[0]
+        plain, unfolded = parking.draw({}), parking.draw({"mixing": True})
+    assert figures(unfolded, Cells)[0] == figures(plain, Cells)[0]
+    assert figures(unfolded, Table)[-1] == figures(plain, Table)[-1]
 
 
 def test_the_way_of_a_key_goes_around_the_ring(ten: bytes) -> None:
