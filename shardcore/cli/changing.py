@@ -247,7 +247,7 @@ def written_with(option: list[str] | None, spec: str | None, how: Opening) -> di
 
 
 def sent(done: Packed, target: Target, *, as_json: bool) -> int:
-    """Sends what was written, if it is sound, and prints it; the exit code."""
+    """Sends what was written, if it has no errors, and prints it; the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
     return tell_packed(done, target.path, as_json=as_json, named=target.named)
@@ -303,7 +303,7 @@ def _tell_report(report: Report | None) -> int:
         return 0
     for finding in report.findings:
         if finding.severity is Severity.ERROR:
-            warn(f"what was written is not sound: {finding.code}: {finding.message}")
+            warn(f"what was written has an error: {finding.code}: {finding.message}")
     return 1
 
 

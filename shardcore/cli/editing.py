@@ -332,7 +332,7 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
 
     for finding in done.report.findings if done.report is not None else ():
         if finding.severity is Severity.ERROR:
-            warn(f"the file is not sound: {finding.code}: {finding.message}")
+            warn(f"the file has an error now: {finding.code}: {finding.message}")
     if as_json:
         tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:

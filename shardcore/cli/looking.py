@@ -32,7 +32,7 @@ from shardcore.cli.output import (
     warn,
 )
 from shardcore.errors import FormatError, UsageError
-from shardcore.finding import Depth, Severity
+from shardcore.finding import Depth
 from shardcore.text import letters_of, short
 from shardcore.words import plural
 
@@ -197,7 +197,11 @@ def verify(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Check the shard; exit code 1 when some reader would fail or get wrong bytes."""
+    """Check structure, index and contents; exit code 1 when there is an error.
+
+    An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
+    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified.
+    """
     with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
         report = shard.verify(depth, progress)
     if json:
@@ -206,11 +210,7 @@ def verify(
         for finding in report.findings:
             place = f" [bytes {finding.span}]" if finding.span else ""
             tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
-        bad = sum(finding.severity is Severity.ERROR for finding in report.findings)
-        verdict = "sound" if report.ok else plural(bad, "error")
-        # The structure alone can be checked without a look at any object.
-        checked = f"{plural(report.objects, 'object')}, " if report.objects or depth is not Depth.STRUCTURE else ""
-        tell_line(f"{checked}depth {depth.value}: {verdict}")
+        tell_line(report.summary)
     return 0 if report.ok else 1
 
 

@@ -58,9 +58,11 @@ def test_a_sound_shard_has_no_findings(
     findings.buttons[depth].click()
     assert findings.state.text() == "Running …"
     assert not findings.buttons[depth].isEnabled()
-    qtbot.waitUntil(lambda: findings.state.text().startswith("✔ No findings"))
-    looked_at = "structure" if depth is Depth.STRUCTURE else "12 objects"
-    assert findings.state.text().endswith(f"{looked_at} checked ({depth.value})")
+    qtbot.waitUntil(lambda: "No errors found." in findings.state.text())
+    whole = depth is Depth.CONTENT
+    told = "12 objects compared with their checksums." if whole else f"not read (depth {depth.value})."
+    assert findings.state.text().endswith(told)
+    assert findings.state.text().startswith("✔") == whole
     assert not findings.stop.isVisible()
 
 

@@ -15,6 +15,7 @@ from shardcore.cold import cold_trace
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 
 
 @pytest.fixture
@@ -192,11 +193,12 @@ def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("depth", ["structure", "index", "content"])
 def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`verify --json` says whether the shard is sound, to the depth asked for; errors are exit code 1."""
+    """`verify --json` says whether the shard has errors, to the depth asked for; errors are exit code 1."""
     assert run(["verify", small, "--depth", depth, "--json"]) == 0
     report = told(capsys)
-    assert list(report) == ["ok", "objects", "findings"]
+    assert list(report) == ["ok", "objects", "unverified", "findings"]
     assert report["ok"] is True
+    assert (report["unverified"] == 0) == (depth == "content" or not report["objects"])
     code = run(["verify", damaged, "--depth", depth, "--json"])
     report = told(capsys)
     assert code == (0 if depth == "structure" else 1)
@@ -242,3 +244,31 @@ def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert run(wrong) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("sample", "unverified", "last"),
+    [
+        ("neuroglancer/damaged", 12, "No errors found, 1 warning. 12 objects have no checksum: content not verified."),
+        ("des/archive", 10, "No errors found. 10 of 12 objects have no checksum: content not verified."),
+        ("bloscpack/odd.blp", 3, "No errors found. 3 objects have no checksum: content not verified."),
+        ("xorb/odd.xorb", 4, "No errors found. 4 objects have no checksum: content not verified."),
+        ("swh/small.shard", 0, "No errors found. 12 objects compared with their checksums."),
+        ("mdb/cache", 0, "No errors found. 20 objects compared with their checksums."),
+        ("swh/damaged.shard", 0, "3 errors found. 12 objects compared with their checksums."),
+    ],
+)
+def test_verify_never_claims_more_than_was_checked(
+    sample: str, unverified: int, last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Contents without a checksum are counted as not verified; exit code and `ok` are about errors alone."""
+    path = str(SAMPLES / sample)
+    code = run(["verify", path])
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == last
+    assert "sound" not in out
+    assert run(["verify", path, "--json"]) == code
+    report = told(capsys)
+    assert (report["ok"], report["unverified"]) == (code == 0, unverified)
+    run(["verify", path, "--depth", "structure"])
+    assert capsys.readouterr().out.endswith("Contents were not read (depth structure).\n")
