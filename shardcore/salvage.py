@@ -113,7 +113,7 @@ class Condition(Enum):
     """The file still names it, and its bytes are not to be had."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Damaged:
     """A file of which something is to be saved.
 

@@ -194,12 +194,16 @@ def convert(
 def rekey(
     uri: Uri,
     out: Annotated[str, typer.Argument(metavar="OUT", help="The new file.", show_default=False)],
+    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="The HMAC key, 64 hex digits.")] = None,
+    expiry: Annotated[
+        str | None, typer.Option("--expiry", metavar="WHEN", help="An ISO date, Unix seconds, or none.")
+    ] = None,
     option: Options = None,
     force: Force = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write a Xet shard anew with its chunk hashes under an HMAC key (-O key=HEX), or with another expiry."""
+    """Write a Xet shard again with its chunk hashes under an HMAC key, with another expiry, or both."""
     from shardcore.editing import edit_for
     from shardcore.editing import rekey as rekey_shard
 
@@ -207,7 +211,8 @@ def rekey(
         edit_for(shard, "rekey")
         if option == ["help"]:
             return tell_options(shard.format, Purpose.REKEY)
-        done = rekey_shard(shard, target.path, force=force, **format_options(option))
+        given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
+        done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
         return sent(done, target, as_json=json)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,10 +12,11 @@ import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
 from shardcore.cli.output import print_json, print_line
-from shardcore.errors import SourceError, UsageError
+from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.text import short
 
 if TYPE_CHECKING:
+    from shardcore.charting.budget import Share
     from shardcore.charting.charts import Chart
     from shardcore.shard import Shard
 
@@ -55,7 +57,7 @@ def chart(
             with progress_bar("Reading the index") as progress:
                 shard.load_index(progress)
         if what is What.BUDGET:
-            shares = shard.byte_shares
+            shares = _shares(shard)
             picture, rows, values = drawn.shares_svg, written.shares_csv, written.shares_json
             found: Any = shares
         else:
@@ -72,6 +74,31 @@ def chart(
         elif svg is None:
             _print_chart(found)
     return 0
+
+
+def _shares(shard: Shard) -> tuple[Share, ...]:
+    """The byte budget of a file, or of all files of a folder together.
+
+    Raises:
+        ShardError: A file cannot be read.
+    """
+    from shardcore.charting.members import summed_shares
+    from shardcore.dataset import DataSet
+
+    if not isinstance(shard, DataSet):
+        return shard.byte_shares
+    found = []
+
+    def shares(number: int, member: Shard) -> tuple[Share, ...]:
+        member.load_index()
+        return member.byte_shares
+
+    with progress_bar("counting") as progress, closing(shard.each_member(shares, progress)) as each:
+        for _, told in each:
+            if isinstance(told, ShardError):
+                raise told
+            found.append(told)
+    return summed_shares(found)
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:

@@ -31,7 +31,7 @@ from shardcore.cli.output import (
     tell_line,
     warn,
 )
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.finding import Depth
 from shardcore.text import letters_of, short
 from shardcore.words import plural
@@ -202,8 +202,14 @@ def verify(
     An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
     exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified.
     """
-    with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
-        report = shard.verify(depth, progress)
+    try:
+        with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
+            report = shard.verify(depth, progress)
+    except (FormatError, NotAShard):
+        if json:
+            with how.open(uri, partial=True) as shard:
+                tell_json(shard.verify(depth).to_json())
+        raise
     if json:
         tell_json(report.to_json())
     else:

@@ -87,7 +87,7 @@ class Opening:
 
     def _open(self, uri: str, remote: RemoteOptions | None, *, partial: bool) -> Shard:
         with progress_bar("opening") as progress:
-            return shardcore.open(
+            shard = shardcore.open(
                 uri,
                 format=self.format,
                 partial=partial,
@@ -97,6 +97,30 @@ class Opening:
                 jobs=self.jobs,
                 **self.options,
             )
+        try:
+            self._check_options(shard)
+        except UsageError:
+            shard.close()
+            raise
+        return shard
+
+    def _check_options(self, shard: Shard) -> None:
+        """Refuse options that the format of a shard does not have.
+
+        Raises:
+            UsageError: One of them was given.
+        """
+        given = [name for name, value in self.options.items() if value not in (None, False, "") and name != "deleted"]
+        if not given:
+            return
+        from shardcore.options import Purpose
+        from shardcore.registry import all_formats
+
+        formats = {one.name: {option.name for option in one.options_for(Purpose.OPEN)} for one in all_formats()}
+        for name in given:
+            users = [format for format, options in formats.items() if name in options]
+            if shard.format in formats and shard.format not in users:
+                raise UsageError(f"--{name} is not supported for {shard.format} (supported: {', '.join(users)})")
 
     def open_rest(self, uri: str) -> Shard:
         """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.

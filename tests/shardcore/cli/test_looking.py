@@ -272,3 +272,28 @@ def test_verify_never_claims_more_than_was_checked(
     assert (report["ok"], report["unverified"]) == (code == 0, unverified)
     run(["verify", path, "--depth", "structure"])
     assert capsys.readouterr().out.endswith("Contents were not read (depth structure).\n")
+
+
+@pytest.mark.parametrize("name", ["damaged.des", "damaged.bin"])
+def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that does not open is a report with one error, besides the message and exit code 3."""
+    file = tmp_path / name
+    file.write_bytes(
+        (SAMPLES / "des" / "damaged" / "20260105_2A_0000.des").read_bytes() if ".des" in name else b"x" * 99
+    )
+    assert run(["verify", str(file), "--json"]) == 3
+    captured = capsys.readouterr()
+    report = json.loads(captured.out)
+    assert report["ok"] is False
+    assert [one["severity"] for one in report["findings"]] == ["error"]
+    assert captured.err.startswith("shardcore: ")
+
+
+@pytest.mark.parametrize("option", ["--date", "--zones", "--xorbs"])
+def test_an_option_that_the_format_does_not_have_is_refused(
+    option: str, small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ls --date` of a Read Shard is wrong usage: nothing there has a date."""
+    value = "2026-01-05" if option == "--date" else str(tmp_path)
+    assert run(["ls", small, option, value]) == 2
+    assert "swh" in capsys.readouterr().err
