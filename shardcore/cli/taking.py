@@ -71,7 +71,9 @@ def ls(
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json) else 0
         # Of a folder of very many files the rows are printed while these are opened.
         streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
-        if not streamed and (limit is None or limit + skip > FEW_ROWS or shard.source is None):
+        # What slots without object are (swh) is known from the whole index alone.
+        few = limit is not None and limit + skip <= FEW_ROWS and not everything
+        if not streamed and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)

@@ -10,7 +10,7 @@ import pytest
 import shardcore
 from shardcore import impact as comparing
 from shardcore.errors import Cancelled
-from shardcore.finding import Finding, Severity
+from shardcore.finding import Finding, Report, Severity
 from shardcore.impact import Fate, Impact, before, compare, noting, touched
 from shardcore.known import Known
 from shardcore.peers import SILENT, Answer, peers_about

@@ -41,7 +41,7 @@ def test_files_are_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_objects_that_the_header_declares_are_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a file that was cut, `salvage` says how many of the declared objects were found; the others are exit code 1."""
+    """Of a file that was cut, `salvage` says how many of the declared objects were found; else exit code 1."""
     cut = tmp_path / "cut.shard"
     cut.write_bytes((SAMPLES / "swh" / "small.shard").read_bytes()[:3000])
     assert run(["salvage", str(cut), "--plan"]) == EXIT_ABSENT
