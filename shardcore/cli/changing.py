@@ -15,10 +15,12 @@ from shardcore.cli.options import (
     Json,
     Opening,
     Uri,
+    WrittenFormat,
     format_options,
     opens,
     progress_bar,
     reaches,
+    size_from,
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.cli.targets import Target, target_of
@@ -48,7 +50,7 @@ NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the con
 
 @reaches
 def pack(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
+    format_name: WrittenFormat,
     out: Annotated[
         str,
         typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
@@ -119,7 +121,7 @@ def pack(
 @reaches
 def convert(
     uri: Uri,
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
+    format_name: WrittenFormat,
     out: Annotated[
         str,
         typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
@@ -154,7 +156,7 @@ def convert(
             "--limit-bytes",
             metavar="N",
             help="Refuse contents of more than N bytes together; 0: no limit; default: 512 MiB + 64 × the stored size.",
-            min=0,
+            parser=size_from,
             show_default=False,
         ),
     ] = None,

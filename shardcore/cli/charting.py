@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import print_json, print_line
-from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.errors import ShardError, UsageError
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def chart(
     spread: Annotated[bool, typer.Option("--spread", help="Load: how many places hold how many.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture into FILE.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture; -: standard output.")
+    ] = None,
     how: Opening = USUAL,
 ) -> int:
     """What the bytes are for, how large the objects are, how surprising the bytes are, how full slots are."""
@@ -64,12 +66,12 @@ def chart(
             found = _counted(shard, what, of, whole=whole, spread=spread)
             picture, rows, values = drawn.chart_svg, written.chart_csv, written.chart_json  # type: ignore[assignment]
         if svg is not None:
-            _write(svg, picture(found))
+            write_text_to(svg, picture(found))
         if json:
             print_json(values(found))
         elif as_csv:
             sys.stdout.write(rows(found))
-        elif what is What.BUDGET:
+        elif what is What.BUDGET and svg is None:
             _print_bars([(f"{one.name} ({one.use.value})", float(one.size), f"{one.size:,}") for one in found])
         elif svg is None:
             _print_chart(found)
@@ -131,13 +133,6 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
         if turned is None:
             raise UsageError(f"{load.title}: no chance spreads them, so nothing is expected of how many hold how many")
         return turned
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _print_chart(found: Chart) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import Force, Json, progress_bar
-from shardcore.cli.output import print_json, print_line, warn
+from shardcore.cli.options import Force, Json, progress_bar, size_from
+from shardcore.cli.output import print_json, print_line, warn, write_text_to
 from shardcore.errors import UsageError
-from shardcore.options import Option, OptionType
 
 if TYPE_CHECKING:
     from shardcore.comparing import Comparison
@@ -34,7 +33,8 @@ def compare(
         typer.Option("--count", metavar="N", min=1, help="How many objects; variants where there are fewer."),
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--size", metavar="BYTES", help="Bytes of each, such as 1K; default: their own.")
+        int | None,
+        typer.Option("--size", metavar="BYTES", help="Bytes of each (1K, 1M); default: their own.", parser=size_from),
     ] = None,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
@@ -47,13 +47,12 @@ def compare(
 
     if option == ["help"]:
         return _tell_dials()
-    each = Option("--size", OptionType.SIZE, "").value_of(size)
     contents = files_of(inputs) if inputs else BUILT_IN
     with progress_bar("comparing") as progress:
-        found = compare(contents, count=count, size=each, options=_by_format(option), progress=progress)
+        found = compare(contents, count=count, size=size, options=_by_format(option), progress=progress)
     for path, made in ((svg, to_svg), (csv, to_csv)):
         if path is not None:
-            write_text(Path(path), made(found), force=force)
+            write_text_to(path, made(found)) if path == "-" else write_text(Path(path), made(found), force=force)
     if json:
         print_json(to_json(found))
     elif svg is None and csv is None:

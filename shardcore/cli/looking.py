@@ -169,6 +169,7 @@ def trace(
         bool, typer.Option("--cold", help="Say what a first reader pays: requests, bytes and rounds.")
     ] = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw each step that has a drawing.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="One line per step.")] = False,
     how: Opening = USUAL,
 ) -> int:
     """How a key is found, step by step; ends at the step that proves the answer."""
@@ -183,7 +184,7 @@ def trace(
     if json:
         tell_json(trace_json(told, paid))
     else:
-        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw):
+        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw, brief=brief):
             tell_line(line)
     if told.outcome == FOUND:
         return 0
@@ -225,14 +226,18 @@ def locate(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key to place.", show_default=False)],
     option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs.")
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs; -O help lists it.")
     ] = None,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
     """In which shard a key lies, from the routing rule alone."""
+    from shardcore.cli.changing import tell_options
+    from shardcore.options import Purpose
     from shardcore.registry import locate as locate_key
 
+    if option == ["help"]:
+        return tell_options(format_name, Purpose.LOCATE)
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
         print_json(json_safe(answer))

@@ -62,7 +62,7 @@ def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
 def test_the_budget_of_a_folder_adds_up_the_sections(capsys: pytest.CaptureFixture[str]) -> None:
     """The files of a folder are not called payload: each has an index and tables."""
     folder = Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache"
-    assert run(["chart", str(folder), "--json"]) == 0
+    assert program.run(["chart", str(folder), "--json"]) == 0
     shares = json.loads(capsys.readouterr().out)
     assert {"payload", "index", "lookup", "padding"} <= {one["use"] for one in shares}
     assert not any(one["name"].endswith(".mdb") for one in shares)

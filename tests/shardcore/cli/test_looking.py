@@ -12,6 +12,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.cli.tracing import cost_text
 from shardcore.cold import cold_trace
+from shardcore.registry import all_formats
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
@@ -297,3 +298,28 @@ def test_an_option_that_the_format_does_not_have_is_refused(
     value = "2026-01-05" if option == "--date" else str(tmp_path)
     assert run(["ls", small, option, value]) == 2
     assert "swh" in capsys.readouterr().err
+
+
+def test_trace_in_brief(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--brief` has one line for each step, and the outcome."""
+    assert run(["trace", small, KEY, "--brief"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(".")[0].strip() for line in lines[:-1]] == [str(number) for number in range(1, 12)]
+    assert lines[-1] == f"found: {KEY}"
+
+
+def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`-O help` works for `locate`, too; the help of `pack` and `convert` names all formats."""
+    assert run(["locate", "des", "5", "-O", "help"]) == 0
+    assert "n_bits" in capsys.readouterr().out
+    for command in ("pack", "convert"):
+        assert run([command, "--help"]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert all(one.name in out for one in all_formats())
+
+
+@pytest.mark.parametrize("command", ["append", "delete", "truncate", "tombstone"])
+def test_edits_of_local_files_have_no_remote_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--endpoint-url` is no option of a command that changes a local file."""
+    assert run([command, "x", "y", "--endpoint-url", "http://127.0.0.1:9"]) == 2
+    assert "there is no option --endpoint-url" in capsys.readouterr().err
