@@ -216,7 +216,10 @@ def tombstone(
         print_json([one.told() for one in rewrites])
     elif dry_run:
         for one in rewrites:
+            told = one.told()
             print_line(f"{one.path}: {one.what}")
+            for name in ("old", "new"):
+                print_line(f"  {name}  {told[name] if told[name] is not None else 'no file'}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,6 +51,9 @@ MANY_NODES = 10_000
 FIELD_LETTERS = 10_000
 """Letters of a field that are printed for people; JSON has all of them."""
 
+MOST_FIELDS = 256
+"""Fields of a section that are looked at for their texts."""
+
 ENDS_AT_SECTION = 2
 """A path of this many nodes is the file and a section."""
 
@@ -80,10 +84,11 @@ def info(
             for section in shard.sections:
                 print_line(f"  {section.name:<{width}}  {section.start:>14} .. {section.stop:<14} {section.size:>14}")
         if shard.fields:
+            texts = _decoded_fields(shard)
             width = max(len(name) for name in shard.fields)
             print_line()
             for name, value in shard.fields.items():
-                print_line(f"  {name:<{width}}  {_cut(_field_text(value))}")
+                print_line(f"  {name:<{width}}  {texts.get(name) or _cut(_field_text(value))}")
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
     return 0
@@ -300,6 +305,25 @@ def _cut(text: str) -> str:
     if len(text) <= FIELD_LETTERS:
         return text
     return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+
+
+def _decoded_fields(shard: Shard) -> dict[str, str]:
+    """Return the texts that the tree has for numbers in header and footer fields: `2 crc32`, `never expires`."""
+    found: dict[str, str] = {}
+    if shard.source is None:
+        return found
+    numbers = {name for name, value in shard.fields.items() if isinstance(value, int)}
+    try:
+        for section in shard.tree.children:
+            prefix = section.name.replace(" ", "_")
+            if any(name.startswith(f"{prefix}.") for name in numbers):
+                fields = list(islice(section.children, MOST_FIELDS))
+                fields += [inner for one in fields if one.expandable for inner in islice(one.children, MOST_FIELDS)]
+                texts = {f"{prefix}.{field.name}": field.text for field in fields}
+                found |= {name: text for name, text in texts.items() if name in numbers}
+    except FormatError:
+        pass  # the fields themselves are there
+    return found
 
 
 def _field_text(value: Value) -> str:

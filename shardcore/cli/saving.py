@@ -83,7 +83,7 @@ def _sum_up(done: Salvage) -> None:
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
     stretches = f"; {plural(done.raw, 'stretch', 'stretches')} that nobody claims" if done.raw else ""
     found = len(done.items) - done.raw
-    what = f"{found:,} of {plural(done.declared, 'object')} found" if done.missing else plural(found, "object")
+    what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
     tell_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{stretches}")
     if done.opens:
         warn(f"the file does not open as a whole: {done.opens}")

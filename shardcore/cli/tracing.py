@@ -103,8 +103,10 @@ def _drawn_lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _value_lines(step: Step) -> Iterator[str]:
-    units = {name: meaning.unit_of(step.values[name]) for name, meaning in step.meanings.items()}
-    told = {name: f"{name} = {said(value)} {units.get(name, '')}".rstrip() for name, value in step.values.items()}
+    told = {}
+    for name, value in step.values.items():
+        meaning = step.meanings.get(name)
+        told[name] = f"{name} = {said(value) if meaning is None else meaning.with_unit(said(value), value)}"
     width = max((len(text) for text in told.values() if len(text) <= _WIDE), default=0)
     for name, text in told.items():
         meaning = step.meanings.get(name)

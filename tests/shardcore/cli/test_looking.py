@@ -323,3 +323,22 @@ def test_edits_of_local_files_have_no_remote_options(command: str, capsys: pytes
     """`--endpoint-url` is no option of a command that changes a local file."""
     assert run([command, "x", "y", "--endpoint-url", "http://127.0.0.1:9"]) == 2
     assert "there is no option --endpoint-url" in capsys.readouterr().err
+
+
+def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """The checksum is `2 crc32` and an expiry `never`, not numbers to be looked up; `--json` keeps the numbers."""
+    path = str(SAMPLES / "bloscpack" / "array.blp")
+    assert run(["info", path]) == 0
+    assert "2 crc32" in capsys.readouterr().out
+    assert run(["info", path, "--json"]) == 0
+    assert told(capsys)["fields"]["header.checksum"] == 2
+
+
+def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
+    small: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An offset is a byte, not an amount of bytes."""
+    assert run(["trace", small, KEY]) == 0
+    out = capsys.readouterr().out
+    assert "offset = byte 520" in out
+    assert "length = 1 byte" in out
