@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardcore.cli.options import Force, Json, progress_bar, size_from
-from shardcore.cli.output import print_json, print_line, warn, write_text_to
+from shardcore.cli.output import print_json, print_line, printable, warn, write_text_to
 from shardcore.errors import UsageError
 
 if TYPE_CHECKING:
@@ -96,11 +97,24 @@ def _tell_dials() -> int:
 
 
 def _print_table(found: Comparison) -> None:
-    """A line for each format, in columns."""
+    """Print a row for each format, in columns; cells are wrapped to the width of a terminal."""
     from shardcore.comparing.words import HEADINGS, cells
 
     print_line(found.about)
     lines = [HEADINGS, *((row.format, *cells(row)) for row in found.rows)]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*HEADINGS[:-1], box=None, padding=(0, 2, 0, 0))
+        for line in lines[1:]:
+            table.add_row(*(Text(printable(text)) for text in line[:-1]))
+        console = Console(file=sys.stdout, highlight=False)
+        console.print(table)
+        for line in lines[1:]:
+            console.print(Text(printable(f"{line[0]}: {line[-1]}")))
+        return
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS) - 1)]
     for line in lines:
         told = [text.ljust(width) for text, width in zip(line, widths, strict=False)]
