@@ -18,7 +18,7 @@ from shardcore.drawing.moved import moved_sketches
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError, shown_key
 from shardcore.finding import Depth, Report
 from shardcore.joined import JoinedObjects, Member
-from shardcore.member_work import joined_report, verified
+from shardcore.member_work import joined_report
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.nodes.placed import placed, placed_error, placed_span, relocating
@@ -288,11 +288,15 @@ class DataSet(CountedFiles, OpenMembers):
         depth = Depth(depth)
 
         def checked(number: int, member: Shard) -> Report:
-            return verified(member, depth, self._share(progress, number) if self.jobs == 1 else no_progress)
+            return self.verify_member(member, depth, self._share(progress, number) if self.jobs == 1 else no_progress)
 
         reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
         with closing(reports):
             return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+
+    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
+        """Verify a member."""
+        return member.verify(depth, progress)
 
     def report_unopened(self, member: Member, depth: Depth) -> Report | None:
         """Return the report of a small intact member without opening it; None where it has to be opened."""

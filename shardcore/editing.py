@@ -288,6 +288,8 @@ def rekey(shard: Shard, out: str | Path, *, force: bool = False, **options: Any)
         SourceError: The bytes cannot be read or written.
     """
     write = edit_for(shard, "rekey")
+    if shard.source is None:
+        raise UsageError("rekey writes one shard: give one file of the folder")
     values = read_options(format_of(shard.format).options, options, Purpose.REKEY, "rekey")
     written = write(shard, out, force=force, **values)
     with open_shard(out, **shard.chosen) as anew:

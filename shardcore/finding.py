@@ -13,7 +13,7 @@ from typing import Any
 from shardcore.budget import Budget, budget
 from shardcore.errors import UsageError
 from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.words import grouped_digits, plural
 
 MAX_PER_CODE = 1000
 """Findings of one code that are listed one by one; the rest is counted."""
@@ -200,17 +200,57 @@ class Report:
         depth: How far it went.
         objects: How many objects were looked at.
         findings: What was found.
+        checked: Objects whose content was compared with a checksum or hash, or could not be read.
+        without_checksum: Objects whose content has none.
     """
 
     depth: Depth
     objects: int
     findings: tuple[Finding, ...]
+    checked: int = 0
+    without_checksum: int = 0
 
     @property
     def ok(self) -> bool:
         """Whether there is no finding of severity error."""
         return all(f.severity is not Severity.ERROR for f in self.findings)
 
+    @property
+    def unverified(self) -> int:
+        """Objects whose content was not compared with anything: an error in it is not detected."""
+        return max(self.objects - self.checked, 0)
+
+    @property
+    def summary(self) -> str:
+        """The result in a few short sentences: findings by severity, then the contents that were not verified."""
+        counts = Counter(finding.severity for finding in self.findings)
+        errors = "No errors" if self.ok else plural(counts[Severity.ERROR], "error")
+        warned = f", {plural(counts[Severity.WARNING], 'warning')}" if counts[Severity.WARNING] else ""
+        found = f"{errors} found{warned}."
+        if not self.depth.reaches(Depth.CONTENT):
+            return f"{found} Contents were not read (depth {self.depth.value})."
+        return " ".join((found, *self._contents()))
+
+    def _contents(self) -> Iterator[str]:
+        total = plural(self.objects, "object")
+        none = min(self.without_checksum, self.unverified)
+        rest = self.unverified - none
+        if none:
+            how_many = f"{grouped_digits(none)} of {total}" if none < self.objects else total
+            have = "has" if none == 1 else "have"
+            yield f"{how_many} {have} no checksum: content not verified."
+        if rest:
+            yield f"Content of {grouped_digits(rest)} of {total} not verified."
+        if self.objects and not self.unverified:
+            yield f"{total} compared with {'its checksum' if self.objects == 1 else 'their checksums'}."
+        if not self.objects and self.ok:
+            yield "No objects."
+
     def to_json(self) -> dict[str, Any]:
         """The JSON form of the command line."""
-        return {"ok": self.ok, "objects": self.objects, "findings": [f.to_json() for f in self.findings]}
+        return {
+            "ok": self.ok,
+            "objects": self.objects,
+            "unverified": self.unverified,
+            "findings": [f.to_json() for f in self.findings],
+        }

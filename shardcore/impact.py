@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
-from shardcore.finding import Depth, Finding, Severity
+from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.known import Known, kind_of
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, check_stopped, no_progress
@@ -123,11 +123,13 @@ class Check:
         name: `opening`, or a depth of verification.
         new: The findings that are new there, and not known from the checks before it.
         error: Why it could not be done, or why the file does not open.
+        report: The result of that verification; None for `opening`.
     """
 
     name: str
     new: tuple[Finding, ...] = ()
     error: str = ""
+    report: Report | None = None
 
     @property
     def notices(self) -> bool:
@@ -191,9 +193,9 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
         one = _serve(shard, key, room)
         if one is not None:
             served[key] = one
-    findings, error = _verified(shard, Depth.CONTENT)
+    report, error = _verified(shard, Depth.CONTENT)
     faults = frozenset(kind_of(fault) for fault in (shard.damage, error) if fault is not None)
-    return Before(faults, findings, served, total - len(served))
+    return Before(faults, report.findings, served, total - len(served))
 
 
 def touched(was: Before, shard: Shard) -> tuple[str, ...]:
@@ -281,8 +283,9 @@ def _checks(
     findings: tuple[Finding, ...] = ()
     for number, depth in enumerate(Depth):
         progress(number)
-        findings, error = _verified(shard, depth)
-        checks.append(Check(depth.value, known.fresh(findings), told(error)))
+        report, error = _verified(shard, depth)
+        findings = report.findings
+        checks.append(Check(depth.value, known.fresh(findings), told(error), report))
     return tuple(checks), findings, known.gone(was.findings, findings)
 
 
@@ -304,14 +307,14 @@ class _Room:
         self.left = left
 
 
-def _verified(shard: Shard, depth: Depth) -> tuple[tuple[Finding, ...], ShardError | None]:
+def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
     """What verification says, and why it could not come to its end."""
     try:
-        return shard.verify(depth, lambda done, total: check_stopped()).findings, None
+        return shard.verify(depth, lambda done, total: check_stopped()), None
     except ShardError as error:
         if ends_reading(error):
             raise
-        return (), error
+        return Report(depth, 0, ()), error
 
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:

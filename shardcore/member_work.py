@@ -18,7 +18,6 @@ from shardcore.errors import Remedy, ShardError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.nodes.placed import placed_span
 from shardcore.objects import ObjectColumns, ObjectRef, State
-from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard
 from shardcore.span import Span
 
@@ -171,15 +170,6 @@ def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
     return Digested(size, digest.hexdigest())
 
 
-def verified(member: Shard, depth: Depth, progress: Progress = no_progress) -> Report:
-    """Verifies a member.
-
-    Raises:
-        ShardError: It cannot be read.
-    """
-    return member.verify(depth, progress)
-
-
 def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]]) -> Report:
     """The reports of members as one, in the words of their data set; a member that cannot be read is a finding.
 
@@ -188,16 +178,18 @@ def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report
         depth: How far was looked.
         reports: Of each member, by name, its report, or why there is none.
     """
-    findings, objects = Findings(), 0
+    findings, objects, checked, without = Findings(), 0, 0, 0
     for member, report in reports:
         if isinstance(report, ShardError):
             span = placed_span(report.span, member) if report.span else Span(member, 0, 0)
             findings.error(f"{format}.unreadable", span, f"{member}: {report.message}")
             continue
         objects += report.objects
+        checked += report.checked
+        without += report.without_checksum
         for finding in report.findings:
             if findings.full(finding.code):
                 findings.more(finding.severity, finding.code, 1)
                 continue
             findings.add(replace(finding, span=placed_span(finding.span, member) if finding.span else None))
-    return Report(depth, objects, findings.all())
+    return Report(depth, objects, findings.all(), checked, without)

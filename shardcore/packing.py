@@ -297,7 +297,14 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
         for finding in report.findings
         if finding.code not in writer.expected
     ]
-    return Report(depth, sum(report.objects for _, report in reports), tuple(findings))
+    each = [report for _, report in reports]
+    return Report(
+        depth,
+        sum(report.objects for report in each),
+        tuple(findings),
+        sum(report.checked for report in each),
+        sum(report.without_checksum for report in each),
+    )
 
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class Condition(Enum):
     """The file still names it, and its bytes are not to be had."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Damaged:
     """A file of which something is to be saved.
 
@@ -127,6 +127,7 @@ class Damaged:
         notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
         raw: Whether stretches that nobody claims are wanted, too.
         unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
+        declared: How many objects the file declares; None where it does not, or where that cannot be read.
     """
 
     source: Source
@@ -138,6 +139,7 @@ class Damaged:
     notes: list[str] = field(default_factory=list)
     raw: bool = False
     unclaimed: list[tuple[int, int]] = field(default_factory=list)
+    declared: int | None = None
 
     def looks(self, at: int, looks: int = 1) -> bool:
         """Whether the search may go on at a place; if not, it is noted that it ended there."""

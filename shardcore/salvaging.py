@@ -94,6 +94,7 @@ class Salvage:
         folder: Where files were written; None where it was only looked.
         notes: What was left out, a sentence each.
         unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
+        declared: How many objects the file declares; None where it does not, or where that cannot be read.
     """
 
     format: str
@@ -102,6 +103,13 @@ class Salvage:
     folder: Path | None = None
     notes: tuple[str, ...] = field(default=())
     unclaimed: int = 0
+    declared: int | None = None
+
+    @property
+    def missing(self) -> int:
+        """How many of the declared objects were not found."""
+        found = sum(not one.raw for one in self.items)
+        return max((self.declared or 0) - found, 0)
 
     def count(self, condition: Condition) -> int:
         """How many objects are in a condition; stretches that belong to nothing are none."""
@@ -128,7 +136,8 @@ class Salvage:
 
     def summary(self) -> dict[str, Any]:
         """The JSON form of the command line, without the items."""
-        return {"format": self.format, "damage": self.opens or None, "notes": list(self.notes), **self.counts}
+        found = {"format": self.format, "damage": self.opens or None, "notes": list(self.notes), **self.counts}
+        return found | {"declared": self.declared, "missing": self.missing}
 
 
 def salvage(
@@ -191,7 +200,7 @@ def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
             ended = (over.message,)
     notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
     unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
-    return Salvage(one.name, opens, tuple(items), target, notes, unclaimed)
+    return Salvage(one.name, opens, tuple(items), target, notes, unclaimed, damaged.declared)
 
 
 def _made(folder: str | Path | None) -> Path | None:

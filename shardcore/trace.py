@@ -40,17 +40,23 @@ class Meaning:
 
     Attributes:
         text: A few words: `the bucket of the key`.
-        unit: What it counts: `bits`, `bytes`, `slots`; empty where it counts nothing.
+        unit: What it counts: `bits`, `bytes`, `slots`; `byte` for an offset; empty where it counts nothing.
     """
 
     text: str
     unit: str = ""
 
-    def unit_of(self, value: object) -> str:
-        """The unit, as it agrees with a value: 1 byte, 2 bytes."""
-        if value != 1:
-            return self.unit
-        return f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
+    def with_unit(self, text: str, value: object) -> str:
+        """Return the text of a value with the unit, as it agrees with the value: `1 byte`, `2 bytes`, `byte 4625`.
+
+        Args:
+            text: The value as text.
+            value: The value.
+        """
+        if self.unit == "byte":
+            return f"byte {text}" if isinstance(value, int) and value >= 0 else text
+        one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
+        return f"{text} {one if value == 1 else self.unit}".rstrip()
 
 
 Meanings = Mapping[str, Meaning]

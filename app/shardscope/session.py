@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Depth, Node, Report, Shard, ShardError, Span
 from shardcore.cold import ColdTrace, cold_trace
 from shardcore.leads import leads_to
-from shardcore.words import plural
 from shardscope import selection as completing
 from shardscope.fetching import verifying
 from shardscope.history import History
@@ -333,7 +332,7 @@ class Session(Opened):
             ended()
             self.report = report
             if job is not None:
-                job.note = f"{plural(report.objects, 'object')}, {plural(len(report.findings), 'finding')}"
+                job.note = report.summary
             self.findings_changed.emit(report)
 
         def failed(error: BaseException) -> None:

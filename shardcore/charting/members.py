@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -41,6 +43,21 @@ def file_shares(files: Sequence[Sized]) -> tuple[Share, ...]:
         name = plural(len(rest), "smaller file")
         shares.append(Share(Use.PAYLOAD, name, sum(file.size for file in rest), None, len(rest)))
     return tuple(shares)
+
+
+def summed_shares(found: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
+    """The shares of several files as one budget: what has the same use and name is added up.
+
+    Args:
+        found: The shares of each file.
+    """
+    sums: dict[tuple[Use, str], Share] = {}
+    for share in chain.from_iterable(found):
+        before = sums.setdefault((share.use, share.name), replace(share, size=0, span=None, stretches=0))
+        sums[share.use, share.name] = replace(
+            before, size=before.size + share.size, stretches=before.stretches + share.stretches
+        )
+    return tuple(sums.values())
 
 
 def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:

@@ -15,10 +15,12 @@ from shardcore.cli.options import (
     Json,
     Opening,
     Uri,
+    WrittenFormat,
     format_options,
     opens,
     progress_bar,
     reaches,
+    size_from,
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.cli.targets import Target, target_of
@@ -48,7 +50,7 @@ NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the con
 
 @reaches
 def pack(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
+    format_name: WrittenFormat,
     out: Annotated[
         str,
         typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
@@ -119,7 +121,7 @@ def pack(
 @reaches
 def convert(
     uri: Uri,
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
+    format_name: WrittenFormat,
     out: Annotated[
         str,
         typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
@@ -154,7 +156,7 @@ def convert(
             "--limit-bytes",
             metavar="N",
             help="Refuse contents of more than N bytes together; 0: no limit; default: 512 MiB + 64 × the stored size.",
-            min=0,
+            parser=size_from,
             show_default=False,
         ),
     ] = None,
@@ -194,12 +196,16 @@ def convert(
 def rekey(
     uri: Uri,
     out: Annotated[str, typer.Argument(metavar="OUT", help="The new file.", show_default=False)],
+    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="The HMAC key, 64 hex digits.")] = None,
+    expiry: Annotated[
+        str | None, typer.Option("--expiry", metavar="WHEN", help="An ISO date, Unix seconds, or none.")
+    ] = None,
     option: Options = None,
     force: Force = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write a Xet shard anew with its chunk hashes under an HMAC key (-O key=HEX), or with another expiry."""
+    """Write a Xet shard again with its chunk hashes under an HMAC key, with another expiry, or both."""
     from shardcore.editing import edit_for
     from shardcore.editing import rekey as rekey_shard
 
@@ -207,7 +213,8 @@ def rekey(
         edit_for(shard, "rekey")
         if option == ["help"]:
             return tell_options(shard.format, Purpose.REKEY)
-        done = rekey_shard(shard, target.path, force=force, **format_options(option))
+        given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
+        done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
         return sent(done, target, as_json=json)
 
 
@@ -247,7 +254,7 @@ def written_with(option: list[str] | None, spec: str | None, how: Opening) -> di
 
 
 def sent(done: Packed, target: Target, *, as_json: bool) -> int:
-    """Sends what was written, if it is sound, and prints it; the exit code."""
+    """Sends what was written, if it has no errors, and prints it; the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
     return tell_packed(done, target.path, as_json=as_json, named=target.named)
@@ -303,7 +310,7 @@ def _tell_report(report: Report | None) -> int:
         return 0
     for finding in report.findings:
         if finding.severity is Severity.ERROR:
-            warn(f"what was written is not sound: {finding.code}: {finding.message}")
+            warn(f"what was written has an error: {finding.code}: {finding.message}")
     return 1
 
 

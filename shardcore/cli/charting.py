@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import print_json, print_line
-from shardcore.errors import SourceError, UsageError
+from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.errors import ShardError, UsageError
 from shardcore.text import short
 
 if TYPE_CHECKING:
+    from shardcore.charting.budget import Share
     from shardcore.charting.charts import Chart
     from shardcore.shard import Shard
 
@@ -43,7 +45,9 @@ def chart(
     spread: Annotated[bool, typer.Option("--spread", help="Load: how many places hold how many.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture into FILE.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture; -: standard output.")
+    ] = None,
     how: Opening = USUAL,
 ) -> int:
     """What the bytes are for, how large the objects are, how surprising the bytes are, how full slots are."""
@@ -55,23 +59,48 @@ def chart(
             with progress_bar("Reading the index") as progress:
                 shard.load_index(progress)
         if what is What.BUDGET:
-            shares = shard.byte_shares
+            shares = _shares(shard)
             picture, rows, values = drawn.shares_svg, written.shares_csv, written.shares_json
             found: Any = shares
         else:
             found = _counted(shard, what, of, whole=whole, spread=spread)
             picture, rows, values = drawn.chart_svg, written.chart_csv, written.chart_json  # type: ignore[assignment]
         if svg is not None:
-            _write(svg, picture(found))
+            write_text_to(svg, picture(found))
         if json:
             print_json(values(found))
         elif as_csv:
             sys.stdout.write(rows(found))
-        elif what is What.BUDGET:
+        elif what is What.BUDGET and svg is None:
             _print_bars([(f"{one.name} ({one.use.value})", float(one.size), f"{one.size:,}") for one in found])
         elif svg is None:
             _print_chart(found)
     return 0
+
+
+def _shares(shard: Shard) -> tuple[Share, ...]:
+    """The byte budget of a file, or of all files of a folder together.
+
+    Raises:
+        ShardError: A file cannot be read.
+    """
+    from shardcore.charting.members import summed_shares
+    from shardcore.dataset import DataSet
+
+    if not isinstance(shard, DataSet):
+        return shard.byte_shares
+    found = []
+
+    def shares(number: int, member: Shard) -> tuple[Share, ...]:
+        member.load_index()
+        return member.byte_shares
+
+    with progress_bar("counting") as progress, closing(shard.each_member(shares, progress)) as each:
+        for _, told in each:
+            if isinstance(told, ShardError):
+                raise told
+            found.append(told)
+    return summed_shares(found)
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
@@ -104,13 +133,6 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
         if turned is None:
             raise UsageError(f"{load.title}: no chance spreads them, so nothing is expected of how many hold how many")
         return turned
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _print_chart(found: Chart) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import Force, Json, progress_bar
-from shardcore.cli.output import print_json, print_line, warn
+from shardcore.cli.options import Force, Json, progress_bar, size_from
+from shardcore.cli.output import print_json, print_line, printable, warn, write_text_to
 from shardcore.errors import UsageError
-from shardcore.options import Option, OptionType
 
 if TYPE_CHECKING:
     from shardcore.comparing import Comparison
@@ -34,7 +34,8 @@ def compare(
         typer.Option("--count", metavar="N", min=1, help="How many objects; variants where there are fewer."),
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--size", metavar="BYTES", help="Bytes of each, such as 1K; default: their own.")
+        int | None,
+        typer.Option("--size", metavar="BYTES", help="Bytes of each (1K, 1M); default: their own.", parser=size_from),
     ] = None,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
@@ -47,13 +48,12 @@ def compare(
 
     if option == ["help"]:
         return _tell_dials()
-    each = Option("--size", OptionType.SIZE, "").value_of(size)
     contents = files_of(inputs) if inputs else BUILT_IN
     with progress_bar("comparing") as progress:
-        found = compare(contents, count=count, size=each, options=_by_format(option), progress=progress)
+        found = compare(contents, count=count, size=size, options=_by_format(option), progress=progress)
     for path, made in ((svg, to_svg), (csv, to_csv)):
         if path is not None:
-            write_text(Path(path), made(found), force=force)
+            write_text_to(path, made(found)) if path == "-" else write_text(Path(path), made(found), force=force)
     if json:
         print_json(to_json(found))
     elif svg is None and csv is None:
@@ -97,11 +97,24 @@ def _tell_dials() -> int:
 
 
 def _print_table(found: Comparison) -> None:
-    """A line for each format, in columns."""
+    """Print a row for each format, in columns; cells are wrapped to the width of a terminal."""
     from shardcore.comparing.words import HEADINGS, cells
 
     print_line(found.about)
     lines = [HEADINGS, *((row.format, *cells(row)) for row in found.rows)]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*HEADINGS[:-1], box=None, padding=(0, 2, 0, 0))
+        for line in lines[1:]:
+            table.add_row(*(Text(printable(text)) for text in line[:-1]))
+        console = Console(file=sys.stdout, highlight=False)
+        console.print(table)
+        for line in lines[1:]:
+            console.print(Text(printable(f"{line[0]}: {line[-1]}")))
+        return
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS) - 1)]
     for line in lines:
         told = [text.ljust(width) for text, width in zip(line, widths, strict=False)]

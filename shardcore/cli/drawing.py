@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, Uri, opens
-from shardcore.cli.output import print_json, print_line
-from shardcore.errors import SourceError, UsageError
+from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.errors import UsageError
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -105,11 +104,4 @@ def _write(drawing: Drawing, target: str, *, width: int, dark: bool) -> None:
     """An SVG file, or SVG on standard output."""
     from shardcore.drawing.notebook import picture_of
 
-    text = str(picture_of(drawing, width, dark=dark))
-    if target == "-":
-        typer.echo(text, nl=False)
-        return
-    try:
-        Path(target).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"{target} cannot be written: {error.strerror or error}") from error
+    write_text_to(target, str(picture_of(drawing, width, dark=dark)))

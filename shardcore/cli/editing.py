@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -137,6 +137,10 @@ def undo(
         return tell_edited(file, done, as_json=json)
     earlier = len(earlier_journals(path))
     told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
+    changes = journal.changes_back()
+    told |= {"new_size": journal.old_size, "changes": changes}
+    if not json:
+        _show_changes(changes)
     left = f"; {plural(earlier, 'earlier edit')} can be undone after it" if earlier else ""
     print_json(told) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
     return 0
@@ -216,7 +220,10 @@ def tombstone(
         print_json([one.told() for one in rewrites])
     elif dry_run:
         for one in rewrites:
+            told = one.told()
             print_line(f"{one.path}: {one.what}")
+            for name in ("old", "new"):
+                print_line(f"  {name}  {told[name] if told[name] is not None else 'no file'}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
@@ -332,7 +339,7 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
 
     for finding in done.report.findings if done.report is not None else ():
         if finding.severity is Severity.ERROR:
-            warn(f"the file is not sound: {finding.code}: {finding.message}")
+            warn(f"the file has an error now: {finding.code}: {finding.message}")
     if as_json:
         tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:
@@ -357,14 +364,18 @@ def _ask(question: str, *, yes: bool) -> None:
 
 
 def _show(edit: Edit) -> None:
-    """Old and new bytes of the changes."""
+    """Print old and new bytes of the changes of an edit."""
     told = edit.told()
-    for change in told["changes"][:SHOWN_CHANGES]:
+    _show_changes(told["changes"])
+    if told["size"] != told["new_size"]:
+        print_line(f"size  {told['size']} -> {told['new_size']}")
+
+
+def _show_changes(changes: list[dict[str, Any]]) -> None:
+    for change in changes[:SHOWN_CHANGES]:
         print_line(f"{change['start']}..{change['stop']}  {change['what']}")
         for name in ("old", "new"):
             more = " …" if change["stop"] - change["start"] > len(change[name]) // 2 else ""
             print_line(f"  {name}  {change[name]}{more}")
-    if len(told["changes"]) > SHOWN_CHANGES:
-        print_line(f"and {plural(len(told['changes']) - SHOWN_CHANGES, 'change')} more")
-    if told["size"] != told["new_size"]:
-        print_line(f"size  {told['size']} -> {told['new_size']}")
+    if len(changes) > SHOWN_CHANGES:
+        print_line(f"and {plural(len(changes) - SHOWN_CHANGES, 'change')} more")

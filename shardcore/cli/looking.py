@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,8 +32,8 @@ from shardcore.cli.output import (
     tell_line,
     warn,
 )
-from shardcore.errors import FormatError, UsageError
-from shardcore.finding import Depth, Severity
+from shardcore.errors import FormatError, NotAShard, UsageError
+from shardcore.finding import Depth
 from shardcore.text import letters_of, short
 from shardcore.words import plural
 
@@ -49,6 +50,9 @@ MANY_NODES = 10_000
 
 FIELD_LETTERS = 10_000
 """Letters of a field that are printed for people; JSON has all of them."""
+
+MOST_FIELDS = 256
+"""Fields of a section that are looked at for their texts."""
 
 ENDS_AT_SECTION = 2
 """A path of this many nodes is the file and a section."""
@@ -80,10 +84,11 @@ def info(
             for section in shard.sections:
                 print_line(f"  {section.name:<{width}}  {section.start:>14} .. {section.stop:<14} {section.size:>14}")
         if shard.fields:
+            texts = _decoded_fields(shard)
             width = max(len(name) for name in shard.fields)
             print_line()
             for name, value in shard.fields.items():
-                print_line(f"  {name:<{width}}  {_cut(_field_text(value))}")
+                print_line(f"  {name:<{width}}  {texts.get(name) or _cut(_field_text(value))}")
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
     return 0
@@ -169,6 +174,7 @@ def trace(
         bool, typer.Option("--cold", help="Say what a first reader pays: requests, bytes and rounds.")
     ] = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw each step that has a drawing.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="One line per step.")] = False,
     how: Opening = USUAL,
 ) -> int:
     """How a key is found, step by step; ends at the step that proves the answer."""
@@ -183,7 +189,7 @@ def trace(
     if json:
         tell_json(trace_json(told, paid))
     else:
-        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw):
+        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw, brief=brief):
             tell_line(line)
     if told.outcome == FOUND:
         return 0
@@ -197,20 +203,26 @@ def verify(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Check the shard; exit code 1 when some reader would fail or get wrong bytes."""
-    with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
-        report = shard.verify(depth, progress)
+    """Check structure, index and contents; exit code 1 when there is an error.
+
+    An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
+    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified.
+    """
+    try:
+        with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
+            report = shard.verify(depth, progress)
+    except (FormatError, NotAShard):
+        if json:
+            with how.open(uri, partial=True) as shard:
+                tell_json(shard.verify(depth).to_json())
+        raise
     if json:
         tell_json(report.to_json())
     else:
         for finding in report.findings:
             place = f" [bytes {finding.span}]" if finding.span else ""
             tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
-        bad = sum(finding.severity is Severity.ERROR for finding in report.findings)
-        verdict = "sound" if report.ok else plural(bad, "error")
-        # The structure alone can be checked without a look at any object.
-        checked = f"{plural(report.objects, 'object')}, " if report.objects or depth is not Depth.STRUCTURE else ""
-        tell_line(f"{checked}depth {depth.value}: {verdict}")
+        tell_line(report.summary)
     return 0 if report.ok else 1
 
 
@@ -219,14 +231,18 @@ def locate(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key to place.", show_default=False)],
     option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs.")
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs; -O help lists it.")
     ] = None,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
     """In which shard a key lies, from the routing rule alone."""
+    from shardcore.cli.changing import tell_options
+    from shardcore.options import Purpose
     from shardcore.registry import locate as locate_key
 
+    if option == ["help"]:
+        return tell_options(format_name, Purpose.LOCATE)
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
         print_json(json_safe(answer))
@@ -289,6 +305,25 @@ def _cut(text: str) -> str:
     if len(text) <= FIELD_LETTERS:
         return text
     return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+
+
+def _decoded_fields(shard: Shard) -> dict[str, str]:
+    """Return the texts that the tree has for numbers in header and footer fields: `2 crc32`, `never expires`."""
+    found: dict[str, str] = {}
+    if shard.source is None:
+        return found
+    numbers = {name for name, value in shard.fields.items() if isinstance(value, int)}
+    try:
+        for section in shard.tree.children:
+            prefix = section.name.replace(" ", "_")
+            if any(name.startswith(f"{prefix}.") for name in numbers):
+                fields = list(islice(section.children, MOST_FIELDS))
+                fields += [inner for one in fields if one.expandable for inner in islice(one.children, MOST_FIELDS)]
+                texts = {f"{prefix}.{field.name}": field.text for field in fields}
+                found |= {name: text for name, text in texts.items() if name in numbers}
+    except FormatError:
+        pass  # the fields themselves are there
+    return found
 
 
 def _field_text(value: Value) -> str:

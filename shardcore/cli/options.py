@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -17,6 +16,7 @@ import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.options import Option, OptionType
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from shardcore.shard import Shard
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.tape import Tape
+
+FORMATS = "swh, mdb, xorb, bloscpack, des, neuroglancer"
+"""The formats that are written, for the help: a command that prints it must not import them."""
+
+WrittenFormat = Annotated[
+    str, typer.Argument(metavar="FORMAT", help=f"The format to write: {FORMATS}.", show_default=False)
+]
 
 Uri = Annotated[
     str,
@@ -44,8 +51,28 @@ KeyFile = Annotated[
     typer.Option("--keys", metavar="FILE|-", help="More keys, one per line: as they are, or as JSON strings."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contract for programs.")]
+
+
+def size_from(text: str) -> int:
+    """Return a number of bytes; K, M and G are powers of 1024.
+
+    Raises:
+        typer.BadParameter: It is none.
+    """
+    try:
+        return int(Option("", OptionType.SIZE, "").value_of(text))
+    except UsageError as error:
+        raise typer.BadParameter(error.message.partition(": ")[2]) from error
+
+
 Limit = Annotated[
-    int, typer.Option("--limit-bytes", metavar="N", help="Refuse decoded objects over N bytes; 0: no limit.", min=0)
+    int,
+    typer.Option(
+        "--limit-bytes",
+        metavar="N",
+        help="Refuse decoded objects over N bytes (1K, 1M); 0: none.",
+        parser=size_from,
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
@@ -87,7 +114,7 @@ class Opening:
 
     def _open(self, uri: str, remote: RemoteOptions | None, *, partial: bool) -> Shard:
         with progress_bar("opening") as progress:
-            return shardcore.open(
+            shard = shardcore.open(
                 uri,
                 format=self.format,
                 partial=partial,
@@ -97,6 +124,30 @@ class Opening:
                 jobs=self.jobs,
                 **self.options,
             )
+        try:
+            self._check_options(shard)
+        except UsageError:
+            shard.close()
+            raise
+        return shard
+
+    def _check_options(self, shard: Shard) -> None:
+        """Refuse options that the format of a shard does not have.
+
+        Raises:
+            UsageError: One of them was given.
+        """
+        given = [name for name, value in self.options.items() if value not in (None, False, "") and name != "deleted"]
+        if not given:
+            return
+        from shardcore.options import Purpose
+        from shardcore.registry import all_formats
+
+        formats = {one.name: {option.name for option in one.options_for(Purpose.OPEN)} for one in all_formats()}
+        for name in given:
+            users = [format for format, options in formats.items() if name in options]
+            if shard.format in formats and shard.format not in users:
+                raise UsageError(f"--{name} is not supported for {shard.format} (supported: {', '.join(users)})")
 
     def open_rest(self, uri: str) -> Shard:
         """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
@@ -197,7 +248,9 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "limit_fetch": (
-        Annotated[int | None, typer.Option(metavar="BYTES", min=1, help="Remote: at most so many bytes.")],
+        Annotated[
+            int | None, typer.Option(metavar="BYTES", parser=size_from, help="Remote: at most so many bytes (1K, 1M).")
+        ],
         None,
     ),
 }
@@ -224,15 +277,8 @@ def reaches(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def opens_local(command: Callable[..., int]) -> Callable[..., int]:
-    """The same as `opens` for a command that changes a local file: its help leaves out what is for remote things."""
+    """The same as `opens` for a command that changes a local file: without those for remote things."""
     return _with_flags(command, _FLAGS, local=True)
-
-
-def _hidden(annotation: Any) -> Any:
-    """The annotation of a flag that the help does not list."""
-    info = copy(annotation.__metadata__[0])
-    info.hidden = True
-    return Annotated[annotation.__origin__, info]
 
 
 def _with_flags(
@@ -246,26 +292,24 @@ def _with_flags(
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, (annotation, default) in (first | flags).items()
     ]
-    remote_flags = [(name, annotation, default) for name, (annotation, default) in _REMOTE.items()]
-    remote_flags += [("tape", _TAPE, None), ("jobs", _JOBS, None)]
+    remote_flags = [] if local else [(name, *flag) for name, flag in _REMOTE.items()]
+    remote_flags += [] if local else [("tape", _TAPE, None), ("jobs", _JOBS, None)]
     asks = flags and all(one.name != "yes" for one in own)
     if asks:
         common.append(Parameter("yes", Parameter.KEYWORD_ONLY, default=False, annotation=_YES))
     common += [
-        Parameter(
-            name, Parameter.KEYWORD_ONLY, default=default, annotation=_hidden(annotation) if local else annotation
-        )
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in remote_flags
     ]
 
     @wraps(command)
     def run(**given: Any) -> int:
-        name, target = given.pop("format_name", None) if flags else None, given.pop("tape")
+        name, target = given.pop("format_name", None) if flags else None, given.pop("tape", None)
         values = {flag: given.pop(flag) for flag in flags}
-        reached = {flag: given.pop(flag) for flag in _REMOTE}
+        reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
         remote = _remote_options(reached | ({"trusted": frozenset("*")} if yes else {}))
-        jobs = given.pop("jobs")
+        jobs = given.pop("jobs", None)
         with _taped(target) as tape:
             return command(**given, how=Opening(name, values, remote, tape, jobs))
 

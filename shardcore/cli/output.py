@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, Remedy
+from shardcore.errors import FormatError, Remedy, SourceError
 from shardcore.text import visible
 
 if TYPE_CHECKING:
@@ -42,6 +43,21 @@ def _write_on(text: str) -> None:
         sys.stdout.write(text)
     except BrokenPipeError:
         silence_output()
+
+
+def write_text_to(target: str | Path, text: str) -> None:
+    """Write text into a file; `-` is standard output.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
+    if str(target) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
 
 
 def silence_output() -> None:

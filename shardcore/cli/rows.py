@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shardcore.ahead import fetched_ahead
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
+from shardcore.comparing.words import short_size
 from shardcore.dataset import DataSet
 from shardcore.errors import ShardError
 from shardcore.extraction.choice import no_kind
@@ -71,6 +72,7 @@ def list_rows(
     digest: bool,
     without_content: Collection[State],
     member: str = "",
+    human: bool = False,
 ) -> int:
     """Prints some rows; returns how many of them have an error.
 
@@ -82,10 +84,11 @@ def list_rows(
         digest: Whether the sha256 of the content is told, too.
         without_content: States of rows that have none to digest.
         member: The member of a data set that `shard` is, if it is one.
+        human: Whether sizes are told in KiB, MiB and GiB.
     """
     damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
     if not as_json and not digest:
-        _print_columns(columns, shard.objects.key_texts(rows), shard.objects.kinds)
+        _print_columns(columns, shard.objects.key_texts(rows), shard.objects.kinds, human=human)
         return damaged
     asked = RowsAsked(refs=True, digest=digest, bare=tuple(without_content))
     errors = 0
@@ -102,11 +105,13 @@ def list_rows(
             if found is None:
                 break
             errors += "error" in found
-            _tell(found, as_json=as_json)
+            _tell(found, as_json=as_json, human=human)
     return errors
 
 
-def list_members(shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | None, as_json: bool) -> int:
+def list_members(
+    shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | None, as_json: bool, human: bool = False
+) -> int:
     """Prints the rows of a data set as its members finish, in order; returns how many of them have an error.
 
     Args:
@@ -115,11 +120,12 @@ def list_members(shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | No
         skip: So many rows are left out at the beginning.
         limit: At most so many are printed; None for all.
         as_json: Whether each is a JSON value.
+        human: Whether sizes are told in KiB, MiB and GiB.
 
     Raises:
         UsageError: No member has objects of the kind that is asked for.
     """
-    printing = _Printing(shard, asked, skip, limit, as_json)
+    printing = _Printing(shard, asked, skip, limit, as_json, human)
     if limit == 0:
         return 0
     with (
@@ -147,11 +153,12 @@ class _Printing:
         left: How many rows may still be printed; None for all.
     """
 
-    def __init__(self, shard: DataSet, asked: RowsAsked, skip: int, limit: int | None, as_json: bool) -> None:
-        self._shard, self._asked, self._skip, self._as_json = shard, asked, skip, as_json
+    def __init__(
+        self, shard: DataSet, asked: RowsAsked, skip: int, limit: int | None, as_json: bool, human: bool
+    ) -> None:
+        self._shard, self._asked, self._skip, self._as_json, self._human = shard, asked, skip, as_json, human
         self.left, self.errors = limit, 0
         self._kinds: dict[str, None] = {}
-        self._states = False
 
     def member(self, name: str, found: RowsFound) -> None:
         """Prints what was found in a member."""
@@ -165,11 +172,10 @@ class _Printing:
             for row in found.rows[first:stop]:
                 line = _line(row, name)
                 self.errors += "error" in line
-                _tell(line, as_json=self._as_json)
+                _tell(line, as_json=self._as_json, human=self._human)
             return
         self.errors += int(np.count_nonzero(columns.state == State.DAMAGED))
-        self._states = self._states or bool(columns.state.any())
-        _print_columns(columns, found.keys[first:stop], found.kinds, states=self._states)
+        _print_columns(columns, found.keys[first:stop], found.kinds, human=self._human)
 
     def check_kind(self) -> None:
         """Refuses a kind that no member has.
@@ -206,6 +212,7 @@ class _Printing:
                     digest=self._asked.digest,
                     without_content=self._asked.bare,
                     member=name,
+                    human=self._human,
                 )
                 if self.left == 0:
                     return
@@ -224,11 +231,25 @@ def _line(row: Row, member: str) -> dict[str, Any]:
     return found
 
 
-def _tell(found: dict[str, Any], *, as_json: bool) -> None:
+def print_header(*, digest: bool) -> None:
+    """Print the names of the columns, on a terminal only: pipes carry rows alone."""
+    if sys.stdout.isatty():
+        print_line(f"{'sha256':<64}  {'size':>12}  key" if digest else f"{'state':<10}  {'kind':<8}  {'size':>12}  key")
+
+
+def _tell(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        print_line(f"{found.get('sha256', '-'):<64}  {found['size']!s:>12}  {found['key']}")
+        size = -1 if found["size"] is None else found["size"]
+        key = "-" if found["key"] is None else found["key"]
+        print_line(f"{found.get('sha256', '-'):<64}  {_size_text(size, human=human)}  {key}")
+
+
+def _size_text(size: int, *, human: bool) -> str:
+    if size < 0:
+        return f"{'-':>12}"
+    return f"{short_size(size):>12}" if human else f"{size:>12}"
 
 
 def warn_unreadable(shard: Shard) -> int:
@@ -239,20 +260,16 @@ def warn_unreadable(shard: Shard) -> int:
     return len(unreadable)
 
 
-def _print_columns(
-    columns: ObjectColumns, texts: list[str | None], kinds: tuple[str, ...], *, states: bool = False
-) -> None:
-    """Size and key of many rows; state, kind and shard only where they tell something. No Python object per row."""
+def _print_columns(columns: ObjectColumns, texts: list[str | None], kinds: tuple[str, ...], *, human: bool) -> None:
+    """Print state, kind, size and key of many rows. No Python object per row."""
     if not texts:
         return
     keys = [key if key is not None else "-" for key in texts]
     if not "".join(keys).isprintable():
         keys = [printable(key) for key in keys]
-    sizes = [f"{size:>12}" if size >= 0 else f"{'-':>12}" for size in columns.size.tolist()]
-    parts: list[list[str]] = [sizes, keys]
-    if states or columns.state.any():
-        names = [state.name.lower() for state in State]
-        parts.insert(0, [f"{names[code]:<10}" for code in columns.state.tolist()])
-    if len(kinds) > 1:
-        parts.insert(0, [f"{kinds[code]:<8}" for code in columns.kind.tolist()])
+    sizes = [_size_text(size, human=human) for size in columns.size.tolist()]
+    names = [f"{state.name.lower():<10}" for state in State]
+    states = [names[code] for code in columns.state.tolist()]
+    sorts = [f"{kind:<8}" for kind in kinds]
+    parts = (states, [sorts[code] for code in columns.kind.tolist()], sizes, keys)
     sys.stdout.write("\n".join(map("  ".join, zip(*parts, strict=True))) + "\n")

@@ -60,7 +60,7 @@ def salvage(
     else:
         _sum_up(done)
     lost = [one for one in done.items if one.condition.value in ("damaged", "lost")]
-    return 1 if lost or not done.items else 0
+    return 1 if lost or done.missing or not done.items else 0
 
 
 def _tell(one: Saved) -> None:
@@ -82,7 +82,9 @@ def _sum_up(done: Salvage) -> None:
     parts = [f"{counts[name]:,} {name}" for name in ("whole", "unchecked", "damaged", "lost")]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
     stretches = f"; {plural(done.raw, 'stretch', 'stretches')} that nobody claims" if done.raw else ""
-    tell_line(f"{done.format}: {plural(len(done.items) - done.raw, 'object')}: {', '.join(parts)}{keyless}{stretches}")
+    found = len(done.items) - done.raw
+    what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
+    tell_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{stretches}")
     if done.opens:
         warn(f"the file does not open as a whole: {done.opens}")
     for note in done.notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -26,9 +27,9 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import tell_json, tell_line, warn, worded
+from shardcore.cli.output import FLAGS, tell_json, tell_line, warn, worded
 from shardcore.cli.targets import Target, target_of
-from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError
+from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, UsageError
 from shardcore.sources.remote.address import is_address
 from shardcore.text import short
 from shardcore.words import plural
@@ -50,34 +51,41 @@ def ls(
     limit: Annotated[int | None, typer.Option(help="At most so many objects.", min=0)] = None,
     skip: Annotated[int, typer.Option(help="Leave out the first so many objects.", min=0)] = 0,
     everything: Annotated[bool, typer.Option("--all", help="Unused, deleted and tombstoned rows, too.")] = False,
+    human: Annotated[bool, typer.Option("--human", help="Sizes in KiB, MiB and GiB.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """List the objects."""
+    """List the objects: state, kind, size in bytes, key."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest knows sha256, not {digest!r}")
-    from shardcore.cli.rows import list_members, list_rows, shown_rows, unserved, warn_unreadable
+    from shardcore.cli.rows import list_members, list_rows, print_header, shown_rows, unserved, warn_unreadable
     from shardcore.dataset import DataSet
     from shardcore.extraction.choice import kind_code
     from shardcore.member_work import RowsAsked
 
     errors = 0
     with how.open_rest(uri) as shard:
+        if not json:
+            print_header(digest=digest is not None)
         bare = unserved(bool(how.options["deleted"]))
         hidden = () if everything else bare
         if isinstance(shard, DataSet) and shard.joins:
             wanted = digest is not None
             asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
-            return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json) else 0
+            return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
         # Of a folder of very many files the rows are printed while these are opened.
         streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
-        if not streamed and (limit is None or limit + skip > FEW_ROWS or shard.source is None):
+        # What slots without object are (swh) is known from the whole index alone.
+        few = limit is not None and limit + skip <= FEW_ROWS and not everything
+        if not streamed and (not few or shard.source is None):
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
         code = kind_code(shard, kind)
         for rows, columns in shown_rows(shard, code, skip, limit, hidden):
-            errors += list_rows(shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare)
+            errors += list_rows(
+                shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare, human=human
+            )
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3
@@ -104,6 +112,7 @@ def get(
     from shardcore.writing.temporary import takes_writes, write_through, write_whole
 
     window = byte_range(bytes_wanted)
+    output = None if str(output) == "-" else output
     with how.open_rest(uri) as shard:
         refs = [shard.find(key) for key in wanted]
         if output is not None and not takes_writes(output) and len(refs) == 1 and part is None and window is None:
@@ -219,12 +228,20 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
 def _tell_all(results: Iterable[Extracted], target: Target, *, as_json: bool) -> tuple[int, int, bool]:
     """A line about each file; how many there are, how many failed, and whether the source was lost, which ends it."""
     failed, number = 0, -1
+    like: Counter[Remedy] = Counter()
     for number, done in enumerate(results):
         failed += bool(done.error)
+        if done.error and done.remedy is not None and not as_json:
+            like[done.remedy] += 1
+            if like[done.remedy] > 1:
+                continue
         _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
         if done.last:
             warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
             return number + 1, failed, True
+    for remedy, count in like.items():
+        if count > 1:
+            warn(f"{plural(count - 1, 'more object')} not written for the same reason: {FLAGS[remedy]}")
     return number + 1, failed, False
 
 
@@ -234,7 +251,7 @@ def _tell(done: Extracted, *, as_json: bool) -> None:
         tell_json(done.line())
     elif done.error:
         what = worded(done.error, done.remedy)
-        warn(what if done.key is None else f"{done.key}: {what}")
+        warn(what if done.key is None or done.key in what else f"{done.key}: {what}")
     elif done.skipped:
         tell_line(f"{done.skipped}  exists already: skipped")
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from shardcore.cli.output import json_safe
@@ -55,12 +55,14 @@ def _cost_json(cost: Cost) -> dict[str, int]:
     return {"requests": cost.requests, "bytes": cost.bytes, "rounds": cost.rounds}
 
 
-def trace_lines(trace: Trace, cold: ColdTrace | None = None, *, draw: bool = False) -> Iterator[str]:
+def trace_lines(
+    trace: Trace, cold: ColdTrace | None = None, *, draw: bool = False, brief: bool = False
+) -> Iterator[str]:
     """The same, for people; with the drawings of the steps that have one, where they are wanted."""
     if cold is not None:
         yield f"Opening  [{cost_text(cold.opening)}]"
     for number, (step, cost) in enumerate(zip_longest(trace.steps, cold.steps if cold is not None else ()), 1):
-        yield from _step_lines(number, step, cost)
+        yield from islice(_step_lines(number, step, cost), 1 if brief else None)
         if draw and step.drawing is not None:
             yield from _drawn_lines(step.drawing)
     if cold is not None:
@@ -101,8 +103,10 @@ def _drawn_lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _value_lines(step: Step) -> Iterator[str]:
-    units = {name: meaning.unit_of(step.values[name]) for name, meaning in step.meanings.items()}
-    told = {name: f"{name} = {said(value)} {units.get(name, '')}".rstrip() for name, value in step.values.items()}
+    told = {}
+    for name, value in step.values.items():
+        meaning = step.meanings.get(name)
+        told[name] = f"{name} = {said(value) if meaning is None else meaning.with_unit(said(value), value)}"
     width = max((len(text) for text in told.values() if len(text) <= _WIDE), default=0)
     for name, text in told.items():
         meaning = step.meanings.get(name)

@@ -40,6 +40,7 @@ from shardcore.words import plural
 from shardcore.writing.audit import Audit, check_audit_log
 from shardcore.writing.chain import all_journals, bring_back, earlier_journals, forget, journal_of, put_aside
 from shardcore.writing.edit import (
+    SHOWN,
     Change,
     Edit,
     New,
@@ -142,6 +143,26 @@ class Journal:
     def undo_path(self) -> Path:
         """Where it is."""
         return journal_of(self.path)
+
+    def changes_back(self) -> list[dict[str, Any]]:
+        """Return what undoing changes, as `Edit.told` has it: old bytes are those of the file now.
+
+        Raises:
+            SourceError: File or journal cannot be read.
+        """
+        found = []
+        try:
+            with self.path.open("rb") as file, self.undo_path.open("rb") as journal:
+                for one in self.old:
+                    size = min(one.size, SHOWN)
+                    file.seek(one.start)
+                    journal.seek(one.at)
+                    new = bytes(size) if one.kind == _OLD_ZEROS else journal.read(size)
+                    what = {"what": f"undo: {self.what}", "start": one.start, "stop": one.stop}
+                    found.append(what | {"old": file.read(size).hex(), "new": new.hex()})
+        except OSError as error:
+            raise SourceError(f"cannot read {self.path}: {reason_of(error)}") from error
+        return found
 
     @property
     def can_finish(self) -> bool:

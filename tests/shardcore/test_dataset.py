@@ -12,7 +12,7 @@ import pytest
 
 from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
 from shardcore.finding import Depth
-from shardcore.member_work import RowsAsked, rows_of, verified
+from shardcore.member_work import RowsAsked, rows_of
 from shardcore.objects import State
 from shardcore.span import Span
 from shardcore.testing import check_columns
@@ -309,5 +309,5 @@ def test_what_members_are_asked_and_answer_are_plain_values() -> None:
     assert [bool(row.digested and row.digested.error) for row in again.rows] == [False, False, True]
     assert again.columns.size.tolist() == found.columns.size.tolist()
     assert rows_of(LineShard(C, "c"), RowsAsked(most=2)).more
-    report = verified(LineShard(C, "c"), Depth.CONTENT)
+    report = LineShard(C, "c").verify(Depth.CONTENT)
     assert pickle.loads(pickle.dumps(report)) == report

@@ -34,7 +34,7 @@ def test_many_findings_of_a_code_are_counted() -> None:
 
 
 def test_only_errors_make_a_report_bad() -> None:
-    """Warnings and notes leave a report sound."""
+    """Warnings and notes leave a report without errors."""
     findings = Findings()
     findings.warning("x.w", None, "odd")
     findings.note("x.n", None, "so")
@@ -45,6 +45,7 @@ def test_only_errors_make_a_report_bad() -> None:
     assert report.to_json() == {
         "ok": False,
         "objects": 3,
+        "unverified": 3,
         "findings": [
             {"severity": "warning", "code": "x.w", "span": None, "message": "odd"},
             {"severity": "note", "code": "x.n", "span": None, "message": "so"},

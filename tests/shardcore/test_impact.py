@@ -10,7 +10,7 @@ import pytest
 import shardcore
 from shardcore import impact as comparing
 from shardcore.errors import Cancelled
-from shardcore.finding import Finding, Severity
+from shardcore.finding import Finding, Report, Severity
 from shardcore.impact import Fate, Impact, before, compare, noting, touched
 from shardcore.known import Known
 from shardcore.peers import SILENT, Answer, peers_about
@@ -98,7 +98,7 @@ def test_an_old_warning_tells_nothing_of_new_damage(
 ) -> None:
     """A warning about the bytes of an object that was there before; an error would make its reader careful."""
     known = Finding(severity, "des.example", Span("", 8, 10), "It was there before.")
-    monkeypatch.setattr(comparing, "_verified", lambda shard, depth: ((known,), None))
+    monkeypatch.setattr(comparing, "_verified", lambda shard, depth: (Report(depth, 1, (known,)), None))
     impact = impact_of(plain_des(tmp_path), Change.overwrite(9, b"E"))
     assert impact.new == ()
     assert [one.key for one in impact.silent] == silent

@@ -374,7 +374,7 @@ class Sandbox(QObject):
                 return  # others were typed meanwhile
             self.impact = impact
             self.compared.emit()
-            self._session.tell_report(Report(Depth.CONTENT, sum(impact.counts.values()), impact.findings))
+            self._session.tell_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
 
         request = self._session.request.broken((), self._expects)
 

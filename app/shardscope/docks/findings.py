@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
 
 from shardcore import Depth, Finding, Report, Severity
 from shardcore.text import key_text
-from shardcore.words import plural
 from shardscope.around.picture import add_picture
 from shardscope.docks.row_table import row_table
 from shardscope.jobs import Job
@@ -207,25 +206,16 @@ class FindingsTable(QWidget):
         if report is None:
             self.state.setText(self.tr("Not run yet"))
             self._say(self.tr("Not run yet. Choose how deep to look: structure, index or content."))
-        elif not report.findings:
-            self.state.setText(self.tr("✔ No findings: {0} ({1})").format(_checked(report), report.depth.value))
-            self._say(self.tr("✔ No findings: {0}, depth {1}.").format(_checked(report), report.depth.value))
-        else:
-            counts = ", ".join(
-                plural(number, severity.value)
-                for severity in Severity
-                if (number := sum(f.severity is severity for f in report.findings))
-            )
-            self.state.setText(f"{counts}; {_checked(report)} ({report.depth.value})")
+            return
+        # No tick where contents were not verified.
+        complete = report.depth is Depth.CONTENT and not report.findings and not report.unverified
+        text = f"✔ {report.summary}" if complete else report.summary
+        self.state.setText(text)
+        if report.findings:
             self._stack.setCurrentWidget(self.table)
+        else:
+            self._say(text)
 
     def _say(self, text: str) -> None:
         self.big.setText(text)
         self._stack.setCurrentWidget(self.big)
-
-
-def _checked(report: Report) -> str:
-    """What was looked at: no single object at the first depth."""
-    if report.depth is Depth.STRUCTURE:
-        return "structure checked"
-    return f"{plural(report.objects, 'object')} checked"

@@ -79,7 +79,7 @@ class TypedBytes(QObject):
         try:
             check_room(changes)
         except ShardError as error:
-            self._session.message.emit(plain_words(error))
+            self._session.say(plain_words(error), failed=True)
             return
         self.changes, self.undone = changes, undone
         self.changed.emit()

@@ -180,11 +180,11 @@ class ObjectActions(QObject):
             sound, wrong, last = found
             if wrong:
                 row, error = wrong[0]
-                what = f"{sound:,} sound, {len(wrong):,} not readable; row {row:,}"
+                what = f"{sound:,} readable, {len(wrong):,} not readable; row {row:,}"
                 told = f"{what}: {plain_words(error)}"
                 self._session.tell(what, error)
             else:
-                told = last if sound == 1 else f"{sound:,} objects are sound"
+                told = last if sound == 1 else f"{sound:,} objects are readable to their ends"
                 self._session.say(told)
             if job is not None:
                 job.note = told
@@ -200,4 +200,4 @@ def _digest(shard: Shard, ref: ObjectRef, job: Job) -> str:
         job.check()
         digest.update(piece)
         size += len(piece)
-    return f"sound: {size:,} bytes, sha256 {digest.hexdigest()}"
+    return f"readable: {size:,} bytes, sha256 {digest.hexdigest()}"

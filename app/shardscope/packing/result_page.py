@@ -135,11 +135,7 @@ def report_text(report: Report | None) -> str:
     """What verification says, in a sentence."""
     if report is None:
         return "It was not verified."
-    errors = sum(one.severity is Severity.ERROR for one in report.findings)
-    others = len(report.findings) - errors
-    found = plural(errors, "error") if errors else "no errors"
-    more = f", {plural(others, 'more finding')}" if others else ""
-    return f"Read back and verified: {plural(report.objects, 'object')}, {found}{more}."
+    return f"Read back: {report.summary}"
 
 
 def told_lines(packed: Packed) -> list[str]:

@@ -94,7 +94,7 @@ class _Row:
         cut = seen if len(seen) <= LONGEST_VALUE else seen[:LONGEST_VALUE] + "…"
         if meaning is None:
             return _Row(name, cut, copied, "", "")
-        return _Row(name, f"{cut} {meaning.unit_of(value)}".rstrip(), copied, grouped(meaning.text), meaning.unit)
+        return _Row(name, meaning.with_unit(cut, value), copied, grouped(meaning.text), meaning.unit)
 
     @property
     def sentence(self) -> str:

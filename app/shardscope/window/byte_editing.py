@@ -94,7 +94,7 @@ class ByteEditing(QObject):
         return self.tr("Read-only: choose Tools > Break it safely, or Edit > Allow changes to this file")
 
     def _tell_read_only(self) -> None:
-        self._session.message.emit(self._why_not())
+        self._session.say(self._why_not(), failed=True)
 
     # --- paste, fill, replace ---
 
@@ -107,7 +107,7 @@ class ByteEditing(QObject):
             pieces, what = make()
             self._check_room(pieces)
         except ShardError as error:
-            self._session.message.emit(plain_words(error))
+            self._session.say(plain_words(error), failed=True)
             return
         edits.put(pieces, what)
 
@@ -202,7 +202,7 @@ class ByteEditing(QObject):
         actions = self._changing.actions
         there = [action for action in actions.for_objects if action.isVisible()]
         if not there:
-            self._session.message.emit(self.tr("Objects of this format cannot be deleted in place"))
+            self._session.say(self.tr("Objects of this format cannot be deleted in place"), failed=True)
         elif there[0].isEnabled():
             there[0].trigger()
         else:

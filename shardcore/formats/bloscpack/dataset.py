@@ -165,10 +165,14 @@ class BloscpackDataSet(DataSet):
         """Verifies every file, then whether they make up the columns that the JSON files describe."""
         depth = Depth(depth)
         findings = Findings()
-        for finding in super().verify(depth, progress).findings:
+        report = super().verify(depth, progress)
+        for finding in report.findings:
             findings.add(finding)
         self._check_columns(findings, depth)
-        return Report(depth, len(self.objects), findings.all())
+        # Columns of a table are objects of several chunks: verified where all chunks are.
+        objects = len(self.objects)
+        checked = objects if not report.unverified else 0
+        return Report(depth, objects, findings.all(), checked, objects if report.without_checksum else 0)
 
     def close(self) -> None:
         """Closes all members, and ends the process that decompresses for them."""

@@ -18,9 +18,9 @@ from shardcore.format import OpenContext
 from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
-from shardcore.formats.bloscpack.verify import is_intact
+from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.progress import Progress, no_progress
+from shardcore.progress import Progress
 from shardcore.shard import DEFAULT_LIMIT, Shard
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import LocalFolder
@@ -156,10 +156,12 @@ class BloscpackFiles(DataSet):
         with self.borrowed(self.first_member) as first:
             return first.settings
 
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verifies every file."""
-        report = super().verify(depth, progress)
-        return Report(report.depth, len(self.members), report.findings)
+    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
+        """Verify a file: its chunks are one object."""
+        report = super().verify_member(member, depth, progress)
+        return replace(
+            report, objects=1, checked=int(not report.unverified), without_checksum=int(report.without_checksum > 0)
+        )
 
     def report_unopened(self, member: Member, depth: Depth) -> Report | None:
         """Return the report of a small local file that is intact; None for all others."""
@@ -168,9 +170,9 @@ class BloscpackFiles(DataSet):
         if not 0 <= member.size <= HEAD:
             return None
         with self.folder.open(member.name) as source:
-            if os.path.lexists(f"{source.path}{JOURNAL}") or not is_intact(source.read(0, source.size), depth):
+            if os.path.lexists(f"{source.path}{JOURNAL}"):
                 return None
-        return Report(depth, 1, ())
+            return intact_report(source.read(0, source.size), depth)
 
     def row_of_member(self, name: str) -> int | None:
         """The row of a file."""

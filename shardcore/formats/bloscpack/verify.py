@@ -30,8 +30,8 @@ def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progres
     return Verification(file, objects).run(depth, progress)
 
 
-def is_intact(data: bytes, depth: Depth) -> bool:
-    """Return whether a file has one chunk and no metadata, and `verify` would find nothing at all in it.
+def intact_report(data: bytes, depth: Depth) -> Report | None:
+    """Return the report of a file with one chunk and no metadata in which `verify` would find nothing; else None.
 
     Folders have many such files. Of any other file `Verification` finds out what it is.
 
@@ -45,17 +45,18 @@ def is_intact(data: bytes, depth: Depth) -> bool:
         stop = len(data) - header.checksum.size
         unused = any(map(any, (header.values.get("unused", b""), header.values.get("reserved", b""))))
         if header.nchunks != 1 or header.has_metadata or unused or header.max_app_chunks > header.slots or first > stop:
-            return False
+            return None
         slots = first.to_bytes(OFFSET.size, "little").ljust(first - table, b"\xff") if header.has_offsets else b""
         chunk = memoryview(data)[first:stop]
         if data[table:first] != slots or check_chunk(chunk, limit=TRIED_WHOLE).nbytes != header.last_chunk:
-            return False
+            return None
         if depth.reaches(Depth.CONTENT):
             header.checksum.check(chunk, data[stop:], Span("", stop, len(data)), "chunk 0")
             decompress(chunk, limit=TRIED_WHOLE)
     except ShardError:
-        return False
-    return True
+        return None
+    hashed = bool(header.checksum.size)
+    return Report(depth, 1, (), hashed, not hashed) if depth.reaches(Depth.CONTENT) else Report(depth, 1, ())
 
 
 class Verification:
@@ -85,9 +86,11 @@ class Verification:
             self._gaps()
             self._headers()
             self._end()
+        checked = without = 0
         if depth.reaches(Depth.CONTENT):
-            self._chunks(progress)
-        return Report(depth, len(self._objects), self._findings.all())
+            done = self._chunks(progress)
+            checked, without = (done, 0) if self._header.checksum.size else (0, done)
+        return Report(depth, len(self._objects), self._findings.all(), checked, without)
 
     def _structure(self) -> None:
         header = self._header
@@ -224,8 +227,8 @@ class Verification:
             message = f"{what} the last chunk: appending can leave some, and readers ignore them"
             self._findings.note("bloscpack.trailing", span, message)
 
-    def _chunks(self, progress: Progress) -> None:
-        """Reads every chunk: digest and decompression."""
+    def _chunks(self, progress: Progress) -> int:
+        """Read and decompress every chunk, and compare its checksum; return how many were."""
         count = len(self._table)
         # What each costs is known from its header; chunks that lead nowhere cost a look.
         sizes = self._table.headers["nbytes"].astype(np.int64) + self._table.headers["ctbytes"].astype(np.int64)
@@ -234,6 +237,7 @@ class Verification:
         checked = int(np.searchsorted(costs, work.left, "right"))
         work.unchecked = count - checked
         work.tell(self._findings, "bloscpack.unchecked")
+        done = checked
         for number, error in enumerate(self._file.content.problems(checked)):
             progress(number + 1, count)
             if error is None:
@@ -242,8 +246,10 @@ class Verification:
             message = _of_chunk(number, error.message)
             if isinstance(error, Unsupported) or not isinstance(error, FormatError):
                 self._findings.warning("bloscpack.unchecked", error.span, message, key=str(number))
+                done -= 1
             else:
                 self._findings.error(code, error.span, message, key=str(number))
+        return done
 
 
 def _of_chunk(number: int, message: str) -> str:

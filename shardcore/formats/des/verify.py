@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
     findings = Findings()
     progress(0, 1)
     _check_structure(file, findings)
-    objects = 0
+    objects = checked = without = 0
     if depth.reaches(Depth.INDEX):
         objects = len(file.entries)
         _check_entries(file, findings, progress)
@@ -40,9 +41,9 @@ def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
         _check_name(file, findings)
         _check_sidecar(file, findings)
     if depth.reaches(Depth.CONTENT):
-        _check_contents(file, findings, progress)
+        checked, without = _check_contents(file, findings, progress)
     progress(1, 1)
-    return Report(depth, objects, findings.all())
+    return Report(depth, objects, findings.all(), checked, without)
 
 
 def _check_structure(file: DesFile, findings: Findings) -> None:
@@ -222,12 +223,13 @@ def _facts(file: DesFile, row: int) -> dict[str, Any]:
     }
 
 
-def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> None:
-    """Decodes every content, in the order of the file, and compares digests."""
+def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tuple[int, int]:
+    """Decode every content, in the order of the file; return how many were compared, and how many have no sha256."""
     rows = np.arange(len(file.entries), dtype=np.int64)
     readable = ~file.entries.unreadable(rows)
     c, work, last = file.entries.columns, Work(file.source.size), _Checked(None)
     bigfiles: dict[tuple[bytes, int], _Checked] = {}
+    compared: Counter[bool] = Counter({True: int(np.count_nonzero(~readable))})
     for number, row in enumerate(file.by_offset().tolist()):
         progress(number, len(rows))
         if not readable[row]:
@@ -235,15 +237,16 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> No
         place = (int(c.offset[row]), int(c.compressed[row]), int(c.length[row]), int(c.codec[row]), int(c.size[row]))
         named = (file.entries.hash(row), int(c.size[row])) if c.big[row] else None
         if named in bigfiles:
-            _compare(file, row, bigfiles[named], findings)
+            compared[_compare(file, row, bigfiles[named], findings)] += 1
         elif named is None and place == last.place:
-            _compare(file, row, last, findings)
+            compared[_compare(file, row, last, findings)] += 1
         elif work.takes(_cost(file, row)):
             last = _content_digest(file, row, place)
             if named is not None:
                 bigfiles[named] = last
-            _compare(file, row, last, findings)
+            compared[_compare(file, row, last, findings)] += 1
     work.tell(findings, "des.unchecked")
+    return compared[True], compared[False]
 
 
 def _cost(file: DesFile, row: int) -> int:
@@ -306,16 +309,18 @@ def _content_digest(file: DesFile, row: int, place: tuple[int, ...]) -> _Checked
     return _Checked(place, digest.hexdigest())
 
 
-def _compare(file: DesFile, row: int, checked: _Checked, findings: Findings) -> None:
-    """Tells what is wrong with the content of an entry, or compares its digest with the sidecar."""
+def _compare(file: DesFile, row: int, checked: _Checked, findings: Findings) -> bool:
+    """Report what is wrong with a content, or compare its sha256; False where there is none to compare it with."""
     entry, key = file.entries.span(row), file.uid(row)
     if checked.code:
         findings.error(checked.code, checked.span or entry, f"entry {row}: {checked.message}", key=key)
-        return
+        return True
     said = _checksum(file, row, key)
     if said and said != checked.digest:
         message = f"entry {row}: sha256 of the content: computed {checked.digest}, in the sidecar {said}"
         findings.error("des.checksum", entry, message, key=key)
+    # A BigFile was compared with the hash that is its name.
+    return bool(said) or bool(file.entries.columns.big[row])
 
 
 def _checksum(file: DesFile, row: int, key: str | None) -> str:

@@ -240,7 +240,7 @@ class DesZones(DesDataSet):
             if parsed is not None and not zone.start <= parsed.number <= zone.end:
                 message = f"{member.name} has shard number {parsed.number}; the zone has {zone.start} to {zone.end}"
                 findings.error("des.other-zone", Span(str(SourceName(member.name)), 0, member.size), message)
-        return Report(Depth(depth), report.objects, findings.all())
+        return replace(report, findings=findings.all())
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
         """The route of a uid, and the shards of its zone that may hold it; that zone alone is listed."""

@@ -40,7 +40,7 @@ def rekey(
         SourceError: The bytes cannot be had or written.
     """
     if not key and not expiry:
-        raise UsageError("nothing to change: give key=HEX, expiry=WHEN, or both")
+        raise UsageError("nothing to change: give a key (--key HEX), an expiry (--expiry WHEN), or both")
     check_other_file(shard.source, target)
     data = rekeyed(shard.file, read_key(key), expiry)
     output = Output(target, force=force)

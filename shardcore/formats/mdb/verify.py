@@ -68,10 +68,11 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
             _check_roots(index, findings)
             progress(2, 4)
             _check_ranges_and_files(index, findings, progress)
+    checked = 0
     if depth.reaches(Depth.CONTENT):
-        check_content(file, objects, index, findings, progress)
+        checked = check_content(file, objects, index, findings, progress)
     progress(4, 4)
-    return Report(depth, sum(index.counts), findings.all())
+    return Report(depth, sum(index.counts), findings.all(), checked)
 
 
 def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:

@@ -31,8 +31,12 @@ def most_references(size: int) -> int:
     return 200_000 + size // 16
 
 
-def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings: Findings, progress: Progress) -> None:
-    """Puts every file together, then unpacks the chunks that no file used; xorbs out of reach are noted."""
+def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings: Findings, progress: Progress) -> int:
+    """Put every file together, then decompress the chunks that no file used; xorbs out of reach are noted.
+
+    Returns:
+        The files, xorbs and chunks whose bytes were hashed, or that have none.
+    """
     used = np.zeros(len(index.chunks), bool)
     lost_segments, lost_xorbs = _out_of_reach(file, index, findings)
     files, xorbs, _ = index.counts
@@ -40,6 +44,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
     checked = ~index.damaged_files & (index.files.counts > 0) & (np.diff(lost) == 0)
     references = np.diff(np.concatenate([[0], np.cumsum(index.segment_lengths)])[index.files.bounds])
     most, work = most_references(index.geometry.size), Work(index.geometry.size)
+    done = int(np.count_nonzero(index.damaged_files | (index.files.counts == 0)))
     for number in np.flatnonzero(checked).tolist():
         progress(number, files + xorbs)
         cost = int(index.file_sizes[number]) + REFERENCE_COST * int(references[number])
@@ -47,13 +52,16 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
             work.unchecked += references[number] > most
             continue
         _check_file(file, index, number, block_of(file, objects.ref(number)), used, findings)
+        done += 1
     for number in np.flatnonzero(~lost_xorbs).tolist():
         progress(files + number, files + xorbs)
         first, last = index.xorbs.bounds[number : number + 2].tolist()
         size = int(index.chunks["unpacked_segment_bytes"][first:last][~used[first:last]].sum(dtype=np.int64))
         if work.takes(size + REFERENCE_COST * (last - first)):
             _check_xorb(file, index, number, used, findings)
+            done += 1 + last - first
     work.tell(findings, "mdb.unchecked")
+    return done
 
 
 def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

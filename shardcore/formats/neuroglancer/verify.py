@@ -41,14 +41,17 @@ def verify(file: NeuroglancerFile, depth: Depth, progress: Progress) -> Report:
         _check_entries(file, table, findings)
         _check_places(file, table, findings)
         _check_space(file, table, findings)
+    checked = without = 0
     if depth.reaches(Depth.CONTENT):
         if file.is_mesh:
             _check_meshes(file, table, findings, progress)
         else:
             _check_unlisted(file, table, findings)
-        _check_values(file, table, findings, progress)
+        checked = _check_values(file, table, findings, progress)
+        # A gzip member ends with a crc32; raw values have nothing like it.
+        without = 0 if file.spec.data_encoding == "gzip" else len(table.entries) - checked
     progress(1, 1)
-    return Report(depth, len(table.entries), findings.all())
+    return Report(depth, len(table.entries), findings.all(), checked, without)
 
 
 def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
@@ -229,9 +232,10 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
         )
 
 
-def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> None:
-    """Decodes every value that is compressed, and compares the lengths of raw chunks."""
+def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> int:
+    """Decode every value that is compressed, compare the lengths of raw chunks; return how many were checked."""
     entries = table.entries
+    checked = int(np.count_nonzero(~entries.inside))
     sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
     readable = entries.inside.copy()
     if file.spec.data_encoding == "gzip":
@@ -239,6 +243,7 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
         for done, (row, value) in enumerate(file.content_sizes(work)):
             if done % PROGRESS_EVERY == 0:
                 progress(done, len(entries))
+            checked += value is not None
             if value is None:
                 readable[row] = False
             elif isinstance(value, ShardError):
@@ -250,12 +255,12 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
         work.tell(findings, "neuroglancer.unchecked")
     scale = file.origin.space.scale
     if scale is None or scale.encoding != "raw":
-        return
+        return checked
     try:
         expected = chunk_sizes(file.origin.space, entries.ids)
     except FormatError as error:
         findings.warning("neuroglancer.voxels", None, error.message)
-        return
+        return checked
 
     def of_other_size(row: int) -> str:
         return f"chunk {_key(table, row)} has {plural(sizes[row], 'byte')}; its voxels take {expected[row]:,}"
@@ -266,6 +271,7 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
 
     wrong = readable & (expected >= 0) & (sizes != expected)
     _Rows(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
+    return checked
 
 
 class _Rows:

@@ -26,6 +26,9 @@ from shardcore.words import plural
 CONTENT_GUESS = 65536
 """Bytes fetched with an object's length, in the hope that they hold its content."""
 
+MOST_SEARCHED = 100_000
+"""Slots of an index that is searched for a key which was not found, to explain why."""
+
 LEAST_GUESS = 16384
 """The same where a lookup fetched more than it needs before, to learn the dialect of the hash."""
 
@@ -291,6 +294,30 @@ class SwhLookup:
         )
         return displacement, companion.apart if companion is not None else 0
 
+    def _doubt(self, key: SwhKey, stored: bytes, slot: int, state: State, look: Look) -> str:
+        """Return why a slot without the key does not prove that the shard has no such key; empty where it does.
+
+        Only bytes that are at hand are looked at: explaining costs no request.
+        """
+        geometry, parts, source = self._geometry, self._file.hash_parts(), self._file.source
+        start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop
+        if (
+            not look.telling
+            or geometry.slots > MOST_SEARCHED
+            or source.loaded(start, parts.stop) != ((start, parts.stop),)
+        ):
+            return ""
+        rows = SLOT.read(source.read(start, stop), count=geometry.slots)
+        live = geometry.states(rows["offset"]) == State.LIVE
+        same = live & (rows["key"] == np.frombuffer(key.digest, np.uint8)).all(axis=1)
+        if same.any():
+            other = int(np.flatnonzero(same)[0])
+            return f"slot {other} holds this key, but the key does not hash to it: hash function or slot are damaged"
+        keys = np.frombuffer(stored, np.uint8).reshape(1, 32)
+        if state is not State.UNUSED and self._file.slots_of(keys, signed=self._file.signed is True)[0] != slot:
+            return f"slot {slot} is damaged: the key in it does not hash to it, so it may have been this one"
+        return ""
+
     def _told_slot(self, key: SwhKey, slot: int, row: dict[str, object], look: Look) -> int:
         """Steps 9 and 10: whether it is this key, and where the object is."""
         key_span, offset_span = self._geometry.key_span(slot), self._geometry.offset_span(slot)
@@ -300,6 +327,9 @@ class SwhLookup:
         state = self._geometry.state(offset)
         equal = stored == key.digest
         verdict = "it is this key" if equal else "it is another key, so this one is not in the shard"
+        doubt = "" if equal else self._doubt(key, stored, slot, state, look)
+        if doubt and state is not State.UNUSED:
+            verdict = f"it is another key. Not found by this lookup; {doubt}"
         if state is State.UNUSED:
             verdict = "whether it holds an object, its offset tells"
         look.step(
@@ -316,7 +346,8 @@ class SwhLookup:
         if state is State.UNUSED:
             look.step(
                 "Where the object is",
-                "Its offset says that there is no object: the slot was never used, or its object was deleted.",
+                "Its offset says that there is no object: the slot was never used, or its object was deleted."
+                + (f" Not found by this lookup; {doubt}." if doubt else ""),
                 offset_span,
                 why="There are more slots than objects, to have room for parking; the offset tells which are unused.",
                 offset=offset,

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from shardcore.finding import Work
-from shardcore.formats.swh.layout import HEADER, NO_OBJECT, OBJECT, SLOT
+from shardcore.formats.swh.layout import HEADER, MAGIC, NO_OBJECT, OBJECT, SLOT
 from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, Near, occurrences, pieces_of
 from shardcore.sources.base import Source
 from shardcore.span import Span
@@ -98,6 +98,10 @@ def _layout(damaged: Damaged) -> _Layout:
     source, size = damaged.source, damaged.source.size
     values = HEADER.read_one(source.read(0, min(HEADER.size, size)).ljust(HEADER.size, b"\0"))
     start, index, hashes = (int(values[f"{name}_position"]) for name in ("objects", "index", "hash"))
+    count = int(values["objects_count"])
+    if values["magic"].startswith(MAGIC) and hashes > size and count <= (index - start) // OBJECT.size:
+        # A complete index lists what is lost, and leaves out what was deleted; the header alone counts both.
+        damaged.declared = count
     fits = HEADER.size <= start <= index <= hashes and (hashes - index) % SLOT.size == 0
     if not fits:
         start, index = min(_USUAL_START, size), size

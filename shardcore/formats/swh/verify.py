@@ -46,7 +46,7 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
         findings.error("swh.hash-function", span, file.damage.message)
     note_interrupted(findings, file.source, "swh")
     _check_structure(file, findings)
-    objects = 0
+    objects = checked = without = 0
     if depth.reaches(Depth.INDEX):
         slots, offsets, keys = _live_slots(file, findings, progress)
         objects = len(slots)
@@ -55,9 +55,11 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
         _check_function(file, slots, keys, findings)
         if depth.reaches(Depth.CONTENT):
             order = np.argsort(offsets, kind="stable")
-            Contents(file, slots[order], offsets[order], keys[order], findings).check(progress)
+            contents = Contents(file, slots[order], offsets[order], keys[order], findings)
+            contents.check(progress)
+            checked, without = contents.checked, contents.without_checksum
     progress(1, 1)
-    return Report(depth, objects, findings.all())
+    return Report(depth, objects, findings.all(), checked, without)
 
 
 def _check_structure(file: SwhFile, findings: Findings) -> None:
@@ -197,6 +199,10 @@ class Contents:
         offsets: Their offsets, ascending.
         keys: Their keys, shape `(live, 32)`.
         findings: Where to report.
+
+    Attributes:
+        checked: Objects whose content was compared with their key, or lies outside.
+        without_checksum: Objects whose key is no sha256.
     """
 
     def __init__(self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
@@ -210,6 +216,8 @@ class Contents:
         self.findings = findings
         self.deleted = file.geometry.declared > len(slots)
         self.strangers: list[tuple[int, int]] = []
+        self.checked = len(slots)
+        self.without_checksum = 0
         # Objects that overlap are hashed as long as that is no more work than the section is long: in a hostile file
         # each may claim all bytes that follow.
         self._overlap_left = self.stop - self.start
@@ -252,6 +260,7 @@ class Contents:
             if offset < reach and not self._is_worth(size):
                 self._check_edge(reach, offset, at + number, progress)
                 reach = max(reach, stop)
+                self.checked -= 1
                 continue
             if stop - first > len(window):
                 if number:
@@ -315,6 +324,8 @@ class Contents:
             strangers = grouped_digits(len(self.strangers))
             message = f"{strangers} of {plural(len(self.offsets), 'key')} are not the sha256 of their content"
             self.findings.note("swh.keys-not-sha256", None, message)
+            self.without_checksum = len(self.strangers)
+            self.checked -= self.without_checksum
             return
         for number, size in self.strangers:
             start = int(self.offsets[number]) + OBJECT.size

@@ -31,10 +31,15 @@ def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
         _check_headers(file, findings)
         if file.records.hashes is not None:
             _check_root(file, file.records.hashes, findings)
+    checked = without = 0
     if depth.reaches(Depth.CONTENT):
-        _check_chunks(file, findings, progress)
+        hashed = _check_chunks(file, findings, progress)
+        # Without a list of hashes there may be one hash over all chunks.
+        root = (file.info is not None or bool(file.expected_hash)) and hashed == file.records.count
+        known = file.records.hashes is not None or (root and file.fault is None)
+        checked, without = (hashed, 0) if known else (0, hashed)
     progress(1, 1)
-    return Report(depth, file.records.count, findings.all())
+    return Report(depth, file.records.count, findings.all(), checked, without)
 
 
 def _check_structure(file: XorbFile, findings: Findings) -> None:
@@ -84,8 +89,8 @@ def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
         )
 
 
-def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> None:
-    """Every chunk is unpacked and hashed."""
+def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int:
+    """Decompress and hash every chunk; return how many were."""
     records = file.records
     found: list[bytes] = []
     work = Work(file.source.size, CHUNK_COST)
@@ -93,7 +98,7 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> Non
         if not work.takes(len(data)):
             work.unchecked = records.count - number
             work.tell(findings, "xorb.unchecked")
-            return
+            return number
         try:
             chunk = unpack(data, records, number)
         except FormatError as error:
@@ -110,3 +115,4 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> Non
     # Of records that were cut the root would say the same once more.
     if records.hashes is None and records.count and file.fault is None:
         _check_root(file, as_rows(found), findings)
+    return records.count

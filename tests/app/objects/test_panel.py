@@ -187,7 +187,7 @@ def test_selected_objects_are_checked(qtbot: QtBot, panel: ObjectPanel) -> None:
     job = panel.actions_.check_selected()
     assert job is not None
     qtbot.waitUntil(lambda: bool(job.note))
-    assert job.note == f"sound: 1,790 bytes, sha256 {keys(panel)[0]}"
+    assert job.note == f"readable: 1,790 bytes, sha256 {keys(panel)[0]}"
 
 
 def test_a_dropped_file_is_sought(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> None:

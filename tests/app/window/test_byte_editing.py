@@ -218,7 +218,7 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     assert typed.count == 2
     assert window.hex.state.byte_at(1501) == 0xAD
     assert file.read_bytes() == before, "nothing is written before it is asked for"
-    assert "not written yet" in window.bar.text
+    assert "not written yet" in window.notices.text
     QTest.keySequence(window, actions.write.shortcut())
     sheet = window.changing.editor.sheet
     assert sheet is not None
@@ -236,7 +236,7 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     until(sheet.apply.isEnabled)
     sheet.apply.click()
     until(lambda: file.read_bytes() == before)
-    until(lambda: "again what it was" in window.bar.text)
+    until(lambda: "again what it was" in window.notices.text)
 
 
 def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> None:

@@ -47,7 +47,7 @@ def test_tombstoned_data_is_shown_by_one_button(window: MainWindow, data: Path) 
     window.objects.table.follow(1)
     window.objects.actions_.check_selected()
     settle(window, 60)
-    assert "sound" in window.notices.text
+    assert "readable" in window.notices.text
 
 
 def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, tmp_path: Path) -> None:

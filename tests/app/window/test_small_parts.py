@@ -59,9 +59,11 @@ def test_a_sound_shard_has_no_findings(
     findings.buttons[depth].click()
     assert findings.state.text() == "Running …"
     assert not findings.buttons[depth].isEnabled()
-    qtbot.waitUntil(lambda: findings.state.text().startswith("✔ No findings"))
-    looked_at = "structure" if depth is Depth.STRUCTURE else "12 objects"
-    assert findings.state.text().endswith(f"{looked_at} checked ({depth.value})")
+    qtbot.waitUntil(lambda: "No errors found." in findings.state.text())
+    whole = depth is Depth.CONTENT
+    told = "12 objects compared with their checksums." if whole else f"not read (depth {depth.value})."
+    assert findings.state.text().endswith(told)
+    assert findings.state.text().startswith("✔") == whole
     assert not findings.stop.isVisible()
 
 
@@ -76,7 +78,7 @@ def test_findings_are_listed_and_lead_to_their_bytes(
     open_in(session, qtbot, path)
     findings.buttons[Depth.CONTENT].click()
     qtbot.waitUntil(lambda: findings.model.rowCount() == 1)
-    assert findings.state.text().startswith("1 error; 12 objects")
+    assert findings.state.text().startswith("1 error found. 12 objects")
     findings.table.selectRow(0)
     assert session.selection.span == Span("", 571, 603)
     assert "571..603" in findings.detail.text()

@@ -227,3 +227,11 @@ def test_what_reading_back_did_not_check_is_said(
     assert f"shardcore: {message}" in told.err
     assert run([*command, "--json", "--no-verify"]) == 0
     assert json.loads(capsys.readouterr().out)["unchecked"] == []
+
+
+def test_rekey_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder has no single new file: one line says what to give, and nothing is written."""
+    folder = Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache"
+    assert run(["rekey", str(folder), str(tmp_path / "new.mdb"), "--key", "11" * 32]) == 2
+    assert capsys.readouterr().err == "shardcore: rekey writes one shard: give one file of the folder\n"
+    assert list(tmp_path.iterdir()) == []

@@ -57,3 +57,13 @@ def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
     assert "a reader walks its index from the front" in text
     code, _ = run(path, "--svg", str(data / "no folder" / "x.svg"))
     assert code == 4
+
+
+def test_the_budget_of_a_folder_adds_up_the_sections(capsys: pytest.CaptureFixture[str]) -> None:
+    """The files of a folder are not called payload: each has an index and tables."""
+    folder = Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache"
+    assert program.run(["chart", str(folder), "--json"]) == 0
+    shares = json.loads(capsys.readouterr().out)
+    assert {"payload", "index", "lookup", "padding"} <= {one["use"] for one in shares}
+    assert not any(one["name"].endswith(".mdb") for one in shares)
+    assert sum(one["bytes"] for one in shares) == sum(file.stat().st_size for file in folder.glob("*.mdb"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import sys
 from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
@@ -65,3 +67,15 @@ def test_help_lists_the_main_parameters(capsys: pytest.CaptureFixture[str]) -> N
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(compared_formats())
     assert any(line.startswith("bloscpack.chunk_size") for line in lines)
+
+
+def test_the_table_fits_the_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal no line is longer than it is wide; pipes get one line for each format."""
+    assert run(["compare", "--count", "2"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 100
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert run(["compare", "--count", "2"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, re.sub("\x1b\\[[0-9;]*m", "", out).splitlines())) <= 100
+    assert "bloscpack: " in out

@@ -72,7 +72,7 @@ def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (["--name", "played", "--set", "n_bits=99"], "n_bits is a whole number from 1 to 16, not 99", 2),
         (["--name", "played", "--set", "seed=1"], "played has no 'seed'; it has: n_bits, shuffled, order, uid", 2),
         (["--name", "played", "--set", "order=damaged"], "the index ends too early", 3),
-        (["--name", "played", "--svg", str(tmp_path)], "cannot be written", 4),
+        (["--name", "played", "--svg", str(tmp_path)], "cannot write", 4),
     ):
         assert run(["draw", small, *options]) == code
         assert told in capsys.readouterr().err

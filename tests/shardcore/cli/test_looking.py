@@ -12,9 +12,11 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.cli.tracing import cost_text
 from shardcore.cold import cold_trace
+from shardcore.registry import all_formats
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 
 
 @pytest.fixture
@@ -192,11 +194,12 @@ def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("depth", ["structure", "index", "content"])
 def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`verify --json` says whether the shard is sound, to the depth asked for; errors are exit code 1."""
+    """`verify --json` says whether the shard has errors, to the depth asked for; errors are exit code 1."""
     assert run(["verify", small, "--depth", depth, "--json"]) == 0
     report = told(capsys)
-    assert list(report) == ["ok", "objects", "findings"]
+    assert list(report) == ["ok", "objects", "unverified", "findings"]
     assert report["ok"] is True
+    assert (report["unverified"] == 0) == (depth == "content" or not report["objects"])
     code = run(["verify", damaged, "--depth", depth, "--json"])
     report = told(capsys)
     assert code == (0 if depth == "structure" else 1)
@@ -242,3 +245,100 @@ def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert run(wrong) == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("sample", "unverified", "last"),
+    [
+        ("neuroglancer/damaged", 12, "No errors found, 1 warning. 12 objects have no checksum: content not verified."),
+        ("des/archive", 10, "No errors found. 10 of 12 objects have no checksum: content not verified."),
+        ("bloscpack/odd.blp", 3, "No errors found. 3 objects have no checksum: content not verified."),
+        ("xorb/odd.xorb", 4, "No errors found. 4 objects have no checksum: content not verified."),
+        ("swh/small.shard", 0, "No errors found. 12 objects compared with their checksums."),
+        ("mdb/cache", 0, "No errors found. 20 objects compared with their checksums."),
+        ("swh/damaged.shard", 0, "3 errors found. 12 objects compared with their checksums."),
+    ],
+)
+def test_verify_never_claims_more_than_was_checked(
+    sample: str, unverified: int, last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Contents without a checksum are counted as not verified; exit code and `ok` are about errors alone."""
+    path = str(SAMPLES / sample)
+    code = run(["verify", path])
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == last
+    assert "sound" not in out
+    assert run(["verify", path, "--json"]) == code
+    report = told(capsys)
+    assert (report["ok"], report["unverified"]) == (code == 0, unverified)
+    run(["verify", path, "--depth", "structure"])
+    assert capsys.readouterr().out.endswith("Contents were not read (depth structure).\n")
+
+
+@pytest.mark.parametrize("name", ["damaged.des", "damaged.bin"])
+def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that does not open is a report with one error, besides the message and exit code 3."""
+    file = tmp_path / name
+    file.write_bytes(
+        (SAMPLES / "des" / "damaged" / "20260105_2A_0000.des").read_bytes() if ".des" in name else b"x" * 99
+    )
+    assert run(["verify", str(file), "--json"]) == 3
+    captured = capsys.readouterr()
+    report = json.loads(captured.out)
+    assert report["ok"] is False
+    assert [one["severity"] for one in report["findings"]] == ["error"]
+    assert captured.err.startswith("shardcore: ")
+
+
+@pytest.mark.parametrize("option", ["--date", "--zones", "--xorbs"])
+def test_an_option_that_the_format_does_not_have_is_refused(
+    option: str, small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ls --date` of a Read Shard is wrong usage: nothing there has a date."""
+    value = "2026-01-05" if option == "--date" else str(tmp_path)
+    assert run(["ls", small, option, value]) == 2
+    assert "swh" in capsys.readouterr().err
+
+
+def test_trace_in_brief(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--brief` has one line for each step, and the outcome."""
+    assert run(["trace", small, KEY, "--brief"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(".")[0].strip() for line in lines[:-1]] == [str(number) for number in range(1, 12)]
+    assert lines[-1] == f"found: {KEY}"
+
+
+def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`-O help` works for `locate`, too; the help of `pack` and `convert` names all formats."""
+    assert run(["locate", "des", "5", "-O", "help"]) == 0
+    assert "n_bits" in capsys.readouterr().out
+    for command in ("pack", "convert"):
+        assert run([command, "--help"]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert all(one.name in out for one in all_formats())
+
+
+@pytest.mark.parametrize("command", ["append", "delete", "truncate", "tombstone"])
+def test_edits_of_local_files_have_no_remote_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--endpoint-url` is no option of a command that changes a local file."""
+    assert run([command, "x", "y", "--endpoint-url", "http://127.0.0.1:9"]) == 2
+    assert "there is no option --endpoint-url" in capsys.readouterr().err
+
+
+def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """The checksum is `2 crc32` and an expiry `never`, not numbers to be looked up; `--json` keeps the numbers."""
+    path = str(SAMPLES / "bloscpack" / "array.blp")
+    assert run(["info", path]) == 0
+    assert "2 crc32" in capsys.readouterr().out
+    assert run(["info", path, "--json"]) == 0
+    assert told(capsys)["fields"]["header.checksum"] == 2
+
+
+def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
+    small: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An offset is a byte, not an amount of bytes."""
+    assert run(["trace", small, KEY]) == 0
+    out = capsys.readouterr().out
+    assert "offset = byte 520" in out
+    assert "length = 1 byte" in out

@@ -38,3 +38,16 @@ def test_files_are_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run(["salvage", str(DAMAGED), str(tmp_path / "des")]) == EXIT_FINE
     assert {path.name for path in (tmp_path / "des").iterdir()} == {"unchecked", "salvage.json"}
     assert "--plan" in capsys.readouterr().err
+
+
+def test_objects_that_the_header_declares_are_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a file that was cut, `salvage` says how many of the declared objects were found; else exit code 1."""
+    cut = tmp_path / "cut.shard"
+    cut.write_bytes((SAMPLES / "swh" / "small.shard").read_bytes()[:3000])
+    assert run(["salvage", str(cut), "--plan"]) == EXIT_ABSENT
+    assert "swh: 8 of 12 objects found: 0 whole, 8 unchecked" in capsys.readouterr().out
+    assert run(["salvage", str(cut), "--plan", "--json"]) == EXIT_ABSENT
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (summary["declared"], summary["missing"]) == (12, 4)
+    assert run(["salvage", str(SAMPLES / "swh" / "odd.shard"), "--plan"]) == EXIT_FINE
+    assert "objects found" not in capsys.readouterr().out

@@ -18,8 +18,10 @@ import shardcore
 from shardcore import registry
 from shardcore.cli.program import run
 from shardcore.errors import NotAShard
+from shardcore.objects import State
 from tests.shardcore.toy import LineShard, line_set
 
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 A = hashlib.sha256(b"a").hexdigest()
 ROW = ["key", "kind", "state", "size", "stored_size", "start", "stop", "codec", "shard"]
 
@@ -61,7 +63,7 @@ def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: 
     assert (one["size"], one["stored_size"], one["stop"] - one["start"], one["state"]) == (1, 1, 1, "live")
     assert run(["ls", small]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        [str(row["size"]), row["key"]] for row in rows
+        ["live", "object", str(row["size"]), row["key"]] for row in rows
     ]
 
 
@@ -426,3 +428,46 @@ def test_policies_that_make_no_sense(
     assert run(["extract", small, str(tmp_path / "out"), *more]) == 2
     assert "--conflict" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_ls_has_the_same_columns_in_every_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """State, kind, size and key, in files and folders; names of the columns on a terminal; `--human` has units."""
+    for sample in ("swh/odd.shard", "des/archive", "mdb/cache", "neuroglancer/volume", "bloscpack/array.blp"):
+        assert run(["ls", str(SAMPLES / sample), "--all"]) == 0
+        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert {len(row) for row in rows} == {4}, sample
+        assert {row[0] for row in rows} <= {state.name.lower() for state in State}
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert run(["ls", str(SAMPLES / "bloscpack" / "array.blp"), "--human"]) == 0
+    header, first, *_ = capsys.readouterr().out.splitlines()
+    assert header.split() == ["state", "kind", "size", "key"]
+    assert "10.0 KiB" in first
+
+
+def test_unused_and_deleted_slots_are_called_what_is_known(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`ls --all` says the same with and without `--limit`: where both kinds of slots are there, *unused*."""
+    odd = str(SAMPLES / "swh" / "odd.shard")
+    for more in ([], ["--limit", "13"]):
+        assert run(["ls", odd, "--all", "--json", *more]) == 0
+        states = [row["state"] for row in lines(capsys)]
+        assert (states.count("unused"), states.count("deleted")) == (3, 0)
+
+
+@pytest.mark.parametrize(("size", "code"), [("1", 3), ("1K", 0), ("2M", 0), ("1X", 2), ("-1", 2)])
+def test_sizes_have_units_in_every_option(size: str, code: int, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """`--limit-bytes 1K` is 1024 bytes, as in `-O` and `--size`."""
+    assert run(["get", str(SAMPLES / "xorb" / "chunks.xorb"), "4", "-o", "-", f"--limit-bytes={size}"]) == code
+    assert (b"K, M or G" in capfdbinary.readouterr().err) == (size == "1X")
+
+
+def test_a_message_never_repeats_itself(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twelve files that exist already are two lines; no line has a key twice."""
+    assert run(["extract", small, str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert run(["extract", small, str(tmp_path)]) == 1
+    first, rest = capsys.readouterr().err.splitlines()
+    key = Path(first.split()[1]).name
+    assert first.count(key) == 1
+    assert rest == "shardcore: 11 more objects not written for the same reason: --force replaces it"

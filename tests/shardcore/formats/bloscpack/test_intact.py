@@ -9,7 +9,7 @@ import pytest
 import shardcore
 from shardcore.finding import Depth
 from shardcore.formats.bloscpack.append import append
-from shardcore.formats.bloscpack.verify import is_intact
+from shardcore.formats.bloscpack.verify import intact_report
 from shardcore.packing import pack
 from shardcore.writing import undo
 from shardcore.writing.undo import apply
@@ -27,7 +27,7 @@ def packed(folder: Path, content: bytes = b"a small file " * 40, **options: obje
 def test_intact_files_are_recognised(tmp_path: Path, content: bytes, options: dict[str, object]) -> None:
     """What `pack` writes of a small file is intact at every depth."""
     data = packed(tmp_path, content, **options).read_bytes()
-    assert all(is_intact(data, depth) for depth in Depth)
+    assert all(intact_report(data, depth) for depth in Depth)
 
 
 @pytest.mark.parametrize("options", [{}, {"offsets": "no"}])
@@ -54,7 +54,7 @@ def test_damage_is_reported_as_for_an_open_file(tmp_path: Path, options: dict[st
 def test_a_declared_count_allocates_nothing() -> None:
     """A header that declares 2^62 spare slots is refused by the size of the file."""
     header = b"blpk\x03\x01\x00\x08" + (1).to_bytes(4, "little") * 2 + (1).to_bytes(8, "little")
-    assert not is_intact(header + (2**62).to_bytes(8, "little") + bytes(64), Depth.CONTENT)
+    assert not intact_report(header + (2**62).to_bytes(8, "little") + bytes(64), Depth.CONTENT)
 
 
 def test_an_interrupted_edit_is_reported(tmp_path: Path) -> None:

@@ -1,0 +1,34 @@
+"""Explanations of lookups in a Read Shard that end without the object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import shardcore
+
+SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "swh"
+LOST = "94d9c5e753e28ad33301c9ddfec0f337b0e9fd64bd9d5126e3a30dc78b10bd92"
+KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+ABSENT = "00" * 32
+
+
+def test_a_key_that_another_slot_holds_is_not_called_absent() -> None:
+    """Where the hash function is damaged, the last step says what it proves, and which slot has the key."""
+    with shardcore.open(SAMPLES / "damaged.shard") as shard:
+        last = shard.trace(LOST).steps[-1].text
+        assert "Not found by this lookup; slot 0 holds this key, but the key does not hash to it" in last
+        assert "so this one is not in the shard" in shard.trace(ABSENT).steps[-1].text
+
+
+def test_a_damaged_key_in_the_slot_proves_no_absence() -> None:
+    """A slot whose key hashes elsewhere is damaged: it may have held the key that was looked up."""
+    content = bytearray((SAMPLES / "small.shard").read_bytes())
+    with shardcore.open(bytes(content)) as shard:
+        row = shard.find(KEY).row
+        index = shard.fields["header.index_position"]
+        assert isinstance(index, int)
+    content[index + 40 * row] ^= 0x80
+    with shardcore.open(bytes(content)) as shard:
+        trace = shard.trace(KEY)
+    assert trace.outcome == "absent"
+    assert f"Not found by this lookup; slot {row} is damaged" in trace.steps[-1].text
