@@ -340,12 +340,19 @@ class ObjectTable(QTableView):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
             return
-        super().keyPressEvent(event)
         if event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection():
-            # There is nowhere to go from the only row, or from the first one to the first.
+            # Focus made a row current and selected nothing: the first key selects that row.
             index, flags = self.currentIndex(), QItemSelectionModel.SelectionFlag
+            if event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
+                last = self.objects.rowCount() - 1
+                index = self.objects.index(0 if event.key() == Qt.Key.Key_Home else last, self._key)
+            self._following = True
+            self.setCurrentIndex(index)
+            self._following = False
             self.selectionModel().select(index, flags.ClearAndSelect | flags.Rows)
             self.rows_chosen.emit(self.objects.row_of(index))
+            return
+        super().keyPressEvent(event)
 
 
 def _is_reset(event: QKeyEvent) -> bool:
