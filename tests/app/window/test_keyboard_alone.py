@@ -9,13 +9,14 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QTextBrowser, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QApplication, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Finding, Report, Severity, Span
 from shardscope.docks.findings import FindingsTable
 from shardscope.help.format_page import FormatPage
 from shardscope.inspector.panel import Inspector
+from shardscope.looks.tick_box import TickBox
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.panels import PANELS
@@ -303,3 +304,45 @@ def test_focus_selects_no_finding(window: MainWindow, hands: Hands) -> None:
     assert selected(window) == Span("", 8, 9)
     hands.press("Down")
     assert selected(window) == Span("", 100, 104)
+
+
+def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
+    """A chip, a button of the bar: what has the keyboard is pressed by Return as by Space."""
+    chip = window.objects.chips.buttons["state", "live"]
+    chip.setFocus()
+    hands.press("Return")
+    assert window.objects.filter.text() == "state:live"
+    window.top.find_button.setFocus()
+    hands.press("Return")
+    assert hands.at is window.hex.search.field
+
+
+def test_the_keyboard_is_seen_on_every_button(window: MainWindow, hands: Hands) -> None:
+    """Whatever Tab reaches on the welcome page and in the window looks other than without the keyboard."""
+    for _ in range(2):
+        start, seen = hands.at, list[QWidget]()
+        while hands.at not in seen:
+            seen.append(hands.at)
+            QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+        assert start in seen
+        for button in (one for one in seen if isinstance(one, QAbstractButton)):
+            button.setFocus()
+            with_it = button.grab().toImage()
+            button.clearFocus()
+            assert button.grab().toImage() != with_it, f"{button.objectName()} {button.text()}"
+        start.setFocus()
+        window.session.close()
+        settle(window, 40)
+        window.welcome.setFocus()
+        QTest.keyClick(window, Qt.Key.Key_Tab)
+
+
+def test_the_keyboard_is_seen_on_a_tick_box(qtbot: QtBot, window: MainWindow) -> None:
+    """Reached by its letter, too."""
+    box = TickBox("Write a &manifest", window)
+    box.resize(box.sizeHint())
+    box.show()
+    without = box.grab().toImage()
+    box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    changed = box.grab().toImage()
+    assert without != changed
