@@ -205,11 +205,16 @@ def search_contents(
     """
     patterns, total = _several(pattern), len(shard.objects)
     row, last = after
+    done = 0
+
+    def check() -> None:
+        progress(done, total)
+
     for done in range(total + 1):
         ref = shard.objects.ref((row + done) % max(total, 1))
         if ref.state in (State.LIVE, State.EXTERNAL):
             try:
-                for offset, found in _in_pieces(shard.stream(ref), patterns, lambda done=done: progress(done, total)):
+                for offset, found in _in_pieces(shard.stream(ref), patterns, check):
                     if (done == 0 and offset <= last) or (done == total and offset > last):
                         continue
                     yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, found.size), found)

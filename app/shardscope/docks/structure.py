@@ -326,6 +326,7 @@ class StructureTree(QTreeView):
         self._following = False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        """At the first key the walk begins at the current row."""
         if select_current(self, event):
             self._choose(self.currentIndex())
         else:

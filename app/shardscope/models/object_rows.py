@@ -137,8 +137,8 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
     if name == "key":
         texts = [text for part in parts for text in objects.key_texts(part)]
         keyed = [at for at, text in enumerate(texts) if text is not None]
-        order = rows[np.array(sorted(keyed, key=lambda at: texts[at] or ""), np.int64)]
-        return order, _missing(len(objects), rows, order)
+        by_key = rows[np.array(sorted(keyed, key=lambda at: texts[at] or ""), np.int64)]
+        return by_key, _missing(len(objects), rows, by_key)
     columns = [getattr(objects.columns(part), _FIELDS.get(name, name)) for part in parts]
     if not columns:
         return _NO_ROWS, _NO_ROWS

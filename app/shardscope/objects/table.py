@@ -337,10 +337,10 @@ class ObjectTable(QTableView):
 
     def event(self, event: QEvent) -> bool:
         """Ctrl+0 and Ctrl+C are about the table while the keyboard is here: menus have them for the bytes."""
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            if _is_reset(event) or event.matches(QKeySequence.StandardKey.Copy):
-                event.accept()
-                return True
+        asked = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
+        if asked is not None and (_is_reset(asked) or asked.matches(QKeySequence.StandardKey.Copy)):
+            event.accept()
+            return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -40,11 +40,12 @@ class PartCommands(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Tab passes a panel whose focus proxy is hidden: Qt stops there."""
-        start: QWidget = self.focusWidget() or self
+        start: QWidget | None = self.focusWidget()
+        start = self if start is None else start
         step = QWidget.nextInFocusChain if forward else QWidget.previousInFocusChain
         reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
         at = step(start)
-        while at is not start:
+        while at is not None and at is not start:
             takes = at.focusPolicy() & Qt.FocusPolicy.TabFocus and at.focusProxy() is None
             if takes and at.isVisible() and at.isEnabled() and at.window() is self:
                 at.setFocus(reason)
