@@ -40,6 +40,9 @@ class PartCommands(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Tab passes a panel whose focus proxy is hidden: Qt stops there."""
+        if not self.isVisible():
+            # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
+            return super().focusNextPrevChild(forward)
         start: QWidget | None = self.focusWidget()
         start = self if start is None else start
         step = QWidget.nextInFocusChain if forward else QWidget.previousInFocusChain

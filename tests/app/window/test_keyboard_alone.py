@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QApplication, QTextBrowser, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Finding, Report, Severity, Span
@@ -20,6 +20,7 @@ from shardscope.looks.tick_box import TickBox
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.panels import PANELS
+from shardscope.window.sample_cards import SampleCard
 from shardscope.window.screenshot import settle
 
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
@@ -318,23 +319,24 @@ def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
 
 
 def test_the_keyboard_is_seen_on_every_button(window: MainWindow, hands: Hands) -> None:
-    """Whatever Tab reaches on the welcome page and in the window looks other than without the keyboard."""
-    for _ in range(2):
-        start, seen = hands.at, list[QWidget]()
-        while hands.at not in seen:
-            seen.append(hands.at)
-            QTest.keyClick(hands.at, Qt.Key.Key_Tab)
-        assert start in seen
-        for button in (one for one in seen if isinstance(one, QAbstractButton)):
-            button.setFocus()
-            with_it = button.grab().toImage()
-            button.clearFocus()
-            assert button.grab().toImage() != with_it, f"{button.objectName()} {button.text()}"
-        start.setFocus()
-        window.session.close()
-        settle(window, 40)
-        window.welcome.setFocus()
-        QTest.keyClick(window, Qt.Key.Key_Tab)
+    """A chip looks other with the keyboard than without it, pressed or not."""
+    chip = window.objects.chips.buttons["state", "live"]
+    for pressed in (False, True):
+        chip.setChecked(pressed)
+        window.hex.view.setFocus()
+        without = chip.grab().toImage()
+        chip.setFocus()
+        assert chip.grab().toImage() != without
+
+
+def test_the_keyboard_is_seen_on_a_sample_card(window: MainWindow) -> None:
+    """*Learn* and *More* look other with the keyboard than without it."""
+    card = window.findChildren(SampleCard)[0]
+    for button in (card.learn, card.more):
+        card.setFocus()
+        without = button.grab().toImage()
+        button.setFocus()
+        assert button.grab().toImage() != without
 
 
 def test_the_keyboard_is_seen_on_a_tick_box(qtbot: QtBot, window: MainWindow) -> None:
