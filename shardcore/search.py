@@ -9,7 +9,7 @@ reading: a number that may be held in several widths and byte orders.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -17,7 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.errors import ShardError
+from shardcore.objects import ObjectRef, State
 from shardcore.patterns import Pattern
+from shardcore.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.span import Span
 
@@ -162,6 +165,94 @@ def find_next(
             found = patterns[int(numbers[-1 if backward else 0])]
             return Found(Span("", offset, offset + found.size), around, found)
     return None
+
+
+class ContentHit(NamedTuple):
+    """Hit in the decoded content of an object.
+
+    Attributes:
+        row: Row of the object.
+        offset: Offset in its content.
+        span: Its bytes: in the decoded source where there is one, else in the stored bytes; None where neither holds
+            the content in one piece.
+        pattern: Pattern that was found.
+    """
+
+    row: int
+    offset: int
+    span: Span | None
+    pattern: Pattern
+
+
+def search_contents(
+    shard: Shard,
+    pattern: Pattern | Sequence[Pattern],
+    progress: Progress,
+    *,
+    after: tuple[int, int] = (0, -1),
+    unreadable: Callable[[int, ShardError], None] | None = None,
+) -> Iterator[ContentHit]:
+    """Yield the hits in the decoded contents of all objects, from a place around to it.
+
+    Objects are decoded piece by piece, within the limits of the shard. An object that cannot be read is passed over.
+
+    Args:
+        shard: Shard whose index is loaded.
+        pattern: Pattern, or several of which any is searched for.
+        progress: Called as `progress(objects done, objects total)` per piece; may raise `Cancelled`.
+        after: Row and offset behind which the search begins. At the end, it goes on at row 0.
+        unreadable: Called with the row and the error of an object that cannot be read.
+    """
+    patterns, total = _several(pattern), len(shard.objects)
+    row, last = after
+    done = 0
+
+    def check() -> None:
+        progress(done, total)
+
+    for done in range(total + 1):
+        ref = shard.objects.ref((row + done) % max(total, 1))
+        if ref.state in (State.LIVE, State.EXTERNAL):
+            try:
+                for offset, found in _in_pieces(shard.stream(ref), patterns, check):
+                    if (done == 0 and offset <= last) or (done == total and offset > last):
+                        continue
+                    yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, found.size), found)
+            except ShardError as error:
+                if unreadable is not None and done < total:
+                    unreadable(ref.row, error)
+        progress(min(done + 1, total), total)
+
+
+def _in_pieces(
+    pieces: Iterable[bytes], patterns: Sequence[Pattern], check: Callable[[], None]
+) -> Iterator[tuple[int, Pattern]]:
+    """The hits in a content that comes in pieces, ascending."""
+    reach = max(pattern.size for pattern in patterns) - 1
+    held, base, last = b"", 0, -1
+    for piece in pieces:
+        check()
+        held += piece
+        for at, number in zip(*(found.tolist() for found in find_any(held, patterns)), strict=True):
+            if base + at > last:
+                last = base + at
+                yield last, patterns[number]
+        kept = held[-reach:] if reach else b""
+        base += len(held) - len(kept)
+        held = kept
+
+
+def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span | None:
+    """The bytes of a hit in a content: where the content is one decoded source, or stored as it is."""
+    if len(ref.spans) != 1:
+        return None
+    stored = ref.spans[0]
+    for node in reversed(shard.whole_path(stored.start, stored.source)):
+        if node.decoded and shard.bytes_of(node.decoded).size == ref.size:
+            return Span(node.decoded, offset, offset + size)
+    if stored.size != ref.size:
+        return None
+    return Span(stored.source, stored.start + offset, stored.start + offset + size)
 
 
 def _several(pattern: Pattern | Sequence[Pattern]) -> Sequence[Pattern]:

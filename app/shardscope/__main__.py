@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="URI",
         help="a shard: a path or an address; URI#72 or URI#72-80 selects these bytes",
     )
+    made.add_argument("more", nargs="*", metavar="URI", help="more shards: each opens in a window of its own")
     made.add_argument("--format", help="the format, instead of recognising it")
     made.add_argument("--theme", help="system, light, dark, light-safe or dark-safe, for this time; pictures are light")
     made.add_argument("--lesson", type=Path, metavar="FILE.md", help="walk through a lesson of your own; see the docs")
@@ -109,17 +110,23 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         theme = _theme(options, given)
         application = QApplication(sys.argv[:1])
         _name(application)
-        window = MainWindow(Settings(theme=theme))
+        windows = [MainWindow(Settings(theme=theme)) for _ in range(1 + len(given.more))]
+        window = windows[0]
         interrupts = Interrupts(application)
         interrupts.came.connect(application.closeAllWindows)
-        window.show()
+        for one in windows:
+            one.show()
     if given.uri:
         window.open(given.uri, given.format, given.remote, given.place)
+    for one, uri in zip(windows[1:], given.more, strict=True):
+        uri, place = _link(uri)
+        one.open(uri, given.format, given.remote, place)
     if given.lesson is not None:
         window.help.teaching.try_lesson(given.lesson, own=bool(given.uri))
     code = application.exec()
     interrupts.end()
-    _end(application, window)
+    for one in windows:
+        _end(application, one)
     return code
 
 
@@ -134,6 +141,8 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
     from shardscope.window.main_window import MainWindow
     from shardscope.window.screenshot import ScreenshotError, take
 
+    if given.more:
+        options.error("--screenshot shows one shard")
     theme = _theme(options, given) or "light"
     qInstallMessageHandler(_without_platform_notes)
     application = QApplication(sys.argv[:1])

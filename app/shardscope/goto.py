@@ -1,4 +1,4 @@
-"""Places as a person types them: `0x10`, `-72`, `+40`, `index+12*40`, `footer.index_size`.
+"""Places as a person types them: `0x10`, `-72`, `+40`, `index+12*40`, `header.version`, `*footer.index_position`.
 
 An expression is parsed by hand, never evaluated as code. Numbers are Python integers: no offset is too large.
 """
@@ -47,8 +47,8 @@ class Places:
         caret: Where relative expressions start.
         sections: A section's name stands for its first byte, and for its size as `name.size`; `$name` and `name.start`
             are the first byte, `name.stop` is one past the last.
-        values: A field's name, `section.field`, stands for its value.
-        starts: A field's name with `$` before it stands for its first byte.
+        values: A field's name with `*` before it, `*section.field`, is its value: where a pointer points to.
+        starts: A field's name, `section.field`, is its first byte; `$` before it changes nothing.
     """
 
     size: int
@@ -59,9 +59,9 @@ class Places:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, for completion: sections, then fields with numbers."""
-        numbers = (name for name, value in self.values.items() if _is_number(value))
-        return tuple(dict.fromkeys((*(_written(s.name) for s in self.sections), *numbers)))
+        """All names, for completion: sections, fields, then the values of fields with numbers."""
+        values = (f"*{name}" for name, value in self.values.items() if _is_number(value))
+        return tuple(dict.fromkeys((*(_written(s.name) for s in self.sections), *self.starts, *values)))
 
 
 def evaluate(text: str, places: Places) -> int:
@@ -194,6 +194,11 @@ class _Parser:
             return _decimal(text, position)
         if kind in ("name", "quoted"):
             return _named(text, self.places, position)
+        if text == "*":
+            kind, text, position = self.take()
+            if kind not in ("name", "quoted"):
+                raise GotoError(f"{text!r} is no name: * gives the value of a field", position)
+            return _value(text, self.places, position)
         if text == "(":
             value = self.sum()
             if self.at >= len(self.tokens) or self.take()[1] != ")":
@@ -220,25 +225,30 @@ def _whole_number(digits: str, base: int, position: int) -> int:
 
 
 def _named(text: str, places: Places, position: int) -> int:
-    start = text.startswith("$")
     name = text.lstrip("$").strip('"')
-    if start and name in places.starts:
+    if name in places.starts:
         return places.starts[name]
-    if not start and _is_number(value := places.values.get(name)):
-        return int(str(value))
     for section in places.sections:
         for suffix, offset in ((".start", section.start), (".stop", section.stop), (".size", section.size)):
             if name == section.name + suffix or name == section.name.replace(" ", "_") + suffix:
                 return offset
         if name in (section.name, section.name.replace(" ", "_")):
             return section.start
-    if name in places.values:
-        raise GotoError(f"{name} is not a number; ${name} is where it lies", position)
     raise GotoError(f"nothing here is called {name!r}{_hint(name, places)}", position)
 
 
+def _value(text: str, places: Places, position: int) -> int:
+    name = text.lstrip("$").strip('"')
+    if _is_number(value := places.values.get(name)):
+        return int(str(value))
+    if name in places.values:
+        raise GotoError(f"{name} is not a number; without * it is where the field lies", position)
+    raise GotoError(f"no field here is called {name!r}{_hint(name, places)}", position)
+
+
 def _hint(name: str, places: Places) -> str:
-    near = [known for known in places.names if name.lower() in known.lower() or known.lower() in name.lower()]
+    names = dict.fromkeys(known.lstrip("*") for known in places.names)
+    near = [known for known in names if name.lower() in known.lower() or known.lower() in name.lower()]
     return f"; there is {', '.join(near[:3])}" if near else ""
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from shardcore import Shard, Span, Trace, UsageError
 from shardcore.cold import ColdTrace
 from shardcore.trace import ABSENT
 from shardscope.lights import Light, lights_of
+
+LEAST_PREFIX = 4
+"""Letters of the beginning of a key that may stand for it."""
+
+STEP = 1 << 16
+"""Keys compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +63,40 @@ class Walk:
 def traced(shard: Shard, key: str) -> Trace:
     """The trace of a key; of what is around it when it was pasted with blanks and is no key as it stands.
 
+    The beginning of a key stands for the key where only one begins so, as far as the index is loaded.
+
     Raises:
-        UsageError: The key is not of the format's form.
+        UsageError: The key is not of the format's form, or several keys begin so.
         SourceError: The bytes cannot be had.
     """
+    stripped = key.strip()
     try:
         trace = shard.trace(key)
+        if trace.outcome == ABSENT and key != stripped:
+            trace = shard.trace(stripped)
     except UsageError:
-        if key == key.strip():
+        if key != stripped:
+            return traced(shard, stripped)
+        if (whole := _completed(shard, stripped)) is None:
             raise
-        return shard.trace(key.strip())
-    return shard.trace(key.strip()) if trace.outcome == ABSENT and key != key.strip() else trace
+        return shard.trace(whole)
+    whole = _completed(shard, stripped) if trace.outcome == ABSENT else None
+    return shard.trace(whole) if whole is not None else trace
+
+
+def _completed(shard: Shard, prefix: str) -> str | None:
+    """The key that begins so; None where none does, or where the keys are not loaded.
+
+    Raises:
+        UsageError: Several do.
+    """
+    if len(prefix) < LEAST_PREFIX or not shard.loaded:
+        return None
+    objects, found = shard.objects, dict[str, None]()
+    for start in range(0, len(objects), STEP):
+        texts = objects.key_texts(np.arange(start, min(start + STEP, len(objects)), dtype=np.int64))
+        found.update((text, None) for text in texts if text is not None and text.startswith((prefix, prefix.lower())))
+        if len(found) > 1:
+            first, second = list(found)[:2]
+            raise UsageError(f"several keys begin with {prefix}: {first}, {second} …; type more of one")
+    return next(iter(found), None)

@@ -285,6 +285,7 @@ class Control:
         high: Greatest number of a slider.
         choices: What can be chosen.
         doc: One sentence.
+        follows: `row` or `key` where the control stands for an object: it takes that of the selected one.
     """
 
     name: str
@@ -295,6 +296,7 @@ class Control:
     high: int = 0
     choices: tuple[str, ...] = ()
     doc: str = ""
+    follows: str = ""
 
 
 class Sketch(Protocol):

@@ -24,7 +24,7 @@ PLACES = Places(
         ("0", 0),
         ("1_000", 1000),
         ("1,000", 1000),
-        ("header.slots + 12,000", 12030),
+        ("*header.slots + 12,000", 12030),
         ("0x10", 16),
         ("0XfF", 255),
         ("4Ki", 4096),
@@ -42,8 +42,12 @@ PLACES = Places(
         ("$index", INDEX),
         ('"index" + 1', INDEX + 1),
         ("tail.start", TAIL),
-        ("header.slots", 30),
-        ("header.slots * 40 + index", INDEX + 1200),
+        ("header.slots", 8),
+        ("header.slots + 1", 9),
+        ("header.magic", 0),
+        ("*header.slots", 30),
+        ("* header.slots * 40 + index", INDEX + 1200),
+        ("2 * *header.slots", 60),
         ("$header.slots", 8),
         ("$header.magic", 0),
         ("(1 + 2) * 3", 9),
@@ -72,7 +76,10 @@ def test_expressions(text: str, offset: int) -> None:
         ("5 % (1-1)", "division by zero"),
         ("indx", "nothing here is called 'indx'"),
         ("slots", "there is header.slots"),
-        ("header.magic", "$header.magic is where it lies"),
+        ("*header.magic", "without * it is where the field lies"),
+        ("*4", "is no name"),
+        ("*nowhere", "no field here is called 'nowhere'"),
+        ("2 *", "too early"),
         ("$nowhere", "nothing here"),
         ("__import__('os')", "not understood"),
         ("-999999", "before the first byte"),
@@ -128,5 +135,6 @@ def test_starts_come_from_the_tree() -> None:
 
 
 def test_names_for_completion() -> None:
-    """Sections and fields that hold numbers are offered."""
-    assert PLACES.names == ("header", "index", "objects", "tail", "header.slots")
+    """Sections and fields are offered, and the values of those that hold numbers."""
+    expected = ("header", "index", "objects", "tail", "header.slots", "header.magic", "*header.slots")
+    assert PLACES.names == expected

@@ -187,3 +187,32 @@ def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         reach_of(options, options.parse_args(["--no-sign-request", "--profile", "lab"]))
     assert "give one or the other" in capsys.readouterr().err
+
+
+def test_two_shards_open_in_two_windows(data: Path) -> None:
+    """`shardscope a b` shows both; a picture shows one."""
+    names = [data / "swh" / "small.shard", data / "swh" / "medium.shard"]
+    code = f"""
+import sys, time
+from PySide6.QtWidgets import QApplication, QMainWindow
+from shardscope.__main__ import main
+def run(_):
+    windows = [w for w in QApplication.topLevelWidgets() if isinstance(w, QMainWindow)]
+    until = time.monotonic() + 60
+    while any(w.session.shard is None for w in windows) and time.monotonic() < until:
+        QApplication.processEvents()
+    print(sorted(w.windowTitle() for w in windows))
+    for w in windows:
+        w.close()
+    return 0
+QApplication.exec = run
+sys.exit(main({[str(name) for name in names]!r}))
+"""
+    clean = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=clean, check=False
+    )
+    assert done.stdout.strip() == "['medium.shard — Shardscope', 'small.shard — Shardscope']", done.stderr
+    refused = command("--screenshot", "out.png", *names)
+    assert refused.returncode == 2
+    assert "one shard" in refused.stderr

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shardcore
 from shardcore import BytesSource, Cancelled, Span, UsageError
 from shardcore.patterns import Pattern, parse_hex, parse_number, parse_numbers, parse_text
-from shardcore.search import MANY, Hits, find_any, find_in, find_next, search
+from shardcore.search import MANY, Hits, find_any, find_in, find_next, search, search_contents
 from shardcore.testing import CountingSource, PatternSource
 
 
@@ -225,3 +226,37 @@ def test_the_widest_number_is_told(chunk: int) -> None:
     assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
     offsets, _ = find_any(data, patterns)
     assert offsets.tolist() == [5, 17]
+
+
+def test_contents_are_searched_piece_by_piece_and_around() -> None:
+    """Hits across two pieces are found once; the search goes on after a hit, and comes back to it last."""
+    with shardcore.open("resources/samples/xorb/chunks.xorb") as shard:
+        shard.load_index()
+        wanted = [
+            (row, at)
+            for row in range(len(shard.objects))
+            for at in _all_of(shard.read(shard.objects.ref(row)), b"abcdabcd")
+        ]
+        steps: list[int] = []
+        hits = list(search_contents(shard, parse_text("abcdabcd"), lambda done, _: steps.append(done)))
+        assert [(hit.row, hit.offset) for hit in hits] == wanted
+        assert steps[-1] == len(shard.objects)
+        turned = search_contents(shard, parse_text("abcdabcd"), lambda *_: None, after=wanted[1])
+        assert [(hit.row, hit.offset) for hit in turned] == wanted[2:] + wanted[:2]
+        first = hits[0].span
+        assert first is not None
+        assert shard.bytes_of(first.source).read(first.start, first.stop) == b"abcdabcd"
+
+
+def test_damaged_objects_are_passed_over() -> None:
+    """The objects that can be read are searched; the others are reported."""
+    with shardcore.open("resources/samples/xorb/damaged.xorb") as shard:
+        shard.load_index()
+        rows: list[int] = []
+        list(search_contents(shard, parse_text("a"), lambda *_: None, unreadable=lambda row, _: rows.append(row)))
+        assert rows
+        assert len(rows) < len(shard.objects)
+
+
+def _all_of(data: bytes, wanted: bytes) -> list[int]:
+    return [at for at in range(len(data)) if data.startswith(wanted, at)]

@@ -47,9 +47,9 @@ class AddressBar(QWidget):
         self.field.setToolTip(
             self.tr(
                 "Offsets: 4096, 4,096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
-                "Names: index+12*40, objects.stop, header.index_position (the value of a field), "
-                "$header.index_position (where it lies)<br>"
-                "Keys: what is no place is looked up, when the format takes it for a key"
+                "Names: index+12*40, objects.stop, header.index_position (the field), "
+                "*header.index_position (where it points to)<br>"
+                "Keys: what is no place is looked up; the beginning of a key is enough"
             )
         )
         self.field.setClearButtonEnabled(True)
@@ -90,6 +90,23 @@ class AddressBar(QWidget):
         """Forgets the entry and those before: another file is open."""
         self._recent.clear()
         self.field.clear()
+
+    def show_place(self, offset: int | None) -> None:
+        """Show the present place instead of an entry that means another one.
+
+        Args:
+            offset: The first selected byte; None where nothing is selected.
+        """
+        text = self.field.text().strip()
+        if not text or self.field.hasFocus():
+            return
+        try:
+            meant = meanings(text, self._known())[0]
+        except GotoError:
+            meant = None
+        if meant is None or meant.deed is not Deed.GO or meant.offset != offset:
+            self.field.setText("" if offset is None else f"{offset:#x}")
+            self._hide_preview()
 
     @property
     def key(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -9,10 +10,14 @@ from enum import Enum
 from shardscope.goto import GotoError, Places, evaluate
 from shardscope.looks.words import cut_middle
 from shardscope.models.sections import section_at
+from shardscope.walk import LEAST_PREFIX
 
 MOST_NAMES = 8
 MOST_KEYS = 6
 LONGEST_KEY = 44
+
+_DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
+"""Hexadecimal digits that are no decimal number: no place is written so."""
 
 
 class Deed(Enum):
@@ -66,7 +71,7 @@ def meanings(text: str, known: Known) -> list[Choice]:
         found.append(_place(text, known.places))
     except GotoError as error:
         trouble = error
-    if text and known.is_key(text):
+    if text and (known.is_key(text) or _begins_key(text, known)):
         found.append(_object(text))
     if not found:
         raise trouble
@@ -108,6 +113,13 @@ def _place(text: str, places: Places) -> Choice:
     where = f" · {section.name}" if section is not None else ""
     named = "" if text == str(offset) else f"{cut_middle(text, LONGEST_KEY)} · "
     return Choice(Deed.GO, text, f"{named}byte {offset:,} · {offset:#x}{where}", offset)
+
+
+def _begins_key(text: str, known: Known) -> bool:
+    """Whether a key begins so: one that was loaded already, or any where keys are hexadecimal digits."""
+    if len(text) < LEAST_PREFIX:
+        return False
+    return _DIGITS.fullmatch(text) is not None or any(key.startswith((text, text.lower())) for key in known.keys)
 
 
 def _object(key: str) -> Choice:

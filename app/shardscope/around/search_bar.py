@@ -8,9 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
-    QBoxLayout,
     QComboBox,
     QHBoxLayout,
     QLineEdit,
@@ -49,10 +48,7 @@ _STEPS = 1000
 AT_ONCE = 64 * 1024 * 1024
 """In a source up to this many bytes, all hits are listed when the first one is found."""
 
-NARROW = 460
-"""Below this width, in pixels, what came of a search has a line of its own."""
-
-FIELD = 70
+FIELD = 120
 """The least width of the field."""
 
 _SIGN = 28
@@ -79,6 +75,8 @@ class SearchBar(QWidget):
     hits_changed = Signal(object)
     list_wanted = Signal()
     left = Signal()
+    contents_wanted = Signal(object)
+    """Patterns to find in the contents of objects."""
 
     def __init__(
         self,
@@ -119,7 +117,7 @@ class SearchBar(QWidget):
         self.progress.setRange(0, _STEPS)
         self.progress.setTextVisible(False)
         self.progress.setFixedSize(60, 8)
-        self.status = Elided()
+        self.status = Elided(greedy=True)
         self.status.setObjectName("searchStatus")
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 4, 10, 4)
@@ -128,30 +126,27 @@ class SearchBar(QWidget):
         row.setSpacing(5)
         column.addLayout(row)
         buttons = (self.earlier, self.before, self.after, self.all, self.stop)
-        for widget in (self.kind, self.field, *buttons, self.progress, self.status):
+        for widget in (self.kind, self.field, *buttons, self.progress):
             row.addWidget(widget)
         row.setStretchFactor(self.field, 1)
         row.addWidget(self._button("✕", "searchClose", self.tr("Close (Esc)"), self.close_bar))
         self.field.setMinimumWidth(FIELD)
+        self.contents = self._button(
+            self.tr("Search contents"),
+            "searchContents",
+            self.tr("Decode the objects, and find the next one with these bytes in its content"),
+            self.look_in_contents,
+        )
+        # A line of its own, of one height: a message neither squeezes the field nor moves the bytes.
+        line = QHBoxLayout()
+        line.addWidget(self.status, 1)
+        line.addWidget(self.contents)
+        column.addLayout(line)
         self.kind.currentTextChanged.connect(self._kind_changed)
         self.field.textEdited.connect(lambda: self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
         self._running(None)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a narrow bar what came of the search stands below the field, and the history is reached by its keys."""
-        super().resizeEvent(event)
-        column = self.layout()
-        narrow = self.width() < NARROW
-        if isinstance(column, QBoxLayout) and narrow != (self._row.indexOf(self.status) < 0):
-            self._row.removeWidget(self.status)
-            column.removeWidget(self.status)
-            if narrow:
-                column.addWidget(self.status)
-            else:
-                self._row.insertWidget(self._row.count() - 1, self.status)
-            self.earlier.setVisible(not narrow)
 
     def start(self) -> None:
         """Shows the bar, and takes the keyboard."""
@@ -201,13 +196,30 @@ class SearchBar(QWidget):
             if hits is not None:
                 self._take(hits)
             if hit is None:
-                self._say(self.tr("not found"), wrong=True)
+                self._say(self.tr("not found in the stored bytes"), wrong=True)
                 return
             self._last = hit
             self._tell(hit, backward=backward)
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
 
         self._run(span.source, self.tr("Search {0}").format(self.field.text()), work, done)
+
+    def look_in_contents(self) -> None:
+        """Look for the next hit in the decoded contents of the objects, after the last one."""
+        if patterns := self._patterns():
+            self.history.add(self._entry())
+            self.contents_wanted.emit(patterns)
+
+    def show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
+        """Show the state of a search in the contents.
+
+        Args:
+            job: The job; None when it ended.
+            text: What it found, or that it runs.
+            wrong: Whether it found nothing.
+        """
+        self._running(job)
+        self._say(text, wrong=wrong)
 
     def _listed(self, source: Source, name: str, patterns: Sequence[Pattern], job: Job) -> HitList:
         return HitList.of(name, self._what, patterns, search(source, patterns, job.progress))

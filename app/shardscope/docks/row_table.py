@@ -4,13 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPoint, Qt
+from PySide6.QtCore import QAbstractItemModel, QEvent, QItemSelectionModel, QModelIndex, QObject, QPoint, Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from shardscope.docks.column_room import ColumnRoom
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
 """Takes the row that is current now, and the one before; a click gives the same row twice."""
+
+_WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+def select_current(view: QAbstractItemView, event: QEvent) -> bool:
+    """Select the current row at the first key that walks, and return whether that was done.
+
+    Focus makes a row current and selects nothing: the walk begins at that row, not after it.
+    """
+    if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress or event.key() not in _WALK:
+        return False
+    chosen, index = view.selectionModel(), view.currentIndex()
+    if not index.isValid() or chosen.hasSelection():
+        return False
+    chosen.select(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows)
+    return True
+
+
+class _FirstKey(QObject):
+    """Filter for the keys of a table."""
+
+    def __init__(self, table: QTableView, choose: Choose) -> None:
+        super().__init__(table)
+        self._table, self._choose = table, choose
+        table.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is not self._table or not select_current(self._table, event):
+            return False
+        self._choose(self._table.currentIndex(), self._table.currentIndex())
+        return True
 
 
 def row_table(
@@ -51,6 +83,9 @@ def row_table(
     header.setHighlightSections(False)
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     ColumnRoom(table, widths, stretched, leaving)
-    table.selectionModel().currentRowChanged.connect(choose)
+    chosen = table.selectionModel()
+    # Focus makes a row current, too: it selects nothing.
+    chosen.currentRowChanged.connect(lambda now, old: choose(now, old) if chosen.isSelected(now) else None)
+    _FirstKey(table, choose)
     table.clicked.connect(lambda index: choose(index, index))
     return table

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QPainter, QResizeEvent
+from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 from shardcore import Node, SectionRole
 from shardcore.nodes.node import Elsewhere
 from shardscope.docks.node_menu import NodeDeeds, node_menu
+from shardscope.docks.row_table import select_current
 from shardscope.lights import Light
 from shardscope.looks import theme
 from shardscope.looks.badges import badge_font, badge_size, paint_badge
@@ -165,6 +166,7 @@ class StructureTree(QTreeView):
         self._make_differs()
         self.nodes.modelReset.connect(self._expand_root)
         self.nodes.revealed.connect(self._show)
+        self.clicked.connect(self._clicked)
         session.opened.connect(self._opened)
         session.closed.connect(self.nodes.load)
         session.index_loaded.connect(self._index_loaded)
@@ -317,11 +319,31 @@ class StructureTree(QTreeView):
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self._following = False
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Focus never selects: Qt makes the first row current, which here stays a place to start from."""
+        self._following = True
+        super().focusInEvent(event)
+        self._following = False
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """At the first key the walk begins at the current row."""
+        if select_current(self, event):
+            self._choose(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        """Choose a row that was current already: something else may be selected by now."""
+        if self.session.selection.path != self.nodes.path(index.siblingAtColumn(0)):
+            self._choose(index)
+
     def currentChanged(self, current: Index, previous: Index) -> None:
         """The user went to a row."""
         super().currentChanged(current, previous)
-        if self._following or not current.isValid():
-            return
-        path = self.nodes.path(current)
-        if path and self.nodes.node(current) is not None:
+        if not self._following and current.isValid():
+            self._choose(current)
+
+    def _choose(self, index: Index) -> None:
+        path = self.nodes.path(index)
+        if path and self.nodes.node(index) is not None:
             self.session.select_node(path, self)

@@ -184,6 +184,7 @@ class DrawingPanel(QWidget):
 
     def _show_front(self, name: str) -> None:
         self.name = name
+        self._follow(self._session.selection)
         self._draw()
 
     @property
@@ -247,7 +248,7 @@ class DrawingPanel(QWidget):
             self.controls.show_controls(self._sketch.controls, self.values)
         self.drawing = drawing
         self.view.show_drawing(drawing)
-        self._selected(self._session.selection)
+        self.light_spans(())
         self._point_out()
         self.drawn.emit()
 
@@ -267,7 +268,22 @@ class DrawingPanel(QWidget):
         self.view.light(found or items_with(self.drawing, (selected,) if selected is not None else ()))
 
     def _selected(self, selection: Selection) -> None:
+        if selection.origin is not self and self._follow(selection):
+            self._draw()
         self.light_spans(())
+
+    def _follow(self, selection: Selection) -> bool:
+        """Set the controls that stand for an object to the selected one, and return whether one changed."""
+        sketch, ref = self._sketch, selection.ref
+        if sketch is None or ref is None or not selection.complete:
+            return False
+        now, before = self._values.setdefault(self.name, {}), self.values
+        for control in sketch.controls:
+            if control.follows == "row" and control.low <= ref.row <= control.high:
+                now[control.name] = ref.row
+            elif control.follows == "key" and ref.key is not None:
+                now[control.name] = ref.key
+        return any(before.get(c.name, c.value) != now.get(c.name, c.value) for c in sketch.controls)
 
     def item(self, number: int) -> Item | None:
         """An item of what is shown."""

@@ -326,6 +326,9 @@ class HexPanel(QWidget):
                 self.overview.set_selection(*self._selected())
         if selection.complete and span.source == self.state.name:
             self._path_changed(selection.path)
+            if selection.origin is self._session:
+                # After Back and Forward.
+                self.address.show_place(span.start)
         self._refresh_status()
 
     def _selected(self) -> tuple[int, int]:

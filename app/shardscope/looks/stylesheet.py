@@ -44,6 +44,12 @@ QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
 QToolButton#editChip:focus { border: 1px solid $text; padding: 0 6px; }
+SampleCard QToolButton { border: 2px solid transparent; padding: 0 5px; }
+SampleCard QToolButton:focus { border-color: $accent; padding: 0 5px; }
+QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
+    border: 2px solid $accent; padding: 0 7px; }
+QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }
+QWidget#bitRow QToolButton:focus { border: 2px solid $accent; padding: 2px 0; }
 QPushButton:hover { border-color: $accent; }
 QPushButton:focus { border: 2px solid $accent; padding: 3px 11px; }
 QPushButton:disabled { color: $faint; }

@@ -83,6 +83,11 @@ def parse(text: str, objects: Objects) -> Filter:
 
 def key_matcher(text: str) -> Callable[[str], bool]:
     """A pattern, where there is a sign of one; else the beginning of keys. Hex keys are found in either case."""
+    inner = text[1:-1]
+    if len(text) > 1 and text[0] == text[-1] == "*" and not any(sign in inner for sign in "*?["):
+        # The usual pattern, without a regular expression: a million keys in a fraction of a second.
+        low = inner.lower()
+        return lambda key: inner in key or low in key
     if any(sign in text for sign in "*?["):
         pattern = re.compile(translate(text))
         return lambda key: pattern.match(key) is not None

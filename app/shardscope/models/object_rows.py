@@ -90,20 +90,11 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
         return exact
     if not whole:
         raise LooksAtAll("looking at all rows reads the index first")
-    known, rest = _ordered(shard, view.order, progress)
-    if not view.text:
-        if known is None:
-            known = np.arange(len(objects), dtype=_compact(objects))
-        known = known[::-1] if view.descending else known
-        return np.concatenate([known, rest]).astype(_compact(objects)) if len(rest) else known
-    if known is None and view.descending:
-        known = np.arange(len(objects) - 1, -1, -1, dtype=_compact(objects))
-    elif known is not None and view.descending:
-        known = known[::-1]
-    parts = [_filtered(objects, known, wanted, progress)]
-    if len(rest):
-        parts.append(_filtered(objects, rest, wanted, progress))
-    return np.concatenate(parts)
+    # Filtered first, in the order of the format: reading keys row after row is fast, and few are left to sort.
+    kept = _filtered(objects, wanted, progress) if view.text else None
+    known, rest = _ordered(shard, view.order, kept, progress)
+    known = known[::-1] if view.descending else known
+    return np.concatenate([known, rest]).astype(_compact(objects)) if len(rest) else known
 
 
 def can_sort(shard: Shard, order: str) -> bool:
@@ -120,32 +111,43 @@ def _compact(objects: Objects) -> type[np.integer]:
 _NO_ROWS = np.empty(0, np.int64)
 
 
-def _ordered(shard: Shard, name: str, progress: Progress) -> tuple[SomeRows | None, SomeRows]:
+def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress) -> tuple[SomeRows, SomeRows]:
     """The rows in an order, and those that have no place in it; sorted here where the format keeps no such order.
 
     Equal ones stay in the order of the format.
+
+    Args:
+        shard: What has the rows.
+        name: The order.
+        kept: The rows of the filter, ascending; None for all.
+        progress: Is told how far it is.
     """
     objects = shard.objects
+    rows = np.arange(len(objects), dtype=_compact(objects)) if kept is None else kept
     if name in objects.orders:
         order = objects.order(name)
-        return (None, _NO_ROWS) if order is None else _split(objects, name, order)
+        if order is None:
+            return rows, _NO_ROWS
+        if kept is not None:
+            order = order[_marked(len(objects), kept)[order]]
+        return _split(objects, name, rows, order)
     if not can_sort(shard, name):
         raise UsageError(f"the objects cannot be sorted by {name} here")
-    parts = list(_steps(len(objects), None, progress))
+    parts = list(_steps(rows, progress))
     if name == "key":
-        texts = [text for rows in parts for text in objects.key_texts(rows)]
-        keyed = [row for row, text in enumerate(texts) if text is not None]
-        order = np.array(sorted(keyed, key=lambda row: texts[row] or ""), np.int64)
-        return order, _missing(len(texts), order)
-    columns = [getattr(objects.columns(rows), _FIELDS.get(name, name)) for rows in parts]
+        texts = [text for part in parts for text in objects.key_texts(part)]
+        keyed = [at for at, text in enumerate(texts) if text is not None]
+        by_key = rows[np.array(sorted(keyed, key=lambda at: texts[at] or ""), np.int64)]
+        return by_key, _missing(len(objects), rows, by_key)
+    columns = [getattr(objects.columns(part), _FIELDS.get(name, name)) for part in parts]
     if not columns:
         return _NO_ROWS, _NO_ROWS
-    return _split(objects, name, np.argsort(np.concatenate(columns), kind="stable").astype(_compact(objects)))
+    return _split(objects, name, rows, rows[np.argsort(np.concatenate(columns), kind="stable")])
 
 
-def _split(objects: Objects, name: str, order: SomeRows) -> tuple[SomeRows, SomeRows]:
+def _split(objects: Objects, name: str, rows: SomeRows, order: SomeRows) -> tuple[SomeRows, SomeRows]:
     """Parts an ascending order from the rows without a value: those that stand first as -1, and those left out."""
-    left_out = _missing(len(objects), order)
+    left_out = _missing(len(objects), rows, order)
     field = _FIELDS.get(name, name)
     if name not in ("size", "stored", "offset") or not len(order):
         return order, left_out
@@ -157,13 +159,15 @@ def _split(objects: Objects, name: str, order: SomeRows) -> tuple[SomeRows, Some
     return order[known:], np.concatenate([order[:known], left_out]) if known else left_out
 
 
-def _missing(count: int, order: SomeRows) -> SomeRows:
-    """The rows that an order leaves out."""
-    if len(order) == count:
-        return _NO_ROWS
-    absent = np.ones(count, bool)
-    absent[order] = False
-    return np.flatnonzero(absent)
+def _marked(count: int, rows: SomeRows) -> NDArray[np.bool_]:
+    marked = np.zeros(count, np.bool_)
+    marked[rows] = True
+    return marked
+
+
+def _missing(count: int, rows: SomeRows, order: SomeRows) -> SomeRows:
+    """The rows that an order leaves out, of `count` there are."""
+    return _NO_ROWS if len(order) == len(rows) else rows[~_marked(count, order)[rows]]
 
 
 def _exact(shard: Shard, text: str) -> SomeRows | None:
@@ -177,11 +181,12 @@ def _exact(shard: Shard, text: str) -> SomeRows | None:
     return np.array(rows, np.int64) if rows else None
 
 
-def _filtered(objects: Objects, order: SomeRows | None, wanted: Filter, progress: Progress) -> SomeRows:
+def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
+    """The rows that fit, ascending."""
     kept: list[SomeRows] = []
     fits = key_matcher(wanted.key)
     sizes = wanted.by_size and len(objects) <= MANY_SIZES
-    for rows in _steps(len(objects), order, progress):
+    for rows in _steps(np.arange(len(objects), dtype=_compact(objects)), progress):
         if wanted.rules:
             rows = rows[wanted.fits(objects.columns(rows, sizes=sizes))]
         if wanted.key and len(rows):
@@ -191,13 +196,11 @@ def _filtered(objects: Objects, order: SomeRows | None, wanted: Filter, progress
     return np.concatenate(kept) if kept else _NO_ROWS
 
 
-def _steps(count: int, order: SomeRows | None, progress: Progress) -> Iterator[Rows]:
-    total = count if order is None else len(order)
-    for start in range(0, total, STEP):
-        progress(start, total)
-        stop = min(start + STEP, total)
-        yield np.arange(start, stop, dtype=np.int64) if order is None else order[start:stop].astype(np.int64)
-    progress(total, total)
+def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
+    for start in range(0, len(rows), STEP):
+        progress(start, len(rows))
+        yield rows[start : start + STEP].astype(np.int64)
+    progress(len(rows), len(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +292,7 @@ def _same(shard: Shard, ref: ObjectRef, digest: str, size: int) -> bool:
 
 def _rows_of_size(objects: Objects, size: int, progress: Progress) -> Rows:
     kept: list[Rows] = []
-    for rows in _steps(len(objects), None, progress):
+    for rows in _steps(np.arange(len(objects)), progress):
         columns = objects.columns(rows)
         fits = (columns.size == size) & np.isin(columns.state, np.array([State.LIVE, State.EXTERNAL], np.uint8))
         kept.append(rows[fits])

@@ -16,13 +16,11 @@ class FilterField(QLineEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setPlaceholderText(
-            self.tr("Filter: a key, >4K, 10..200, state:live, kind:chunk, codec:lz4; or drop a file")
-        )
+        self.setPlaceholderText(self.tr("Key, *part*, >4K"))
         self.setToolTip(
             self.tr(
                 "Any of these, with blanks between them; all must fit.\n"
-                "• the beginning of a key, a pattern with * and ?, or a whole key; "
+                "• a key or the beginning of one; *0f3* for keys with 0f3 in them; a pattern with * and ?; "
                 "key:… for keys that look like a rule\n"
                 "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
                 "• rows by their numbers: row:12  row:10..20\n"

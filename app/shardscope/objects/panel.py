@@ -13,7 +13,7 @@ from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.tape import size_text
 from shardcore.words import plural
 from shardscope.fetching import index_size
-from shardscope.jobs import Pool, Priority
+from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks.cut_label import CutLabel
 from shardscope.looks.remedies import plain_words
 from shardscope.models.census import Census, count, countable
@@ -32,12 +32,16 @@ from shardscope.opened import AUTO_INDEX_BYTES
 from shardscope.selection import Selection
 from shardscope.session import IndexState, Session
 from shardscope.settings import Settings
+from shardscope.walk import Walk
 
 HIDE = "-state:unused,deleted"
 """The filter that leaves out rows without an object."""
 
 TYPING_MILLISECONDS = 250
 """The filter waits this long for the next key stroke."""
+
+DIM_MILLISECONDS = 200
+"""Rows of the last filter are dimmed when those of the next one take longer."""
 
 MANY_ROWS = 1_000_000
 """Filtering more rows than this is a job that is shown."""
@@ -82,6 +86,10 @@ class ObjectPanel(QWidget):
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(TYPING_MILLISECONDS)
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(DIM_MILLISECONDS)
+        self._late.timeout.connect(lambda: self.table.dim(self._looking is not None))
         self.setFocusProxy(self.table)
         self._lay_out()
         self._connect()
@@ -158,6 +166,7 @@ class ObjectPanel(QWidget):
         self.hide_unused.triggered.connect(self._hide)
         self.chips.chosen.connect(lambda name, value: self._set_filter(toggled(self.filter.text(), name, value)))
         self.load_button.clicked.connect(lambda _: session.want_index())
+        session.jobs.changed.connect(lambda job: self._update() if job is self._looking else None)
 
     # --- what is open ---
 
@@ -168,8 +177,9 @@ class ObjectPanel(QWidget):
         self.filter.blockSignals(False)
         self._show_filter()
         self._typing.stop()
-        if (older := self._session.jobs.newest(("rows", self))) is not None:
-            older.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+        self.table.dim(False)
         self.model.largest = 0
         self.chips.show_census(None)
         shard = self._session.shard
@@ -278,6 +288,7 @@ class ObjectPanel(QWidget):
 
         def take(rows: SomeRows | None) -> None:
             if self._view is view:
+                self.table.dim(False)
                 self.model.set_rows(rows)
                 self._follow(self._session.selection)
                 self._update()
@@ -301,6 +312,7 @@ class ObjectPanel(QWidget):
                 pool=Pool.CPU,
                 title="Filter objects" if heavy else "",
             )
+            self._late.start()
             self._update()
 
         find(whole=not self._large_ahead)
@@ -308,6 +320,7 @@ class ObjectPanel(QWidget):
     def _say(self, note: str, view: View) -> None:
         """Says what became of a view, if it is still the one that is wanted."""
         if self._view is view:
+            self.table.dim(False)
             self._note, self._refused = note, True
             self._update()
 
@@ -333,6 +346,8 @@ class ObjectPanel(QWidget):
             return
         if not selection.complete and selection.row is None:
             return
+        if selection.row is None and self._is_looked_up(selection.origin):
+            return
         row, order = selection.row, self.model.order
         if (older := self._session.jobs.newest(("place", self))) is not None:
             older.cancel()
@@ -346,6 +361,12 @@ class ObjectPanel(QWidget):
 
         self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
 
+    def _is_looked_up(self, origin: object) -> bool:
+        """Whether a step of the lookup of the selected object selected bytes: the object stays selected."""
+        ref = origin.trace.ref if isinstance(origin, Walk) and origin.trace is not None else None
+        chosen = self.table.selected_ranges()
+        return ref is not None and len(chosen) == 1 and chosen.rows().tolist() == [ref.row]
+
     def _open_row(self, row: int) -> None:
         """Goes to the bytes of an object."""
         self._session.select_row(row, self)
@@ -357,6 +378,11 @@ class ObjectPanel(QWidget):
 
     def _failed(self, message: str) -> None:
         self._tell(f"some rows cannot be read: {message}")
+
+    @property
+    def _looking(self) -> Job | None:
+        """The job that finds the rows of the filter."""
+        return self._session.jobs.newest(("rows", self))
 
     @property
     def _large_ahead(self) -> bool:
@@ -390,8 +416,9 @@ class ObjectPanel(QWidget):
             self.status.setText(why)
             return
         parts = [plural(total, "row") if self._view.plain else f"{self.model.total:,} of {plural(total, 'row')}"]
-        if self._session.jobs.newest(("rows", self)) is not None:
-            parts.append("looking …")
+        if (job := self._looking) is not None:
+            done = f" {100 * job.done_amount // job.total_amount} %" if job.total_amount else ""
+            parts.append(f"searching …{done}")
         if paged:
             parts.append(f"shown: {first:,} to {last - 1:,}")
         if selected := self.sums.text:

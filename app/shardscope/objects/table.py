@@ -48,6 +48,9 @@ _MOST_DIGITS = {"state": 12, "shard": 16}
 MANY_SELECTED = 10_000
 """Changes of the selection by more rows than this are painted without looking at each."""
 
+_VEIL = 150
+"""Opacity of what dims outdated rows, of 255."""
+
 _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 LONG_KEY = 16
@@ -69,7 +72,7 @@ class ObjectTable(QTableView):
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.objects = model
-        self._following = False
+        self._following = self._outdated = False
         self._painter = RowPainter(self, model)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
@@ -220,7 +223,17 @@ class ObjectTable(QTableView):
         """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
         painter = QPainter(self.viewport())
         self._painter.paint(painter, event.rect())
+        if self._outdated:
+            veil = self.palette().base().color()
+            veil.setAlpha(_VEIL)
+            painter.fillRect(event.rect(), veil)
         painter.end()
+
+    def dim(self, outdated: bool) -> None:
+        """Dim rows that do not fit the filter or the order that is being computed."""
+        if outdated is not self._outdated:
+            self._outdated = outdated
+            self.viewport().update()
 
     # --- rows ---
 
@@ -323,8 +336,9 @@ class ObjectTable(QTableView):
         self.rows_chosen.emit(self.objects.row_of(index))
 
     def event(self, event: QEvent) -> bool:
-        """Ctrl+0 is about the table while the keyboard is here."""
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_reset(event):
+        """Ctrl+0 and Ctrl+C are about the table while the keyboard is here: menus have them for the bytes."""
+        asked = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
+        if asked is not None and (_is_reset(asked) or asked.matches(QKeySequence.StandardKey.Copy)):
             event.accept()
             return True
         return super().event(event)
@@ -340,12 +354,19 @@ class ObjectTable(QTableView):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
             return
-        super().keyPressEvent(event)
         if event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection():
-            # There is nowhere to go from the only row, or from the first one to the first.
+            # Focus made a row current and selected nothing: the first key selects that row.
             index, flags = self.currentIndex(), QItemSelectionModel.SelectionFlag
+            if event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
+                last = self.objects.rowCount() - 1
+                index = self.objects.index(0 if event.key() == Qt.Key.Key_Home else last, self._key)
+            self._following = True
+            self.setCurrentIndex(index)
+            self._following = False
             self.selectionModel().select(index, flags.ClearAndSelect | flags.Rows)
             self.rows_chosen.emit(self.objects.row_of(index))
+            return
+        super().keyPressEvent(event)
 
 
 def _is_reset(event: QKeyEvent) -> bool:

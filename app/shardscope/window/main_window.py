@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QStackedWidget
 
 from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
@@ -398,8 +398,11 @@ class MainWindow(PartCommands):
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape takes arrows away, then leaves the full screen, when no part of the window wants it."""
-        if event.key() == Qt.Key.Key_Escape and self.session.question is not None:
+        """Return presses a focused button; Escape takes arrows away, then leaves the full screen."""
+        button = self.focusWidget()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(button, QAbstractButton):
+            button.click()
+        elif event.key() == Qt.Key.Key_Escape and self.session.question is not None:
             self.session.clear_question()
         elif event.key() == Qt.Key.Key_Escape and self.isFullScreen():
             self.toggle_full_screen()

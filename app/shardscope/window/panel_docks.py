@@ -273,7 +273,10 @@ class PanelDocks(QObject):
         self.raise_(name)
         self.asked_for.emit(name, focus)
         if focus:
-            dock.widget().setFocus(Qt.FocusReason.ShortcutFocusReason)
+            still = dock.widget()
+            assert isinstance(still, Still)
+            # The frame is no focus proxy: `setFocusPolicy` of a proxy changes the policy of what it stands for.
+            still.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
             now = QApplication.focusWidget()
             if now is None or not dock.isAncestorOf(now):
                 # What takes the keyboard first is not shown now: a table without rows, a field without a file.
@@ -352,7 +355,8 @@ def _is_small(size: QSize) -> bool:
 
 def _focus_something(dock: QDockWidget) -> None:
     for part in dock.widget().findChildren(QWidget):
-        if part.isVisible() and part.isEnabled() and part.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
+        if takes and part.isVisible() and part.isEnabled():
             part.setFocus(Qt.FocusReason.ShortcutFocusReason)
             return
     dock.setFocus(Qt.FocusReason.ShortcutFocusReason)

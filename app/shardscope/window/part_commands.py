@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QMainWindow, QWidget
 
 from shardscope.hex.panel import HexPanel
 from shardscope.objects.panel import ObjectPanel
@@ -37,6 +37,24 @@ class PartCommands(QMainWindow):
             focus: Whether it takes the keyboard.
         """
         self.panels.show(name, focus=focus)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Tab passes a panel whose focus proxy is hidden: Qt stops there."""
+        if not self.isVisible():
+            # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
+            return super().focusNextPrevChild(forward)
+        start: QWidget | None = self.focusWidget()
+        start = self if start is None else start
+        step = QWidget.nextInFocusChain if forward else QWidget.previousInFocusChain
+        reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+        at = step(start)
+        while at is not None and at is not start:
+            takes = at.focusPolicy() & Qt.FocusPolicy.TabFocus and at.focusProxy() is None
+            if takes and at.isVisible() and at.isEnabled() and at.window() is self:
+                at.setFocus(reason)
+                return True
+            at = step(at)
+        return False
 
     def to_filter(self) -> None:
         """Puts the caret into the filter of the objects."""

@@ -76,7 +76,6 @@ class SampleCard(QAbstractButton):
         self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
         self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))
         self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.learn.setStyleSheet("padding: 0 5px; border-width: 0;")
         self.more = self._more_button(others)
         self._open = self.tr("Open")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -91,9 +90,7 @@ class SampleCard(QAbstractButton):
         button.setToolTip(self.tr("Further samples of this format, a damaged one and an odd one among them"))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        button.setStyleSheet(
-            "QToolButton { padding: 0 5px; border-width: 0; } QToolButton::menu-indicator { image: none; }"
-        )
+        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(button)
         menu.setToolTipsVisible(True)
         for one in others:
@@ -119,8 +116,8 @@ class SampleCard(QAbstractButton):
         line = self.fontMetrics().height()
         for number, button in enumerate((self.learn, self.more)):
             size = button.sizeHint()
-            top = _PAD - 2 - (size.height() - line) // 2 + number * (line + 2)
-            button.setGeometry(self.width() - _PAD - size.width() + 5, top, size.width(), size.height())
+            top = _PAD - 2 - (size.height() - line) // 2 + number * (line + 4)
+            button.setGeometry(self.width() - _PAD - size.width() + 7, top, size.width(), size.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return opens, too."""

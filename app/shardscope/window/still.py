@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QVBoxLayout, QWidget
 
@@ -17,7 +17,7 @@ class Still(QWidget):
     Messages, long texts and rows that come and go change the wishes of a part; the sizes of docks must not follow.
 
     Args:
-        part: What it holds; it takes the keyboard.
+        part: What it holds.
         least: The smallest size.
         parent: The window.
     """
@@ -32,8 +32,6 @@ class Still(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         column.addWidget(part)
-        self.setFocusProxy(part)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Tells."""

@@ -116,7 +116,9 @@ class ChunkScene:
         """Chunk and block, as far as it is known without reading how many there are."""
         found = []
         if (chunks := self._known_chunks()) > 1:
-            found.append(Control("chunk", "Chunk", Kind.SLIDER, self.chunk, 0, chunks - 1, doc=_CHUNK_DOC))
+            found.append(
+                Control("chunk", "Chunk", Kind.SLIDER, self.chunk, 0, chunks - 1, doc=_CHUNK_DOC, follows="row")
+            )
         if (blocks := self._known_blocks()) > 1:
             found.append(Control("block", "Block", Kind.SLIDER, self._block(), 0, blocks - 1, doc=_BLOCK_DOC))
         return tuple(found)

@@ -18,6 +18,8 @@ from shardcore.words import grouped_digits, plural
 
 CHUNKS = 4
 """Chunks that are drawn."""
+SPARE = 4
+"""Spare slots that are drawn."""
 BLOCKS = 5
 """Blocks that are drawn."""
 WALKED = 5
@@ -45,6 +47,9 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, by
         above.append(Item(f"byte {byte}", (), byte, 0, Tone.KEY, f"Plain byte {byte}.", "byte", here=True))
     fronts = _front_items(file) if first.number == 0 else []
     below = [*fronts, *(_stored_item(chunk, here=chunk.number == number) for chunk in chunks)]
+    start_of = next(chunk.place for chunk in chunks if chunk.number == number)
+    doc = f"Chunk {number} begins at byte {start_of}."
+    below.append(Item("", (), start_of, 0, Tone.POINTER, doc, f"start {number}"))
     bands = tuple(_chunk_band(chunk, here=chunk.number == number) for chunk in chunks)
     stop = last.plain + last.header.nbytes
     plain = Ruler("Plain bytes", first.plain, max(stop, first.plain + 1), tuple(above), "bytes")
@@ -107,10 +112,10 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
     count = last - first + 1
     spare = file.offsets.count - slots.count if last == slots.count - 1 else 0
     if spare > 0:
-        at = slots.span(slots.count)
         doc = "-1: a spare slot, so that a chunk can be appended in place."
-        items.append(Item("spare", (at,), slots.count, tone=Tone.EMPTY, doc=doc))
-        count += 1
+        for one in range(slots.count, slots.count + min(spare, SPARE)):
+            items.append(Item("spare", (slots.span(one),), one, tone=Tone.EMPTY, doc=doc, name=f"spare {one}"))
+        count += min(spare, SPARE)
     title = f"Offsets: where chunks begin, {plural(slots.count, 'slot')}"
     if spare > 0:
         title += f" and {grouped_digits(spare)} to spare"

@@ -60,7 +60,7 @@ class RulersSketch:
             figures.append(slots[0])
             good = slots[1]
             if good:
-                links.append(Link(f"slot {number}", f"stored {number}", tone=Tone.POINTER))
+                links.append(Link(f"slot {number}", f"start {number}", tone=Tone.POINTER))
         if not good and number:
             ruler, arcs = walk_figure(file, scene.around(number, WALKED), number)
             figures.append(ruler)

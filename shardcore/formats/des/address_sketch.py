@@ -169,7 +169,7 @@ class AddressSketch:
         """The uid, and how many bits choose its file."""
         bits = self._scene.n_bits or DEFAULT_BITS
         return (
-            Control("uid", "Uid", Kind.TEXT, self._scene.known_uid, doc=_UID_DOC),
+            Control("uid", "Uid", Kind.TEXT, self._scene.known_uid, doc=_UID_DOC, follows="key"),
             Control("n_bits", "Bits of the shard number", Kind.SLIDER, bits, MIN_BITS, MAX_BITS, doc=_BITS_DOC),
         )
 

@@ -107,7 +107,7 @@ class Scene:
         if last < 1:
             return ()
         doc = "Which file of the shard is drawn, in the order of their records."
-        return (Control(FILE, "File", Kind.SLIDER, self.number, 0, last, doc=doc),)
+        return (Control(FILE, "File", Kind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
 
     def ready_controls(self) -> tuple[Control, ...]:
         """The same, with the index read where it was not."""

@@ -140,7 +140,16 @@ class RecordsSketch:
         self._absent = absent
         last = max(file.records.count - 1, 0)
         self.controls = (
-            Control("chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Which chunk is looked at."),
+            Control(
+                "chunk",
+                "Chunk",
+                Kind.SLIDER,
+                min(number, last),
+                0,
+                last,
+                doc="Which chunk is looked at.",
+                follows="row",
+            ),
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
@@ -194,7 +203,9 @@ class LanesSketch:
         self._absent = absent
         last = max(file.records.count - 1, 0)
         self.controls = (
-            Control("chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Whose bytes are drawn."),
+            Control(
+                "chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Whose bytes are drawn.", follows="row"
+            ),
             Control("first", "From number", Kind.SLIDER, 0, 0, 1000, doc="The first number of four bytes drawn."),
         )
 

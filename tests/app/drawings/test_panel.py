@@ -11,9 +11,11 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QSli
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope import assets
 from shardscope.drawings.panel import DrawingPanel
 from shardscope.drawings.room import STEP
 from shardscope.hex.panel import HexPanel
+from shardscope.opening import OpenRequest
 from shardscope.session import Session
 
 LEFT = Qt.MouseButton.LeftButton
@@ -211,3 +213,20 @@ def test_fits_the_width(qtbot: QtBot, bytes_: HexPanel, panel: DrawingPanel, wid
     view = panel.view
     qtbot.waitUntil(lambda: view.picture is not None and abs(view.picture.width - view.viewport().width()) <= 1)
     assert not view.horizontalScrollBar().isVisible()
+
+
+def test_the_drawing_follows_the_selected_object(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
+    """Another chunk is selected: it is drawn. What is set by hand stays until another object is selected."""
+    with qtbot.waitSignal(session.opened):
+        session.open(OpenRequest(str(assets.path("samples/bloscpack/array.blp"))))
+    session.select_row(1)
+    bytes_.drawings.show()
+    panel = bytes_.drawings.panel
+    assert panel is not None
+    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Where chunk 1 lies")
+    session.select_row(2)
+    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Where chunk 2 lies")
+    with qtbot.waitSignal(panel.drawn):
+        panel.set_value("chunk", 0)
+    assert panel.drawing is not None
+    assert panel.drawing.title == "Where chunk 0 lies"

@@ -68,12 +68,13 @@ def test_the_address_field_goes_places(qtbot: QtBot, swh: HexPanel, session: Ses
 
 
 def test_names_of_fields_are_places(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """A field's name is its value, with a dollar sign its place; the completion offers it."""
+    """A field's name is the field, with a star what it points to; the completion offers both."""
     assert session.shard is not None
     index = section(session, SectionRole.INDEX).start
     qtbot.waitUntil(lambda: "header.index_position" in swh.naming.places().starts)
     assert "header.index_position" in swh.naming.places().names
-    for text, offset in (("header.index_position", index), ("$header.index_position", 64)):
+    name = "header.index_position"
+    for text, offset in ((f"*{name}", index), (name, 64), (f"${name}", 64)):
         swh.address.field.setText(text)
         qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
         assert swh.view.state.selection.caret == offset

@@ -9,9 +9,11 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.testing import PatternSource
+from shardscope import assets
 from shardscope.around.search_bar import SearchBar
 from shardscope.hex.panel import HexPanel
 from shardscope.models.hit_list import HitList
+from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from tests.app.hex_samples import SampleReader
 
@@ -105,7 +107,7 @@ def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
     swh.search.kind.setCurrentText("Text")
     swh.search.field.setText("surely not in this file")
     swh.search.look()
-    qtbot.waitUntil(lambda: swh.search.status.text() == "not found")
+    qtbot.waitUntil(lambda: swh.search.status.text() == "not found in the stored bytes")
 
 
 def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
@@ -123,14 +125,37 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
     assert not session.jobs.open_jobs
 
 
-def test_a_narrow_bar_keeps_its_field(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
-    """Where there is little room, what came of the search has a line of its own, and the field can be typed into."""
+def test_the_bar_keeps_its_field(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    """What came of the search has a line of its own: it is whole, the field can be typed into, and nothing moves."""
     bar = SearchBar(lambda: Span("", 0, 0), panel.pages)
     qtbot.addWidget(bar)
-    bar.status.tell("not found")
     bar.show()
-    for width, below in ((900, False), (360, True), (900, False)):
+    for width in (900, 670, 440):
         bar.resize(width, 60)
-        qtbot.waitUntil(lambda below=below: (bar.status.y() > bar.field.geometry().bottom()) is below)
-        assert bar.field.width() >= 70
-        assert bar.status.seen == "not found"
+        height = bar.sizeHint().height()
+        bar.status.tell("not found in the stored bytes")
+        qtbot.waitUntil(lambda: bar.status.seen == "not found in the stored bytes")
+        assert bar.field.width() >= 120
+        assert bar.sizeHint().height() == height
+
+
+def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session: Session) -> None:
+    """What only the decoded bytes of a chunk hold is not found in the stored bytes, and found in the contents."""
+    with qtbot.waitSignal(session.opened):
+        session.open(OpenRequest(str(assets.path("samples/xorb/chunks.xorb"))))
+    bar = panel.search
+    bar.look_for("Text", "abcdabcd")
+    qtbot.waitUntil(lambda: bar.status.text() == "not found in the stored bytes")
+    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "row 3" in bar.status.text())
+    span = session.selection.span
+    assert span is not None
+    assert span.source.startswith("@")
+    qtbot.waitUntil(lambda: panel.state.name == span.source)
+    assert session.shard is not None
+    assert session.shard.bytes_of(span.source).read(span.start, span.stop) == b"abcdabcd"
+    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: session.selection.span != span)
+    bar.field.setText("nowhere in here")
+    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bar.status.text() == "not found in the contents")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import shardcore
-from shardcore import Cancelled, Shard, SourceError, State, UsageError
+from shardcore import Cancelled, Objects, Shard, SourceError, State, UsageError
 from shardscope.models.object_rows import View, rows_of, seek_file
 
 
@@ -179,3 +181,26 @@ def test_a_file_that_cannot_be_read(shard: Shard, tmp_path: Path) -> None:
     """A file that is gone is an error of ours."""
     with pytest.raises(SourceError):
         seek_file(shard, tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("order", ["key", "size", "offset", "slot"])
+def test_a_filter_reads_the_keys_once_and_in_the_order_of_the_format(
+    data: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter over sorted rows sorts only what it keeps: the cost of sorting a million rows is not paid again."""
+    with shardcore.open(data / "swh" / "small.shard") as shard:
+        shard.load_index()
+        first = shard.objects.keys[0]
+        assert first is not None
+        asked: list[int] = []
+        texts = type(shard.objects).key_texts
+
+        def counted(objects: Objects, rows: NDArray[np.int64]) -> list[str | None]:
+            asked.extend(rows.tolist())
+            return texts(objects, rows)
+
+        monkeypatch.setattr(type(shard.objects), "key_texts", counted)
+        kept = rows_of(shard, View(f"*{first[2:8]}*", order))
+        assert kept is not None
+        assert kept.tolist() == [0]
+        assert asked == [*range(len(shard.objects)), *([0] if order == "key" else [])]

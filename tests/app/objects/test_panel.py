@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QEvent, QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -278,3 +278,51 @@ def test_selecting_a_million_rows_asks_for_none_of_them(
     assert panel.table.selected_ranges().parts == (range(2, 1_000_000),)
     assert panel.actions_.extract.isEnabled()
     assert calls < 20_000
+
+
+def test_the_object_that_is_looked_up_stays_selected(qtbot: QtBot, session: Session, panel: ObjectPanel) -> None:
+    """No step of its lookup deselects it, and it can be extracted all the way; another object's lookup deselects it."""
+    shard = session.shard
+    assert shard is not None
+    keys = [key for key in shard.objects.keys[:3] if key is not None]
+    session.select_row(1)
+    qtbot.waitUntil(lambda: panel.table.selected_ranges().rows().tolist() == [1])
+    session.look_up(keys[1])
+    qtbot.waitUntil(lambda: session.walk.step == 0)
+    for step in range(session.walk.steps):
+        session.go_to_step(step)
+        qtbot.waitUntil(lambda: session.selection.complete)
+        assert panel.table.selected_ranges().rows().tolist() == [1], step
+        assert panel.actions_.extract.isEnabled(), step
+    session.look_up(keys[2])
+    qtbot.waitUntil(lambda: session.walk.key == keys[2] and session.walk.step == 0)
+    qtbot.waitUntil(lambda: session.selection.complete and not panel.table.selected_count())
+
+
+def test_copy_in_the_table_copies_keys(qtbot: QtBot, session: Session, panel: ObjectPanel) -> None:
+    """Ctrl+C is the table's own while it has the keyboard, although a menu has it for the bytes."""
+    event = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    event.ignore()
+    QApplication.sendEvent(panel.table, event)
+    assert event.isAccepted()
+
+
+def test_rows_are_dimmed_while_others_are_sought(qtbot: QtBot, panel: ObjectPanel) -> None:
+    """Rows of the last filter do not look like those of the next one."""
+    table = panel.table
+    qtbot.addWidget(table.window())
+    table.window().resize(600, 400)
+    table.window().show()
+    before = table.viewport().grab().toImage()
+    table.dim(True)
+    dimmed = table.viewport().grab().toImage()
+    table.dim(False)
+    assert dimmed != before
+    assert table.viewport().grab().toImage() == before
+
+
+def test_the_placeholder_is_not_cut(panel: ObjectPanel) -> None:
+    """It fits into the least width of the field, and names a part of a key."""
+    field = panel.filter
+    assert "*part*" in field.placeholderText()
+    assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= field.minimumWidth() - 24

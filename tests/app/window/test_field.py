@@ -84,6 +84,52 @@ def test_the_field_completes_what_is_known(small: MainWindow) -> None:
     settle(small, 40)
 
 
+def test_a_name_goes_to_the_field_and_a_star_to_what_it_points_to(small: MainWindow) -> None:
+    """As in C: `header.index_position` is the field, `*header.index_position` follows it."""
+    shard = small.session.shard
+    assert shard is not None
+    value = shard.fields["header.index_position"]
+    start = small.hex.naming.places().starts["header.index_position"]
+    for text, offset in (("header.index_position", start), ("*header.index_position", value), ("header.version", 32)):
+        entry(small, text)
+        QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+        settle(small, 40)
+        assert small.hex.state.selection.span.start == offset, text
+
+
+def test_the_field_shows_the_present_place_after_back(small: MainWindow) -> None:
+    """After Back and Forward the field does not keep the entry of another place."""
+    for text in ("header.version", "-1"):
+        entry(small, text)
+        QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+        settle(small, 40)
+    field, state = small.hex.address.field, small.hex.state
+    last = state.selection.span.start
+    small.session.back()
+    settle(small, 40)
+    assert int(field.text(), 0) == state.selection.span.start != last
+    small.session.forward()
+    settle(small, 40)
+    assert int(field.text(), 0) == state.selection.span.start == last
+
+
+def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
+    """In the field and in the trace; where several keys begin so, they are named."""
+    shard = small.session.shard
+    assert shard is not None
+    key = shard.objects.keys[3]
+    assert key is not None
+    entry(small, key[:7])
+    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+    settle(small, 40)
+    assert small.trace.trace is not None
+    assert small.trace.trace.key == key
+    assert small.trace.trace.outcome == "found"
+    small.session.look_up("0123456789")
+    settle(small, 40)
+    assert small.session.walk.error is not None
+
+
 def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
     """Where keys are numbers both meanings are offered; Enter goes to the byte, and the list says so."""
     opened(window, qtbot, assets.path("samples/bloscpack/array.blp"))

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QTextBrowser, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardcore import Span
+from shardcore import Depth, Finding, Report, Severity, Span
+from shardscope.docks.findings import FindingsTable
 from shardscope.help.format_page import FormatPage
 from shardscope.inspector.panel import Inspector
+from shardscope.looks.tick_box import TickBox
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.panels import PANELS
+from shardscope.window.sample_cards import SampleCard
 from shardscope.window.screenshot import settle
 
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
@@ -225,3 +228,123 @@ def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
         dock = window.panels.by_name[panel.name]
         assert dock.isVisible(), panel.name
         assert dock is hands.at or dock.isAncestorOf(hands.at), (panel.name, hands.at.objectName())
+
+
+def click(hands: Hands, view: QAbstractItemView, index: QModelIndex) -> None:
+    """Click a row."""
+    at = view.visualRect(index).center()
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    settle(hands.window, 40)
+
+
+def test_a_click_on_an_object_gives_the_keyboard_to_the_objects(window: MainWindow, hands: Hands) -> None:
+    """Down goes on among the objects, Ctrl+A selects all of them, and letters are no filter."""
+    table = window.objects.table
+    window.objects.filter.setFocus()
+    click(hands, table, table.objects.index(2, 1))
+    assert hands.at is table
+    hands.press("Down")
+    assert window.session.selection.row == 3
+    hands.type("T")
+    assert window.objects.filter.text() == ""
+    hands.press("Ctrl+A")
+    assert table.selected_count() == table.objects.rowCount()
+
+
+def test_a_click_in_the_structure_gives_the_keyboard_to_the_tree(window: MainWindow, hands: Hands) -> None:
+    """Down goes on in the tree; the bytes follow."""
+    tree = window.tree
+    click(hands, tree, tree.nodes.index(0, 0, tree.nodes.index(0, 0)))
+    assert hands.at is tree
+    before = selected(window)
+    hands.press("Down")
+    now = tree.nodes.node(tree.currentIndex())
+    assert now is not None
+    assert selected(window) == now.span != before
+
+
+def test_tab_reaches_the_tree_and_the_objects_and_comes_back(window: MainWindow, hands: Hands) -> None:
+    """Both are in the Tab order, with empty lists in front of a dock, too; Shift+Tab goes the same way back."""
+    for part in ("objects", "hits", "findings", "transfers"):
+        window.show_part(part)
+        settle(window, 40)
+        window.hex.view.setFocus()
+        seen: list[QWidget] = []
+        while hands.at not in seen:
+            seen.append(hands.at)
+            QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+        assert hands.at is window.hex.view, f"Tab stops at {hands.at} with {part} in front"
+        assert window.tree in seen
+        assert (window.objects.table in seen) == (part == "objects")
+        for one in reversed(seen):
+            QTest.keyClick(hands.at, Qt.Key.Key_Backtab)
+            assert hands.at is one
+
+
+@pytest.mark.parametrize("way", [("Alt+4",), ("Ctrl+L", "Down")])
+def test_the_first_down_selects_the_first_object(window: MainWindow, hands: Hands, way: tuple[str, ...]) -> None:
+    """Focus selects nothing; the first key selects row 0, the next one row 1."""
+    for keys in way:
+        hands.press(keys)
+    assert window.session.selection.row is None
+    hands.press("Down")
+    assert window.session.selection.row == 0
+    hands.press("Down")
+    assert window.session.selection.row == 1
+
+
+def test_focus_selects_no_finding(window: MainWindow, hands: Hands) -> None:
+    """Tab may pass the findings; the first key selects the first one."""
+    hands.press("Ctrl+3")
+    qtable = window.panels.panel(FindingsTable).table
+    finding = Finding(Severity.NOTE, "swh.test", Span("", 100, 104), "A finding.")
+    window.session.tell_report(Report(Depth.STRUCTURE, 1, (finding,)))
+    window.session.select_span(Span("", 8, 9))
+    hands.press("Alt+5")
+    assert hands.at is qtable
+    assert selected(window) == Span("", 8, 9)
+    hands.press("Down")
+    assert selected(window) == Span("", 100, 104)
+
+
+def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
+    """A chip, a button of the bar: what has the keyboard is pressed by Return as by Space."""
+    chip = window.objects.chips.buttons["state", "live"]
+    chip.setFocus()
+    hands.press("Return")
+    assert window.objects.filter.text() == "state:live"
+    window.top.find_button.setFocus()
+    hands.press("Return")
+    assert hands.at is window.hex.search.field
+
+
+def test_the_keyboard_is_seen_on_every_button(window: MainWindow, hands: Hands) -> None:
+    """A chip looks other with the keyboard than without it, pressed or not."""
+    chip = window.objects.chips.buttons["state", "live"]
+    for pressed in (False, True):
+        chip.setChecked(pressed)
+        window.hex.view.setFocus()
+        without = chip.grab().toImage()
+        chip.setFocus()
+        assert chip.grab().toImage() != without
+
+
+def test_the_keyboard_is_seen_on_a_sample_card(window: MainWindow) -> None:
+    """*Learn* and *More* look other with the keyboard than without it."""
+    card = window.findChildren(SampleCard)[0]
+    for button in (card.learn, card.more):
+        card.setFocus()
+        without = button.grab().toImage()
+        button.setFocus()
+        assert button.grab().toImage() != without
+
+
+def test_the_keyboard_is_seen_on_a_tick_box(qtbot: QtBot, window: MainWindow) -> None:
+    """Reached by its letter, too."""
+    box = TickBox("Write a &manifest", window)
+    box.resize(box.sizeHint())
+    box.show()
+    without = box.grab().toImage()
+    box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    changed = box.grab().toImage()
+    assert without != changed

@@ -78,7 +78,7 @@ def test_chunks_of_the_worked_example() -> None:
         ("112", (Span("", 0x30, 0x38),)),
         ("spare", (Span("", 0x38, 0x40),)),
     ]
-    assert [(link.start, link.stop) for link in drawing.links] == [("slot 1", "stored 1")]
+    assert [(link.start, link.stop) for link in drawing.links] == [("slot 1", "start 1")]
     assert [(band.item.text, band.below) for band in blocks.bands] == [("copied", (104, 108))]
 
 
@@ -239,3 +239,13 @@ def test_blocks_are_read_once() -> None:
             source.ranges.clear()
             sketch.draw({"block": 2})
             assert source.ranges == []
+
+
+def test_the_arrow_ends_where_the_chunk_begins_and_all_spare_slots_are_drawn() -> None:
+    """Offset 758 points to byte 758, not into the middle of the chunk; of two spare slots two are drawn."""
+    with shardcore.open("resources/samples/bloscpack/array.blp") as shard:
+        drawing = shard.sketches()[0].draw({"chunk": 0})
+    link = drawing.links[0]
+    end = next(item for item in drawing.items if item.name == link.stop)
+    assert (link.start, end.at, end.size) == ("slot 0", 758, 0)
+    assert [item.name for item in drawing.items if item.text == "spare"] == ["spare 3", "spare 4"]
