@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QStyle, QTabBar, QTabWidget, QToolButton, QWidget
 
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -33,6 +33,9 @@ CLOSE = QSize(14, 18)
 _EQUAL = 100
 
 _ANY_HEIGHT = (1 << 24) - 1
+
+BELOW = 220
+"""Least height of a panel that opens below the bytes."""
 
 LEAST = QSize(120, 48)
 """The smallest panel."""
@@ -278,6 +281,9 @@ class PanelDocks(QObject):
             if mate is not None:
                 self._window.tabifyDockWidget(mate, dock)
         dock.show()
+        mates = [other for other in self._window.tabifiedDockWidgets(dock) if not other.isHidden()]
+        if not self.folded and not mates and self._window.dockWidgetArea(dock) is Area.BottomDockWidgetArea:
+            self._bring([(dock, QSize(self._window.width(), max(dock.height(), BELOW)))])
 
     def show(self, name: str, *, focus: bool = False) -> None:
         """Brings a dock to the front.
@@ -350,7 +356,8 @@ class PanelDocks(QObject):
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
         button = QToolButton(bar)
         button.setObjectName(name)
-        button.setText("✕")
+        button.setIcon(button.style().standardIcon(QStyle.StandardPixmap.SP_TitleBarCloseButton))
+        button.setIconSize(QSize(CLOSE.width() - 4, CLOSE.width() - 4))
         button.setAutoRaise(True)
         button.setFixedSize(CLOSE)
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
