@@ -346,11 +346,11 @@ class PanelDocks(QObject):
         for tab in range(bar.count()):
             name = titles.get(bar.tabText(tab), "")
             button = bar.tabButton(tab, side)
-            if (button.objectName() if button is not None else "") == name:
+            if (button.objectName() if isinstance(button, QToolButton) else "") == name:
                 continue
             # Qt takes tabs of other docks for the same bar: a button belongs to one panel.
-            bar.setTabButton(tab, side, self._close_button(name, bar) if name else None)  # type: ignore[arg-type]
-            if button is not None:
+            bar.setTabButton(tab, side, self._close_button(name, bar) if name else None)
+            if isinstance(button, QToolButton):
                 button.deleteLater()
 
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
