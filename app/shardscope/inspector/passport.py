@@ -84,7 +84,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
         rows.append(Row("bits", f"{first:,} … {last:,} · {plural(last - first, 'bit')}"))
     if node.span.size:
         rows.append(_raw_row(node.span.size, raw))
-    large, shown = headline(node), value_texts(node.value)
+    large, shown = headline(node), value_texts(node.value, node.span.size)
     if shown != [large]:
         rows += [Row(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
     if len(large) > MOST_LARGE:
@@ -104,16 +104,15 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
     return rows
 
 
-def value_texts(value: Value) -> list[str]:
-    """A value as a person reads it: integers in decimal and in hex; bytes are shown raw already."""
+def value_texts(value: Value, size: int) -> list[str]:
+    """Return a value as text: integers in decimal and in hex, negative ones as the two's complement of `size` bytes."""
     if value is None or isinstance(value, bytes):
         return []
     if isinstance(value, bool):
         # A bit is set or clear: its large letters say so.
         return []
     if isinstance(value, int):
-        sign = "-" if value < 0 else ""
-        return [str(value), f"{sign}0x{abs(value):x}"]
+        return [str(value), f"{value & ((1 << 8 * size) - 1) if value < 0 else value:#x}"]
     return [str(value)]
 
 

@@ -307,7 +307,11 @@ class MainWindow(PartCommands):
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
         if not self.breaking.stays:
-            self.panels.raise_("places" if choice else "structure")
+            # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
+            self.panels.raise_("objects")
+            self.panels.raise_("structure")
+            if choice:
+                self.panels.show("places")
         self.troubles.tell_damage()
         if self.session.uri == self._to_learn and not self.help.teaching.learn(shard.format):
             self.show_part("formatPage")

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QStyle, QTabBar, QTabWidget, QToolButton, QWidget
 
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -27,9 +27,15 @@ FOLDED_SHARE = 0.36
 TAB_ROOM = 24
 """Pixels of a tab beside its name, as the style sheet has it."""
 
+CLOSE = QSize(14, 18)
+"""The button that closes a tab, in pixels: four panels of one side have room for their names."""
+
 _EQUAL = 100
 
 _ANY_HEIGHT = (1 << 24) - 1
+
+BELOW = 220
+"""Least height of a panel that opens below the bytes."""
 
 LEAST = QSize(120, 48)
 """The smallest panel."""
@@ -145,9 +151,10 @@ class PanelDocks(QObject):
                 if panel.area in columns:
                     self._window.splitDockWidget(columns[panel.area], dock, Qt.Orientation.Vertical)
                 groups[panel.area, panel.group] = columns[panel.area] = dock
-            dock.show()
+            dock.setHidden(panel.on_demand)
         widths = default_widths(self._window.width())
-        self._bring([(dock, QSize(widths[area], _EQUAL)) for (area, _), dock in groups.items()])
+        shown = [(dock, area) for (area, _), dock in groups.items() if not dock.isHidden()]
+        self._bring([(dock, QSize(widths[area], _EQUAL)) for dock, area in shown])
         self.fit(self._window.size())
 
     def _bring(self, wanted: list[tuple[QDockWidget, QSize]]) -> None:
@@ -158,8 +165,7 @@ class PanelDocks(QObject):
         self._calm_soon.start()
 
     def _settle(self) -> None:
-        docks = [dock for dock, _ in self._wanted]
-        for dock in docks:
+        for dock, _ in self._wanted:
             dock.raise_()
         columns = {self._window.dockWidgetArea(dock): (dock, size) for dock, size in reversed(self._wanted)}
         sides = list(columns.values())
@@ -186,11 +192,14 @@ class PanelDocks(QObject):
             self._fold(size)
         elif not small and self.folded:
             self.lower(False)
-            closed, front = self.closed - self._closed_before, self._front()
+            closed, opened = self.closed - self._closed_before, self._closed_before - self.closed
+            front = self._front()
             self.folded = False
             self._settle_soon.stop()
             self._window.restoreState(self._unfolded, LAYOUT_VERSION)
             self._close(closed)
+            for name in opened:
+                self.by_name[name].show()
             if front is not None:
                 front.raise_()
         if keyboard is not None and keyboard is not focused_in(self._window) and keyboard.isVisibleTo(self._window):
@@ -214,7 +223,7 @@ class PanelDocks(QObject):
     def _front(self) -> QDockWidget | None:
         """The dock whose tab is in front in the place that all share."""
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible()), "")
+        title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible() and bar.count()), "")
         return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
 
     @staticmethod
@@ -225,8 +234,10 @@ class PanelDocks(QObject):
         # Of all that were seen side by side, what was asked for last stays in front.
         asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
         shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
-        for dock in shown:
-            self._window.removeDockWidget(dock)
+        for dock in self.by_name.values():
+            # A closed dock would keep a part of the place that all share.
+            if not dock.isFloating():
+                self._window.removeDockWidget(dock)
         for dock in shown:
             self._window.addDockWidget(Area.BottomDockWidgetArea, dock)
             if dock is not shown[0]:
@@ -261,6 +272,19 @@ class PanelDocks(QObject):
         for name in names & self.by_name.keys():
             self.by_name[name].hide()
 
+    def _open(self, dock: QDockWidget) -> None:
+        """Shows a closed dock: where it was, or in a small window as a tab of the place that all share."""
+        mate = next((other for other in self.by_name.values() if not other.isHidden() and not other.isFloating()), None)
+        if self.folded and not dock.isFloating():
+            self._window.removeDockWidget(dock)
+            self._window.addDockWidget(Area.BottomDockWidgetArea, dock)
+            if mate is not None:
+                self._window.tabifyDockWidget(mate, dock)
+        dock.show()
+        mates = [other for other in self._window.tabifiedDockWidgets(dock) if not other.isHidden()]
+        if not self.folded and not mates and self._window.dockWidgetArea(dock) is Area.BottomDockWidgetArea:
+            self._bring([(dock, QSize(self._window.width(), max(dock.height(), BELOW)))])
+
     def show(self, name: str, *, focus: bool = False) -> None:
         """Brings a dock to the front.
 
@@ -269,7 +293,8 @@ class PanelDocks(QObject):
             focus: Whether its panel takes the keyboard.
         """
         dock, self._last = self.by_name[name], name
-        dock.show()
+        if dock.isHidden():
+            self._open(dock)
         self.raise_(name)
         self.asked_for.emit(name, focus)
         if focus:
@@ -307,6 +332,7 @@ class PanelDocks(QObject):
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)
             bar.tabBarClicked.connect(self._pressed, Qt.ConnectionType.UniqueConnection)
+            self._add_close_buttons(bar)
         self._fit_names()
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
@@ -315,6 +341,33 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+
+    def _add_close_buttons(self, bar: QTabBar) -> None:
+        """Adds a button that closes to the tabs of panels that were opened on demand."""
+        titles = {panel.shown_title: panel.name for panel in self._panels if panel.on_demand}
+        side = QTabBar.ButtonPosition.RightSide
+        for tab in range(bar.count()):
+            name = titles.get(bar.tabText(tab), "")
+            button = bar.tabButton(tab, side)
+            if (button.objectName() if isinstance(button, QToolButton) else "") == name:
+                continue
+            # Qt takes tabs of other docks for the same bar: a button belongs to one panel.
+            bar.setTabButton(tab, side, self._close_button(name, bar) if name else None)
+            if isinstance(button, QToolButton):
+                button.deleteLater()
+
+    def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
+        button = QToolButton(bar)
+        button.setObjectName(name)
+        button.setIcon(button.style().standardIcon(QStyle.StandardPixmap.SP_TitleBarCloseButton))
+        button.setIconSize(QSize(CLOSE.width() - 4, CLOSE.width() - 4))
+        button.setAutoRaise(True)
+        button.setFixedSize(CLOSE)
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button.setToolTip(self.tr("Close"))
+        button.setAccessibleName(self.tr("Close {0}").format(self.by_name[name].windowTitle()))
+        button.clicked.connect(self.by_name[name].close)
+        return button
 
     def _tell_seen(self, part: QWidget, seen: bool) -> None:
         """A part is seen, or not any more; a window that is only put away keeps the keyboard where it is."""

@@ -1,7 +1,7 @@
 """The panels around the bytes: one line adds one.
 
-A line says what stands in a dock, where, and how it is reached. The docks, their places at the first start, the menus
-and what `--show` takes follow from this table.
+A line gives the content of a dock, its area, its shortcut, and whether it is closed until it is used. The docks, the
+layout of the first start, the menus and what `--show` takes follow from this table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 8
+LAYOUT_VERSION = 9
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -71,7 +71,8 @@ class Panel:
         area: Where it stands at the first start.
         group: Panels of one group share a place of the area, the first in front.
         shortcut: Goes there.
-        make: Makes what stands in it. It takes the keyboard by its focus proxy.
+        make: Creates the content. It takes the keyboard by its focus proxy.
+        on_demand: Closed at the first start; it is opened by its command, and its tab has a button that closes it.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Panel:
     group: str
     shortcut: str
     make: Callable[[Session, Settings], QWidget]
+    on_demand: bool = False
 
     @property
     def shown_title(self) -> str:
@@ -87,19 +89,19 @@ class Panel:
         return QCoreApplication.translate("Panels", self.title)
 
 
-_LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
+_LEFT, _RIGHT, _BELOW = Area.LeftDockWidgetArea, Area.RightDockWidgetArea, Area.BottomDockWidgetArea
 
 PANELS = (
     Panel("structure", "Structure", _LEFT, "file", "Alt+1", lambda session, _: StructureTree(session)),
+    Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
-    Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel),
-    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: BreakingPanel(session)),
-    Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
-    Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
-    Panel("hits", "Hits", _LEFT, "lists", "Alt+9", lambda session, _: HitsTable(session)),
-    Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", Transfers),
-    Panel("places", "Places", _LEFT, "file", "Alt+7", Places),
-    Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session)),
-    Panel("formatPage", "Format page", _LEFT, "file", "Alt+8", lambda session, _: FormatPage(session)),
+    Panel("findings", "Findings", _BELOW, "results", "Alt+5", lambda session, _: FindingsTable(session), True),
+    Panel("hits", "Hits", _BELOW, "results", "Alt+9", lambda session, _: HitsTable(session), True),
+    Panel("transfers", "Activity", _BELOW, "results", "Alt+6", Transfers, True),
+    Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel, True),
+    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: BreakingPanel(session), True),
+    Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session), True),
+    Panel("formatPage", "Format page", _LEFT, "file", "Alt+8", lambda session, _: FormatPage(session), True),
+    Panel("places", "Places", _LEFT, "file", "Alt+7", Places, True),
 )

@@ -28,7 +28,7 @@ def test_rows_of_any_node() -> None:
     )
     rows = {row.name: row for row in node_rows(node, None)}
     assert rows["bits"].text == "3 … 4 · 1 bit"
-    assert (rows["value"].text, rows["hex"].text) == ("-5", "-0x5")
+    assert (rows["value"].text, rows["hex"].text) == ("-5", "0xfffffffffffffffb")
     assert rows["error"].tone == "error"
     assert rows["decoded"].target == Span("@8-16", 0, 1)
     assert len(rows["text"].text) < 500

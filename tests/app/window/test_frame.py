@@ -23,6 +23,7 @@ from shardscope.opening import OpenRequest
 from shardscope.settings import Settings
 from shardscope.window.main_window import LEAST, MainWindow
 from shardscope.window.notices import Tone
+from shardscope.window.panels import PANELS
 from shardscope.window.screenshot import settle
 from shardscope.window.still import Still
 
@@ -71,6 +72,14 @@ def buttons(window: MainWindow) -> list[QToolButton]:
     return [top.find_button, top.look_up_button, top.extract_button, top.verify_button]
 
 
+def close_buttons(window: MainWindow) -> list[QToolButton]:
+    """The buttons on the tabs of panels."""
+    bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    side = QTabBar.ButtonPosition.RightSide
+    found = [bar.tabButton(tab, side) for bar in bars if bar.isVisible() for tab in range(bar.count())]
+    return [button for button in found if isinstance(button, QToolButton)]
+
+
 def rows(window: MainWindow) -> int:
     """Rows of bytes on the screen."""
     start, stop = window.hex.state.visible_bytes
@@ -101,11 +110,74 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Stored", "Drawing"]
 
 
+def test_four_panels_are_there_at_the_first_start(small: MainWindow) -> None:
+    """Structure over objects, inspector and trace as tabs; all others are opened on demand."""
+    by_name = small.panels.by_name
+    assert by_name.keys() - small.panels.closed == {"structure", "objects", "inspector", "trace"}
+    assert docks(small).keys() == {"structure", "objects", "inspector"}
+    assert by_name["structure"].geometry().bottom() < by_name["objects"].geometry().top()
+
+
+def test_panels_on_demand_are_closed_by_their_tab(small: MainWindow, qtbot: QtBot) -> None:
+    """A panel that was opened has a button on its tab that closes it; the four main panels have none."""
+    small.show_part("lessons")
+    settle(small, 20)
+    assert small.panels.in_front("lessons")
+    assert [button.objectName() for button in close_buttons(small)] == ["lessons"]
+    qtbot.mouseClick(close_buttons(small)[0], Qt.MouseButton.LeftButton)
+    settle(small, 20)
+    assert "lessons" in small.panels.closed
+    assert small.panels.in_front("inspector") or small.panels.in_front("trace")
+    assert not close_buttons(small)
+
+
+def test_results_open_below_the_bytes(small: MainWindow) -> None:
+    """Findings, hits and activity share one place below the bytes; the sides stay as they are."""
+    before = docks(small)
+    small.show_part("findings")
+    settle(small, 20)
+    after = docks(small)
+    assert after["findings"].top() > small.hex.mapTo(small, small.hex.rect().bottomLeft()).y()
+    assert before["inspector"].right() > after["findings"].right() > before["structure"].right()
+    small.show_part("transfers")
+    settle(small, 20)
+    assert docks(small)["transfers"].bottom() == after["findings"].bottom()
+    assert {name: docks(small)[name] for name in before} == before
+
+
+def test_a_panel_opened_in_a_small_window_stays_open(small: MainWindow, qtbot: QtBot) -> None:
+    """In a small window it is one more tab; in a large one it is in its own place."""
+    small.resize(700, 500)
+    qtbot.waitUntil(lambda: small.panels.folded)
+    small.show_part("findings")
+    settle(small, 20)
+    assert docks(small).keys() == {"findings"}
+    small.resize(NORMAL)
+    qtbot.waitUntil(lambda: "findings" in docks(small))
+    settle(small, 20)
+    assert docks(small).keys() == {"structure", "objects", "inspector", "findings"}
+
+
+def test_another_file_brings_objects_back(small: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """Findings that were dragged onto the objects give them the front when another file is opened."""
+    small.show_part("findings")
+    small.tabifyDockWidget(small.panels.by_name["objects"], small.panels.by_name["findings"])
+    small.show_part("findings")
+    settle(small, 20)
+    assert not small.panels.in_front("objects")
+    opened(small, qtbot, data / "swh" / "one.shard")
+    assert small.panels.in_front("objects")
+    assert small.panels.in_front("structure")
+
+
 def test_every_panel_has_its_name_on_a_tab_that_is_seen(small: MainWindow) -> None:
-    """At 1440 × 840, with the docks of the first start, no tab stands behind an arrow."""
+    """At 1440 × 840 with all panels open no tab is behind an arrow; the objects, alone, have their title."""
+    for name in small.panels.closed:
+        small.show_part(name)
+    settle(small, 20)
     bars = small.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
     shown = [bar for bar in bars if bar.isVisible() and bar.count()]
-    assert sum(bar.count() for bar in shown) == len(small.panels.by_name)
+    assert sum(bar.count() for bar in shown) == len(small.panels.by_name) - 1
     for bar in shown:
         for number in range(bar.count()):
             assert bar.rect().contains(bar.tabRect(number)), bar.tabText(number)
@@ -113,8 +185,8 @@ def test_every_panel_has_its_name_on_a_tab_that_is_seen(small: MainWindow) -> No
 
 def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
     """Qt takes docks behind a tab for visible; their parts are not, so that they read, list and draw for nobody."""
-    for name in ("lessons", "transfers"):
-        small.panels.raise_(name)
+    for name in ("lessons", "trace", "findings", "transfers"):
+        small.show_part(name)
         settle(small, 20)
         assert small.panels.in_front(name)
         for other, dock in small.panels.by_name.items():
@@ -198,7 +270,7 @@ def test_the_default_layout_is_exactly_that(small: MainWindow, qtbot: QtBot) -> 
     settle(small, 100)
     assert docks(small) == before
     assert neighbours(small) == tabs
-    assert small.panels.closed == frozenset()
+    assert small.panels.closed == {panel.name for panel in PANELS if panel.on_demand}
 
 
 def test_a_second_file_comes_without_the_welcome_page(small: MainWindow, qtbot: QtBot, data: Path) -> None:
@@ -231,7 +303,7 @@ def test_small_windows_fold_and_unfold(small: MainWindow, qtbot: QtBot) -> None:
     structure = small.panels.by_name["structure"]
     QApplication.processEvents()
     small.resize(700, 500)
-    qtbot.waitUntil(lambda: len(small.tabifiedDockWidgets(structure)) == len(small.panels.by_name) - 1)
+    qtbot.waitUntil(lambda: len(small.tabifiedDockWidgets(structure)) == 3)
     small.resize(NORMAL)
     qtbot.waitUntil(lambda: docks(small) == before)
 
