@@ -352,7 +352,7 @@ class _Source:
         self._settings = [
             self._setting_lost(name, value)
             for name, value in stated.items()
-            if isinstance(value, Mapping) and name not in named
+            if name not in named and (isinstance(value, Mapping) or name == "expiry")
         ]
         values = dict(inherited) | given
         typed = {name: self._options[name].value_of(value) for name, value in values.items() if name in self._options}
@@ -406,10 +406,15 @@ class _Source:
             found.append(Loss(LossKind.CHECKSUM, name, count, text))
         return found
 
-    def _setting_lost(self, name: str, value: Mapping[str, Any]) -> Loss:
+    def _setting_lost(self, name: str, value: Any) -> Loss:
+        if not isinstance(value, Mapping):
+            shown = visible(str(value))[:LONGEST_NAME]
+            return Loss(LossKind.SETTING, name, 0, f"{self._format} has no place for {name} ({shown})")
         members = [visible(str(member))[:LONGEST_NAME] for member in islice(value, MOST_NAMED)]
         listed = ", ".join([*members, *(["…"] if len(value) > MOST_NAMED else [])])
         text = f"{self._format} has no place for {visible(name)} ({listed})"
+        if name == "footer":
+            text = f"left out: fields of the footer ({listed})"
         if name == "key_spaces":
             text = f"left out: {plural(len(value), 'other key space')} of the info ({listed})"
         return Loss(LossKind.SETTING, name, 0, text)
