@@ -28,6 +28,7 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.taken import Taken, Taking, taking
 from shardcore.text import short, visible
 from shardcore.words import plural
+from shardcore.writing.columns import SameKeys
 from shardcore.writing.declared import KeyRule, Writes
 from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
 from shardcore.writing.items import Content, Item, opened
@@ -141,20 +142,24 @@ def convert(
     values = source.options(shard.format, settings, dict(options or {}), folder=means_folder(out))
     header = {"source": shard.format} | settings
     with budgeted(taking=True) as budget, closing(_limited(source.items(), budget, limit)) as items:
-        done = write_items(
-            found,
-            out,
-            items,
-            values,
-            force=force,
-            plan=plan,
-            left_out=LeftOut(remedy=Remedy.KEYS),
-            verify=verify,
-            jobs=jobs,
-            progress=lambda number, total: progress(number, max(total, objects.expected(number))),
-            verifying=verifying or progress,
-            source=SourceRecord(header, source.losses),
-        )
+        try:
+            done = write_items(
+                found,
+                out,
+                items,
+                values,
+                force=force,
+                plan=plan,
+                left_out=LeftOut(remedy=Remedy.KEYS),
+                verify=verify,
+                jobs=jobs,
+                progress=lambda number, total: progress(number, max(total, objects.expected(number))),
+                verifying=verifying or progress,
+                source=SourceRecord(header, source.losses),
+            )
+        except SameKeys as error:
+            error.remedy = Remedy.KEYS
+            raise
     planned = replace(done.plan, exact=done.plan.exact and not source.guessed) if done.plan is not None else None
     losses = tuple(source.losses())
     return replace(done, plan=planned, losses=losses, notes=(*(loss.text for loss in losses), *done.notes))

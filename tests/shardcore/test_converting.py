@@ -15,7 +15,7 @@ from shardcore.cli.program import run
 from shardcore.converting import convert
 from shardcore.errors import UsageError
 from shardcore.writing.manifest import Loss, LossKind
-from tests.hostile.des import entry, shard
+from tests.hostile.des import NONE, entry, shard
 from tests.hostile.making import put, zstd_bomb
 
 DATA = Path(__file__).parents[1] / "data"
@@ -318,7 +318,7 @@ def file_of_zeros(folder: Path, size: int) -> Path:
 
 
 def test_the_size_of_chunks_comes_back(tmp_path: Path) -> None:
-    """Chunks of a Bloscpack file that have not the usual size are a reported loss, and the manifest brings them back."""
+    """Another chunk size of Bloscpack than the default is a reported loss, and the manifest brings it back."""
     with shardcore.create(tmp_path / "x.blp", format="bloscpack", chunk_size=4096) as writer:
         writer.add(None, b"some words " * 5000)
     (loss,) = (one for one in losses_of(tmp_path / "x.blp", "swh", tmp_path / "x.shard") if one.name == "chunk_size")
@@ -353,3 +353,12 @@ def losses_of(path: Path, format: str, out: Path, **options: Any) -> tuple[Loss,
         done = convert(shard, format, out)
     assert {loss.text for loss in done.losses} <= set(done.notes)
     return done.losses
+
+
+def test_equal_uids_name_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two objects with one uid cannot keep it: the error names the option that makes other keys, which works."""
+    path = put(tmp_path, "x.des", shard(b"xy", [entry(b"a", 8, 1, NONE, 1), entry(b"a", 9, 1, NONE, 1)]))
+    assert run(["convert", str(path), "des", str(tmp_path / "y.des")]) == 2
+    assert "have the same uid, 'a'; --key sha256, number or name makes others" in capsys.readouterr().err
+    assert run(["convert", str(path), "des", str(tmp_path / "y.des"), "--key", "number"]) == 0
+    assert contents(tmp_path / "y.des") == {"0": b"x", "1": b"y"}

@@ -25,10 +25,10 @@ from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, 
 from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.metadata import read_metadata_section
+from shardcore.formats.bloscpack.new_file import CHUNK_SIZE
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
 from shardcore.formats.bloscpack.slots import read_offsets
-from shardcore.formats.bloscpack.new_file import CHUNK_SIZE
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
 from shardcore.keys import NUMBERS, Key
 from shardcore.nodes.leads import Gathered
