@@ -22,11 +22,14 @@ class Once(Generic[T]):
     A failure is not kept: it is raised to the one who tried, and the next one tries again.
     """
 
+    # An open shard has a dozen of them, and a data set thousands of open shards.
+    __slots__ = ("_busy", "_lock", "_made", "_maker")
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._busy: threading.Event | None = None
         self._maker = 0
-        self._made: list[T] = []
+        self._made: tuple[T, ...] = ()
 
     @property
     def value(self) -> T | None:
@@ -60,7 +63,7 @@ class Once(Generic[T]):
         """Takes a value that is known otherwise; the one that is there already stays."""
         with self._lock:
             if not self._made:
-                self._made.append(value)
+                self._made = (value,)
 
     def _make(self, make: Callable[[], T], busy: threading.Event) -> None:
         try:

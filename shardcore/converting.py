@@ -28,6 +28,7 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.taken import Taken, Taking, taking
 from shardcore.text import short, visible
 from shardcore.words import plural
+from shardcore.writing.columns import SameKeys
 from shardcore.writing.declared import KeyRule, Writes
 from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
 from shardcore.writing.items import Content, Item, opened
@@ -141,20 +142,24 @@ def convert(
     values = source.options(shard.format, settings, dict(options or {}), folder=means_folder(out))
     header = {"source": shard.format} | settings
     with budgeted(taking=True) as budget, closing(_limited(source.items(), budget, limit)) as items:
-        done = write_items(
-            found,
-            out,
-            items,
-            values,
-            force=force,
-            plan=plan,
-            left_out=LeftOut(remedy=Remedy.KEYS),
-            verify=verify,
-            jobs=jobs,
-            progress=lambda number, total: progress(number, max(total, objects.expected(number))),
-            verifying=verifying or progress,
-            source=SourceRecord(header, source.losses),
-        )
+        try:
+            done = write_items(
+                found,
+                out,
+                items,
+                values,
+                force=force,
+                plan=plan,
+                left_out=LeftOut(remedy=Remedy.KEYS),
+                verify=verify,
+                jobs=jobs,
+                progress=lambda number, total: progress(number, max(total, objects.expected(number))),
+                verifying=verifying or progress,
+                source=SourceRecord(header, source.losses),
+            )
+        except SameKeys as error:
+            error.remedy = Remedy.KEYS
+            raise
     planned = replace(done.plan, exact=done.plan.exact and not source.guessed) if done.plan is not None else None
     losses = tuple(source.losses())
     return replace(done, plan=planned, losses=losses, notes=(*(loss.text for loss in losses), *done.notes))
@@ -352,7 +357,7 @@ class _Source:
         self._settings = [
             self._setting_lost(name, value)
             for name, value in stated.items()
-            if isinstance(value, Mapping) and name not in named
+            if name not in named and (isinstance(value, Mapping) or name == "expiry")
         ]
         values = dict(inherited) | given
         typed = {name: self._options[name].value_of(value) for name, value in values.items() if name in self._options}
@@ -406,10 +411,15 @@ class _Source:
             found.append(Loss(LossKind.CHECKSUM, name, count, text))
         return found
 
-    def _setting_lost(self, name: str, value: Mapping[str, Any]) -> Loss:
+    def _setting_lost(self, name: str, value: Any) -> Loss:
+        if not isinstance(value, Mapping):
+            shown = visible(str(value))[:LONGEST_NAME]
+            return Loss(LossKind.SETTING, name, 0, f"{self._format} has no place for {name} ({shown})")
         members = [visible(str(member))[:LONGEST_NAME] for member in islice(value, MOST_NAMED)]
         listed = ", ".join([*members, *(["…"] if len(value) > MOST_NAMED else [])])
         text = f"{self._format} has no place for {visible(name)} ({listed})"
+        if name == "footer":
+            text = f"left out: fields of the footer ({listed})"
         if name == "key_spaces":
             text = f"left out: {plural(len(value), 'other key space')} of the info ({listed})"
         return Loss(LossKind.SETTING, name, 0, text)

@@ -46,6 +46,9 @@ class FileSource(Source):
         path: The file.
         follow_links: Whether a symbolic link may stand at `path`; False for names that a file names.
 
+    Attributes:
+        status: Device, inode, size and modification time in nanoseconds, when the file was opened.
+
     Raises:
         SourceError: The file cannot be opened, or is not a regular file or block device.
     """
@@ -72,7 +75,7 @@ class FileSource(Source):
         except BaseException:
             self.close()
             raise
-        self._status = _identity(status)
+        self.status = _identity(status)
         self._blocks = getattr(status, "st_blocks", None)
         self._absolute = self.path.absolute()
 
@@ -110,17 +113,17 @@ class FileSource(Source):
     @property
     def inode(self) -> tuple[int, int]:
         """Device and inode of the file."""
-        return self._status[:2]
+        return self.status[:2]
 
     @property
     def modified(self) -> int:
         """Modification time when the file was opened, in nanoseconds."""
-        return self._status[3]
+        return self.status[3]
 
     @property
     def identity(self) -> str:
         """Device, inode, size and modification time when the file was opened."""
-        return f"{self.uri}#{'-'.join(map(str, self._status))}"
+        return _identity_text(self.uri, self.status)
 
     def _read(self, start: int, stop: int) -> bytes:
         parts: list[bytes] = []
@@ -144,7 +147,7 @@ class FileSource(Source):
             now = _identity(os.fstat(descriptor))
         except OSError as error:
             raise SourceError(f"cannot read {self.uri}: {reason_of(error)}") from error
-        if now != self._status:
+        if now != self.status:
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def check_unchanged(self) -> None:
@@ -158,7 +161,7 @@ class FileSource(Source):
             now = _identity(self._absolute.stat())
         except OSError as error:
             raise SourceError(f"{self.name} is gone: {reason_of(error)}") from error
-        if now != self._status:
+        if now != self.status:
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def close(self) -> None:
@@ -288,8 +291,12 @@ class OnDemandSource(Source):
         self._path = name
         self._closed = False
         with folder.open(name) as source:
-            self.name, self.uri, self.folder = source.name, source.uri, source.folder
-            self._size, self._identity = source.size, source.identity
+            self.name, self.uri, self._size, self._status = source.name, source.uri, source.size, source.status
+
+    @property
+    def folder(self) -> LocalFolder:  # type: ignore[override]
+        """The folder of the file."""
+        return LocalFolder((self._folder.path.absolute() / self._path).parent)
 
     @property
     def size(self) -> int:
@@ -299,7 +306,7 @@ class OnDemandSource(Source):
     @property
     def identity(self) -> str:
         """As the file had it when it was first opened."""
-        return self._identity
+        return _identity_text(self.uri, self._status)
 
     def _read(self, start: int, stop: int) -> bytes:
         with self._opened() as source:
@@ -321,7 +328,7 @@ class OnDemandSource(Source):
         if self._closed:
             raise SourceError(f"{self.name} is closed")
         source = self._folder.open(self._path)
-        if source.identity != self._identity:
+        if source.status != self._status:
             source.close()
             raise SourceChanged(f"{self.name} was changed by another program")
         return source
@@ -414,3 +421,7 @@ def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
 
 def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _identity_text(uri: str, status: tuple[int, int, int, int]) -> str:
+    return f"{uri}#{'-'.join(map(str, status))}"

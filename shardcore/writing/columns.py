@@ -76,9 +76,13 @@ MOST_PAIRS = 10
 """Pairs of objects with one key that an error names."""
 
 
+class SameKeys(UsageError):
+    """Several objects have the same key."""
+
+
 def twins_error(
     pairs: Sequence[tuple[str, ...]], count: int, what: str = "key", remedy: Remedy | None = None
-) -> UsageError:
+) -> SameKeys:
     """The error where keys come twice.
 
     Args:
@@ -89,7 +93,7 @@ def twins_error(
     """
     (first, second, key) = pairs[0]
     if count == 1:
-        return UsageError(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
+        return SameKeys(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
     told = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
     more = f"; and {plural(count - MOST_PAIRS, 'more pair')}" if count > MOST_PAIRS else ""
-    return UsageError(f"{count:,} pairs of objects have the same {what}: {told}{more}", remedy=remedy)
+    return SameKeys(f"{count:,} pairs of objects have the same {what}: {told}{more}", remedy=remedy)

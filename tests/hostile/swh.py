@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+import shardcore
 from shardcore.formats.swh.chd_code import part_sizes
 from tests.hostile.making import MEGABYTES, hostile, lead_out, put
 
@@ -214,7 +215,9 @@ def sparse_object(folder: Path) -> Path:
 @hostile("swh", KEY)
 def very_many_shards(folder: Path) -> Path:
     """A folder of twelve thousand shards of one object each."""
-    content = shard(bytes(8), slots_of(np.zeros((2, 32), np.uint8), np.array([512, -1])), function(2, 1), count=1)
+    with shardcore.create(folder / "one.shard", format="swh") as writer:
+        writer.add(None, b"x")
+    content = (folder / "one.shard").read_bytes()
     for number in range(12_000):
         put(folder, f"shards/{number:05}.shard", content)
     return folder / "shards"

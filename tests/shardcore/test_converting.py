@@ -14,11 +14,13 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.converting import convert
 from shardcore.errors import UsageError
-from shardcore.writing.manifest import LossKind
-from tests.hostile.des import entry, shard
+from shardcore.writing.manifest import Loss, LossKind
+from tests.hostile.des import NONE, entry, shard
 from tests.hostile.making import put, zstd_bomb
 
 DATA = Path(__file__).parents[1] / "data"
+XORBS = DATA / "mdb/cas/xorbs"
+PLAIN_MDB = next((DATA / "mdb/cas/shard-cache").glob("e74f6896*"))
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -114,7 +116,9 @@ def losses(uri: Path, format: str, out: Path, **options: Any) -> list[dict[str, 
 
 def test_a_weaker_checksum_is_a_loss(tmp_path: Path) -> None:
     """A sha256 that becomes another digest or none is a line of its own; one that stays or gets stronger is not."""
-    sample = DATA / "bloscpack/sum_6_sha256.blp"
+    sample = tmp_path / "sample.blp"
+    with shardcore.create(sample, format="bloscpack", checksum="sha256") as writer:
+        writer.add(None, b"some words " * 5000)
     assert losses(sample, "des", tmp_path / "x.des") == [
         {
             "kind": "checksum",
@@ -311,3 +315,50 @@ def test_contents_together_are_limited(tmp_path: Path, capsys: pytest.CaptureFix
 def file_of_zeros(folder: Path, size: int) -> Path:
     """A des file of a few KB with one payload of zeros."""
     return put(folder, "one.des", shard(zstd_bomb(size), [entry(b"one", 8, len(zstd_bomb(size)), 1, size)]))
+
+
+def test_the_size_of_chunks_comes_back(tmp_path: Path) -> None:
+    """Another chunk size of Bloscpack than the default is a reported loss, and the manifest brings it back."""
+    with shardcore.create(tmp_path / "x.blp", format="bloscpack", chunk_size=4096) as writer:
+        writer.add(None, b"some words " * 5000)
+    (loss,) = (one for one in losses_of(tmp_path / "x.blp", "swh", tmp_path / "x.shard") if one.name == "chunk_size")
+    assert loss.text == "swh has no place for chunk_size (1 object)"
+    with shardcore.open(tmp_path / "x.shard") as between:
+        convert(between, "bloscpack", tmp_path / "back.blp", manifest=tmp_path / "x.shard.manifest.json")
+        convert(between, "bloscpack", tmp_path / "own.blp", options={"chunk_size": 8192})
+    with shardcore.open(tmp_path / "back.blp") as back, shardcore.open(tmp_path / "own.blp") as own:
+        assert back.fields["header.chunk_size"] == 4096
+        assert own.fields["header.chunk_size"] == 8192
+
+
+def test_expiry_and_key_of_mdb_are_reported(tmp_path: Path) -> None:
+    """A shard under an HMAC key and with an expiry loses both; the manifest brings the expiry back, and has no key."""
+    keyed = tmp_path / "keyed.mdb"
+    with shardcore.open(PLAIN_MDB, xorbs=XORBS) as shard:
+        shardcore.rekey(shard, keyed, key="01" * 32, expiry="2100-01-01")
+    found = {loss.name: loss.text for loss in losses_of(keyed, "des", tmp_path / "x.des", xorbs=XORBS)}
+    assert found["footer"] == "left out: fields of the footer (chunk_hash_hmac_key)"
+    assert found["expiry"] == "des has no place for expiry (4102444800)"
+    manifest = tmp_path / "x.des.manifest.json"
+    assert "01" * 32 not in manifest.read_text()
+    with shardcore.open(tmp_path / "x.des") as between:
+        convert(between, "mdb", tmp_path / "back.mdb", manifest=manifest)
+    with shardcore.open(tmp_path / "back.mdb") as back:
+        assert back.fields["footer.shard_key_expiry"] == 4102444800
+
+
+def losses_of(path: Path, format: str, out: Path, **options: Any) -> tuple[Loss, ...]:
+    """Return the losses of a conversion; each is in the notes, too."""
+    with shardcore.open(path, **options) as shard:
+        done = convert(shard, format, out)
+    assert {loss.text for loss in done.losses} <= set(done.notes)
+    return done.losses
+
+
+def test_equal_uids_name_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two objects with one uid cannot keep it: the error names the option that makes other keys, which works."""
+    path = put(tmp_path, "x.des", shard(b"xy", [entry(b"a", 8, 1, NONE, 1), entry(b"a", 9, 1, NONE, 1)]))
+    assert run(["convert", str(path), "des", str(tmp_path / "y.des")]) == 2
+    assert "have the same uid, 'a'; --key sha256, number or name makes others" in capsys.readouterr().err
+    assert run(["convert", str(path), "des", str(tmp_path / "y.des"), "--key", "number"]) == 0
+    assert contents(tmp_path / "y.des") == {"0": b"x", "1": b"y"}

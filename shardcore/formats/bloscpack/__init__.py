@@ -110,6 +110,7 @@ FORMAT = Format(
             choices=("C", "F"),
         ),
         Option("metadata", OptionType.JSON, "Metadata besides that of an array.", Purpose.FACT),
+        Option("chunk_size", OptionType.INTEGER, "Uncompressed bytes of every chunk but the last.", Purpose.FACT),
         Option(
             "isolated",
             OptionType.FLAG,

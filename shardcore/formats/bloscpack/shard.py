@@ -25,6 +25,7 @@ from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, 
 from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.metadata import read_metadata_section
+from shardcore.formats.bloscpack.new_file import CHUNK_SIZE
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
 from shardcore.formats.bloscpack.slots import read_offsets
@@ -203,13 +204,15 @@ class BloscpackShard(Shard):
         return info.of(self.file.content.whole(limit=limit))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Type, shape and order of the array that the whole content is; the metadata besides."""
+        """Type, shape and order of the array, the metadata besides, and the size of chunks unless it is the default."""
         if str(ref.key) != ALL:
             return {}
-        metadata, info = self.metadata, self.array
+        metadata, info, header = self.metadata, self.array, self.file.header
+        # The chunk of a file that has only one is as large as its content.
+        chunks = {"chunk_size": header.chunk_size} if header.nchunks > 1 and 0 < header.chunk_size != CHUNK_SIZE else {}
         if info is None:
-            return {} if metadata is None else {"metadata": metadata}
-        facts = {"dtype": dtype_text(info.dtype), "shape": list(info.shape), "order": info.order}
+            return chunks | ({} if metadata is None else {"metadata": metadata})
+        facts = chunks | {"dtype": dtype_text(info.dtype), "shape": list(info.shape), "order": info.order}
         rest = {name: value for name, value in metadata.items() if name not in ARRAY_MEMBERS}
         return facts | ({"metadata": rest} if rest else {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class BloscpackWriter(Writer):
         level: int = 7,
         shuffle: str = "byte",
         typesize: int | None = None,
-        chunk_size: int = CHUNK_SIZE,
+        chunk_size: int | None = None,
         checksum: str = "adler32",
         offsets: bool = True,
         spare: int | None = None,
@@ -75,9 +75,9 @@ class BloscpackWriter(Writer):
     ) -> None:
         super().__init__(output)
         kind = next(one for one in CHECKSUMS if one.name == checksum)
-        self._packing = Packing(
-            codec, level, shuffle == "byte", typesize, chunk_size, kind, offsets, spare, metadata_codec
-        )
+        most = CHUNK_SIZE if chunk_size is None else chunk_size
+        self._packing = Packing(codec, level, shuffle == "byte", typesize, most, kind, offsets, spare, metadata_codec)
+        self._own_chunks = chunk_size is None
         self._metadata = json_of(metadata)
         self._content = 0
         self._done: list[_Done] = []
@@ -95,7 +95,10 @@ class BloscpackWriter(Writer):
         with spool_beside(self.output.target) as spool:
             content = content_of(data, more.label, more.name or more.label, more.facts, spool)
             metadata = self._metadata_of(content, more, who)
-            shape = self._packing.shape(content.size, content.array.dtype.itemsize if content.array else None)
+            packing = self._packing
+            if self._own_chunks and "chunk_size" in more.facts:
+                packing = replace(packing, chunk_size=more.facts["chunk_size"])
+            shape = packing.shape(content.size, content.array.dtype.itemsize if content.array else None)
             file = self._begun(name)
             new = NewFile(file, self._packing, shape, self._packing.metadata_section(metadata))
             try:

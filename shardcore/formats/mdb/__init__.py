@@ -20,6 +20,7 @@ FORMAT = Format(
         keys=KeyRule.NONE,
         folder=True,
         members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
+        settings=("expiry",),
         checksum=lambda _: "blake3",
         dial=Dial(
             "form",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from contextlib import closing
+from functools import cached_property
+from typing import Any, cast
 
 from shardcore.dataset import DataSet, Member
 from shardcore.drawing.model import Sketch, Still
-from shardcore.errors import NotAShard, SourceError, says_absent
+from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb.drawings import shards_drawing
 from shardcore.formats.mdb.file import MdbFile
@@ -91,6 +93,17 @@ class MdbDataSet(DataSet):
         told = {step.text.partition(": ")[0] for step in trace.steps if step.title in UNREADABLE}
         asked = shards_drawing(names, to_text(key.raw), trace.member, told, found=trace.outcome == FOUND)
         return (*super().sketches(trace), Still("shards", "Shards asked", asked))
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Fields of the footers that a new shard lacks: each shard has an expiry and an HMAC key of its own."""
+        lost: dict[str, Any] = {}
+        with closing(self.each_member(lambda _, member: dict(member.settings))) as found:
+            for _, settings in found:
+                if not isinstance(settings, ShardError):
+                    lost |= settings.get("footer", {})
+                    lost |= {"shard_key_expiry": settings["expiry"]} if "expiry" in settings else {}
+        return {"footer": lost} if lost else {}
 
     def _file(self, name: str) -> MdbFile:
         return cast(MdbShard, self.member(name)).file

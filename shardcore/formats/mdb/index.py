@@ -54,7 +54,7 @@ class MdbIndex:
         """The section in which objects of a kind are."""
         return self.files if kind == FILE else self.xorbs
 
-    @cached_property
+    @property
     def counts(self) -> tuple[int, int, int]:
         """Number of files, xorbs and chunks."""
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)

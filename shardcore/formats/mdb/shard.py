@@ -21,7 +21,7 @@ from shardcore.formats.mdb.entrance import EntranceSketch
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
-from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TAG, TAG_TEXT
+from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO_EXPIRY, TAG, TAG_TEXT
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
 from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
@@ -42,6 +42,7 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look, Trace
 from shardcore.words import plural
+from shardcore.xet.hashes import ZERO
 
 SMALL = 65536
 """Shards of up to this many bytes are whole in what was fetched to recognise them."""
@@ -180,6 +181,17 @@ class MdbShard(Shard):
     def checksum(self) -> str:
         """BLAKE3: hashes of chunks are part of the format."""
         return "blake3"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The expiry, in Unix seconds, and whether there is an HMAC key, which no option for writing sets."""
+        settings: dict[str, Any] = {}
+        if (expiry := (self.file.geometry.footer or {}).get("shard_key_expiry", 0)) not in (0, NO_EXPIRY):
+            settings["expiry"] = str(expiry)
+        if self.file.geometry.key != ZERO:
+            # The key itself is not written into a manifest.
+            settings["footer"] = {"chunk_hash_hmac_key": True}
+        return settings
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""

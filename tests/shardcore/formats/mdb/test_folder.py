@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -13,9 +14,11 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.testing import check_explained
+from tests.hostile.mdb import shard as shard_of
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 CACHE = DATA / "cas" / "shard-cache"
+EMPTY = shard_of(b"", b"")
 BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"
 CHUNK = "d2b73b95e11fcf65002840f7bf3593075f1345c245cc82dea8344202d5cd9eb7"
 
@@ -163,3 +166,20 @@ def test_rows_of_nodes_are_those_of_the_data_set() -> None:
             ref = cache.objects.ref(row)
             path = cache.explain(ref.spans[0].start, ref.spans[0].source)
             assert [node.row for node in path if node.row is not None][-1] == row
+
+
+def test_an_open_member_takes_little_memory(tmp_path: Path) -> None:
+    """Folders of very many shards are opened: what is kept of each shard is bounded."""
+    count, small = 300, tmp_path / "s"
+    small.mkdir()
+    for number in range(count):
+        (small / f"{number:064x}.mdb").write_bytes(EMPTY)
+    with shardcore.open(small) as cache:
+        assert cache.members
+        tracemalloc.start()
+        try:
+            cache.load_index()
+            kept = tracemalloc.get_traced_memory()[0] / count
+        finally:
+            tracemalloc.stop()
+    assert kept < 6000
