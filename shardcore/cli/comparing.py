@@ -36,6 +36,9 @@ def compare(
     size: Annotated[
         str | None, typer.Option("--size", metavar="BYTES", help="Bytes of each, such as 1K; default: their own.")
     ] = None,
+    own_codecs: Annotated[
+        bool, typer.Option("--own-codecs", help="Compress by the default codec of each format; default: uncompressed.")
+    ] = False,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
     force: Force = False,
@@ -50,7 +53,14 @@ def compare(
     each = Option("--size", OptionType.SIZE, "").value_of(size)
     contents = files_of(inputs) if inputs else BUILT_IN
     with progress_bar("comparing") as progress:
-        found = compare(contents, count=count, size=each, options=_by_format(option), progress=progress)
+        found = compare(
+            contents,
+            count=count,
+            size=each,
+            options=_by_format(option),
+            own_codecs=own_codecs,
+            progress=progress,
+        )
     for path, made in ((svg, to_svg), (csv, to_csv)):
         if path is not None:
             write_text(Path(path), made(found), force=force)
