@@ -5,6 +5,7 @@ Short windows measure less: see `highest_bits`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,7 +76,7 @@ def highest_bits(seen: int) -> float:
         seen: Bytes of a window, at least 1.
     """
     if seen > PAGE:
-        return 8 - (_VALUES - 1) / (2 * seen * np.log(2))
+        return 8 - (_VALUES - 1) / (2 * seen * math.log(2))
     counts = np.arange(1, seen + 1)
     # The binomial distribution of the count of one value, in logarithms: its factors are too large and too small.
     chances = np.cumsum(np.log(seen + 1 - counts) - np.log(counts))

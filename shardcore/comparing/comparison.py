@@ -76,8 +76,7 @@ def compare(
         count: How many; None for those that are there.
         size: Bytes of each; None for as many as each has.
         options: By the name of a format: a value for its dial, by the dial's name, and options for writing.
-        own_codecs: Whether each format compresses by its default codec. Otherwise contents are stored uncompressed, which
-            every format can do.
+        own_codecs: Whether each format compresses by its default codec. Otherwise contents are stored uncompressed.
         progress: Called after every format.
 
     Raises:

@@ -101,7 +101,11 @@ def pack_in_memory(found: Format, objects: Sequence[Object], options: Mapping[st
     """
     writes = writes_of(found)
     taken, notes = _once_each(objects, writes)
-    name = "" if writes.single or not writes.file else f"{NUMBERED if found.head_names else STEM}{''.join(found.suffixes[:1])}"
+    name = (
+        ""
+        if writes.single or not writes.file
+        else f"{NUMBERED if found.head_names else STEM}{''.join(found.suffixes[:1])}"
+    )
     output = MemoryOutput(name, folder=not name)
     keys = []
     with create_in(lambda: output, format=found.name, **options) as writer:

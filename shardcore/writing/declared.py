@@ -100,8 +100,8 @@ class Writes:
         inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
             is a folder, and whether objects have other keys.
         dial: Its main parameter; None where nothing that can be chosen changes much.
-        uncompressed: Options with which contents are stored uncompressed. Of one that is a mapping, these are the members
-            that differ from those of the dial.
+        uncompressed: Options with which contents are stored uncompressed. A mapping has the members that differ from
+            those that the dial sets.
         without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
 

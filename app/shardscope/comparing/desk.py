@@ -82,7 +82,9 @@ class CompareDesk(QObject):
     def comparison(self) -> Comparison:
         """All of it, as far as it is known."""
         notes = left_out(self.contents, self.count, self.size)
-        return Comparison(self.contents.title, tuple(self.rows.values()), self.count_now, self.content, notes, self.own_codecs)
+        return Comparison(
+            self.contents.title, tuple(self.rows.values()), self.count_now, self.content, notes, self.own_codecs
+        )
 
     def begin(self) -> None:
         """Asks for the formats; the first time all of them are imported."""

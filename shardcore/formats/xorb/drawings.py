@@ -157,7 +157,8 @@ class RecordsSketch:
         for one, scheme, start, stop in zip(shown, schemes, plain, plain[1:], strict=False):
             tone, span, here = _SCHEMES.get(scheme, Tone.MISS), records.span(one), one == number and not self._absent
             codec = CODECS[scheme] if scheme < len(CODECS) else f"scheme {scheme}"
-            doc = f"Chunk {one}: {plural(stop - start, 'uncompressed byte')} stored in {span.size - HEADER_SIZE:,}, {codec}."
+            stored = span.size - HEADER_SIZE
+            doc = f"Chunk {one}: {plural(stop - start, 'uncompressed byte')} stored in {stored:,}, {codec}."
             upper.append(Item(str(one), (), start, stop - start, tone, doc, f"chunk {one}", here))
             bands.append(Band(Item("", (span,), start, stop - start, tone, doc), (span.start, span.stop)))
             lower.append(Item(codec, (span,), span.start, span.size, tone, doc, f"stored {one}", here))

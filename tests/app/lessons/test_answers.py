@@ -1,4 +1,4 @@
-"""Every answer of every lesson agrees with its file: computed again from the bytes, without the lesson's expressions."""
+"""Every answer of every lesson is computed again from the bytes of its file, without the expressions of the lesson."""
 
 from __future__ import annotations
 
@@ -130,6 +130,13 @@ def swh_offset(file: File) -> int:
     return file.at(BE, file.data().index(bytes.fromhex(file.key), file.at(BE, 64)) + 32)
 
 
+def jumped(file: File) -> Clicked:
+    """The slot after one jump."""
+    _, f, h, n = placed(file, file.key)
+    at = swh_slot(file, (f + h) % n)
+    return Clicked(f"slot {(f + h) % n}", Bytes(at, at + 40))
+
+
 WHAT_IS_A_SHARD: Answers = {
     1: lambda _: "A reader could not find where one ends and the next begins",
     2: lambda file: Bytes(file.at(BE, 48), file.at(BE, 64)),
@@ -156,20 +163,13 @@ SWH_2: Answers = {
     1: lambda file: file.at(BE, 72) // 40,
     2: lambda _: "It would be possible, but finding the parameters takes much longer",
     3: lambda file: Bytes(file.at(BE, 80) + 23, file.at(BE, 80) + 27),
-    4: lambda file: jumped(file),
+    4: jumped,
     5: lambda file: displacement(file, placed(file, file.key)[0]) % placed(file, file.key)[3],
     6: lambda file: slot_of(file, file.key),
     7: lambda file: Bytes(swh_slot(file, slot_of(file, file.key)), swh_slot(file, slot_of(file, file.key)) + 32),
     8: lambda _: "It has some slot, and the key there is another one",
     9: lambda file: slot_of(file, file.key),
 }
-
-
-def jumped(file: File) -> Clicked:
-    """The slot after one jump."""
-    _, f, h, n = placed(file, file.key)
-    at = swh_slot(file, (f + h) % n)
-    return Clicked(f"slot {(f + h) % n}", Bytes(at, at + 40))
 
 
 # --- bloscpack ---
@@ -478,8 +478,8 @@ XORB_1: Answers = {
     5: lambda _: Clicked("lane byte 6", "Byte 2 of number 1"),
     6: lambda file: (
         "Its bytes are random: LZ4 would make it longer"
-        if records(file)[4][2] == 0 and len(zlib.compress(file.data()[records(file)[4][0] + 8 : record_end(file, 4)]))
-        > records(file)[4][3]
+        if records(file)[4][2] == 0
+        and len(zlib.compress(file.data()[records(file)[4][0] + 8 : record_end(file, 4)])) > records(file)[4][3]
         else ""
     ),
     7: equal_chunk,
