@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.entropy import Entropy
+from shardcore.charting.entropy import Entropy, highest_bits
 from shardcore.charting.load import Load, binomial
 from shardcore.objects import Objects, State
 from shardcore.progress import Progress, no_progress
@@ -200,21 +200,25 @@ def size_edges(least: int, largest: int, count: int) -> I64:
 def entropy_chart(entropy: Entropy) -> Chart:
     """Entropy along the file; says what was looked at."""
     known = entropy.bits[~np.isnan(entropy.bits)]
-    mean = f" Mean: {known.mean():.2f} bits for each byte." if len(known) else ""
+    mean = f" Mean: {known.mean():.2f} bits per byte." if len(known) else ""
     if entropy.whole:
-        note = f"All {plural(entropy.size, 'byte')} were looked at.{mean}"
+        note = f"All {plural(entropy.size, 'byte')} were counted.{mean}"
     else:
-        places = int((entropy.seen > 0).sum())
+        windows = int((entropy.seen > 0).sum())
         note = (
-            f"A sample: {plural(entropy.looked_at, 'byte')} in {plural(places, 'place')}, "
+            f"A sample: {plural(entropy.looked_at, 'byte')} in {plural(windows, 'window')}, "
             f"of {plural(entropy.size, 'byte')}.{mean}"
         )
+    if len(known):
+        seen = int(np.median(entropy.seen[entropy.seen > 0]))
+        note += f" In windows of {plural(seen, 'byte')}, random or compressed bytes reach {highest_bits(seen):.1f} bits"
+        note += ", one byte repeated 0."
     return Chart(
         "entropy",
         "Entropy along the file",
-        f"{note} 8 is compressed or random, 0 is one byte repeated.",
+        note,
         "offset (bytes)",
-        "bits for each byte",
+        "bits per byte",
         entropy.edges,
         entropy.bits,
         Scale.OFFSETS,

@@ -37,6 +37,9 @@ def compare(
         int | None,
         typer.Option("--size", metavar="BYTES", help="Bytes of each (1K, 1M); default: their own.", parser=size_from),
     ] = None,
+    own_codecs: Annotated[
+        bool, typer.Option("--own-codecs", help="Compress by the default codec of each format; default: uncompressed.")
+    ] = False,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
     force: Force = False,
@@ -50,7 +53,14 @@ def compare(
         return _tell_dials()
     contents = files_of(inputs) if inputs else BUILT_IN
     with progress_bar("comparing") as progress:
-        found = compare(contents, count=count, size=size, options=_by_format(option), progress=progress)
+        found = compare(
+            contents,
+            count=count,
+            size=size,
+            options=_by_format(option),
+            own_codecs=own_codecs,
+            progress=progress,
+        )
     for path, made in ((svg, to_svg), (csv, to_csv)):
         if path is not None:
             write_text_to(path, made(found)) if path == "-" else write_text(Path(path), made(found), force=force)

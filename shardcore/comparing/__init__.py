@@ -6,7 +6,17 @@ from shardcore.comparing.costs import ACTIONS
 from shardcore.comparing.drawing import to_svg
 from shardcore.comparing.packed import Packed
 from shardcore.comparing.row import Cost, How, Lookup, Piece, Row
-from shardcore.comparing.shaped import MORE, Points, blank, looked_up, measured, points_of, sketched, with_costs
+from shardcore.comparing.shaped import (
+    MORE,
+    Points,
+    blank,
+    looked_up,
+    measured,
+    points_of,
+    sketched,
+    uncompressed,
+    with_costs,
+)
 from shardcore.comparing.tables import COLUMNS, to_csv, to_json
 
 __all__ = [
@@ -39,5 +49,6 @@ __all__ = [
     "to_csv",
     "to_json",
     "to_svg",
+    "uncompressed",
     "with_costs",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from shardcore.comparing.contents import Contents, Object
 from shardcore.comparing.row import Row
-from shardcore.comparing.shaped import measured
+from shardcore.comparing.shaped import measured, uncompressed
 from shardcore.errors import UsageError
 from shardcore.options import Purpose, read_options
 from shardcore.progress import Progress, no_progress
@@ -28,6 +28,7 @@ class Comparison:
         count: Objects.
         content: Bytes of the objects.
         notes: What was left out, a sentence each.
+        own_codecs: Whether each format compresses by its default codec; otherwise contents are stored uncompressed.
     """
 
     title: str
@@ -35,6 +36,7 @@ class Comparison:
     count: int
     content: int
     notes: tuple[str, ...] = ()
+    own_codecs: bool = False
 
     @property
     def largest(self) -> int:
@@ -44,12 +46,13 @@ class Comparison:
     @property
     def about(self) -> str:
         """What was packed, in one line."""
-        return about_text(self.title, self.count, self.content)
+        return about_text(self.title, self.count, self.content, own_codecs=self.own_codecs)
 
 
-def about_text(title: str, count: int, content: int) -> str:
-    """What is packed, in one line."""
-    return f"{title} · {plural(count, 'object')}, {plural(content, 'byte')}"
+def about_text(title: str, count: int, content: int, *, own_codecs: bool) -> str:
+    """Return what is packed, and how it is stored, in one line."""
+    codec = "default codec of each format" if own_codecs else "uncompressed in all formats"
+    return f"{title} · {plural(count, 'object')}, {plural(content, 'byte')} · {codec}"
 
 
 def compared_formats() -> tuple[str, ...]:
@@ -63,6 +66,7 @@ def compare(
     count: int | None = None,
     size: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    own_codecs: bool = False,
     progress: Progress = no_progress,
 ) -> Comparison:
     """Packs the same objects into every format, and measures.
@@ -72,6 +76,7 @@ def compare(
         count: How many; None for those that are there.
         size: Bytes of each; None for as many as each has.
         options: By the name of a format: a value for its dial, by the dial's name, and options for writing.
+        own_codecs: Whether each format compresses by its default codec. Otherwise contents are stored uncompressed.
         progress: Called after every format.
 
     Raises:
@@ -85,8 +90,10 @@ def compare(
     rows = []
     for number, name in enumerate(names):
         progress(number, len(names))
-        rows.append(measured(name, objects, given.get(name, {})))
-    return Comparison(contents.title, tuple(rows), len(objects), content_of(objects), left_out(contents, count, size))
+        chosen = given.get(name, {})
+        rows.append(measured(name, objects, chosen if own_codecs else uncompressed(name, chosen)))
+    notes = left_out(contents, count, size)
+    return Comparison(contents.title, tuple(rows), len(objects), content_of(objects), notes, own_codecs)
 
 
 def content_of(objects: Sequence[Object]) -> int:

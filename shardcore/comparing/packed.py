@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from shardcore.comparing.contents import Object
 from shardcore.comparing.row import Piece
@@ -21,12 +23,16 @@ from shardcore.sources.memory import BytesFolder
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
 from shardcore.writing.memory import MemoryOutput
-from shardcore.writing.plan import Plan
+from shardcore.writing.plan import Plan, PlannedFile
 
 MOST_PIECES = 14
 """Sections that are told apart; where there are more, those of one name are one."""
 
-STEM = "objects"
+BETWEEN = "between contents"
+_BETWEEN_DOC = "Lengths, headers, checksums and indices that are stored between the contents."
+
+STEM, NUMBERED = "objects", "0"
+"""Names of the file: formats whose files are recognised by a number in the name are read with a larger first range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,11 @@ def pack_in_memory(found: Format, objects: Sequence[Object], options: Mapping[st
     """
     writes = writes_of(found)
     taken, notes = _once_each(objects, writes)
-    name = "" if writes.single or not writes.file else f"{STEM}{found.suffixes[0] if found.suffixes else ''}"
+    name = (
+        ""
+        if writes.single or not writes.file
+        else f"{NUMBERED if found.head_names else STEM}{''.join(found.suffixes[:1])}"
+    )
     output = MemoryOutput(name, folder=not name)
     keys = []
     with create_in(lambda: output, format=found.name, **options) as writer:
@@ -133,12 +143,25 @@ def _once_each(objects: Sequence[Object], writes: Writes) -> tuple[list[Object],
 
 def pieces_of_plan(plan: Plan) -> tuple[Piece, ...]:
     """The sections of all files, one after the other; where they are many, those of one name together."""
-    every = [section for file in plan.files for section in file.sections if section.size]
+    every = [piece for file in plan.files for piece in _pieces_of_file(file)]
     if len(every) <= MOST_PIECES:
-        return tuple(Piece(one.name, one.role, one.size, 1, one.doc) for one in every)
+        return tuple(every)
     joined: dict[tuple[str, SectionRole], Piece] = {}
     for one in every:
         key = one.name, one.role
         before = joined.get(key, Piece(one.name, one.role, 0, 0, one.doc))
         joined[key] = Piece(one.name, one.role, before.size + one.size, before.count + 1, one.doc)
     return tuple(joined.values())
+
+
+def _pieces_of_file(file: PlannedFile) -> list[Piece]:
+    """The sections of a file; what lies between stored contents, such as minishard indices, is one of its own."""
+    pieces = [Piece(one.name, one.role, one.size, 1, one.doc) for one in file.sections if one.size]
+    data = [number for number, piece in enumerate(pieces) if piece.role is SectionRole.DATA]
+    columns = file.objects.columns(np.arange(len(file.objects)))
+    stored = int(columns.stored_size[columns.start >= 0].sum())
+    if len(data) == 1 and 0 < stored < pieces[data[0]].size:
+        whole = pieces[data[0]]
+        between = Piece(BETWEEN, SectionRole.INDEX, whole.size - stored, 1, _BETWEEN_DOC)
+        pieces[data[0] : data[0] + 1] = [replace(whole, size=stored), between]
+    return pieces

@@ -41,6 +41,21 @@ def blank(format: str, options: Options) -> Row:
     )
 
 
+def uncompressed(format: str, options: Options) -> dict[str, Any]:
+    """Return options with which a format stores contents uncompressed, as far as the given ones do not choose a codec.
+
+    Args:
+        format: Its name.
+        options: As in `blank`.
+    """
+    writes = writes_of(format_of(format))
+    dial, added = writes.dial, dict(writes.uncompressed)
+    for name, value in added.items():
+        if isinstance(value, Mapping) and dial is not None:
+            added[name] = {**dial.options_for(str(options.get(dial.name, dial.usual)))[name], **value}
+    return {**added, **options}
+
+
 def written_with(found: Format, options: Options) -> dict[str, Any]:
     """Options for writing: the dial's value is turned into those that it means."""
     dial = writes_of(found).dial

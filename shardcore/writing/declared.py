@@ -100,6 +100,8 @@ class Writes:
         inherited: The same by a rule of the format, from the settings, the options that were given, whether the target
             is a folder, and whether objects have other keys.
         dial: Its main parameter; None where nothing that can be chosen changes much.
+        uncompressed: Options with which contents are stored uncompressed. A mapping has the members that differ from
+            those that the dial sets.
         without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
 
@@ -121,6 +123,7 @@ class Writes:
     settings: tuple[str, ...] = ()
     inherited: Callable[[Mapping[str, Any], Mapping[str, Any], bool, bool], Mapping[str, Any]] | None = None
     dial: Dial | None = None
+    uncompressed: Mapping[str, Any] = field(default_factory=dict)
     without: Mapping[str, Without] = field(default_factory=dict)
 
     def key_of(self, name: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -25,14 +25,15 @@ from shardcore.comparing import (
     looked_up,
     points_of,
     sketched,
+    uncompressed,
     with_costs,
 )
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 
 T = TypeVar("T")
-PointsKey = tuple[int | None, str, str]
-"""What a sketch depends on: the size of the objects, the format, and its main parameter."""
+PointsKey = tuple[int | None, str, str, bool]
+"""What a sketch depends on: the size of the objects, the format, its main parameter, and whether its own codec."""
 
 
 class CompareDesk(QObject):
@@ -45,6 +46,7 @@ class CompareDesk(QObject):
         count: How many are wanted; None for those that are there.
         size: Bytes of each; None for their own.
         dials: What each format's main parameter is, by the format, where it is not the usual one.
+        own_codecs: Whether each format compresses by its default codec; otherwise contents are stored uncompressed.
         rows: One for each format, as far as they are known.
         stale: Formats whose rows are not what was asked for last.
         objects: The objects, once they are made.
@@ -63,6 +65,7 @@ class CompareDesk(QObject):
         self.count: int | None = None
         self.size: int | None = None
         self.dials: dict[str, str] = {}
+        self.own_codecs = False
         self.rows: dict[str, Row] = {}
         self.stale: set[str] = set()
         self.objects: Sequence[Object] = ()
@@ -79,7 +82,9 @@ class CompareDesk(QObject):
     def comparison(self) -> Comparison:
         """All of it, as far as it is known."""
         notes = left_out(self.contents, self.count, self.size)
-        return Comparison(self.contents.title, tuple(self.rows.values()), self.count_now, self.content, notes)
+        return Comparison(
+            self.contents.title, tuple(self.rows.values()), self.count_now, self.content, notes, self.own_codecs
+        )
 
     def begin(self) -> None:
         """Asks for the formats; the first time all of them are imported."""
@@ -126,6 +131,10 @@ class CompareDesk(QObject):
         for key in ("formats", "files"):
             self._cancel(key)
 
+    def usual(self, format: str) -> str:
+        """Return the value of the main parameter of a format where none was chosen."""
+        return blank(format, {} if self.own_codecs else uncompressed(format, {})).value
+
     # --- inside ---
 
     def _give_up(self, formats: Sequence[str]) -> None:
@@ -136,9 +145,10 @@ class CompareDesk(QObject):
         if (job := self._jobs.newest((key, self))) is not None:
             job.cancel()
 
-    def _options(self, format: str) -> dict[str, str]:
+    def _options(self, format: str) -> dict[str, Any]:
         dial = self.rows[format].dial
-        return {dial: self.dials[format]} if dial and format in self.dials else {}
+        chosen = {dial: self.dials[format]} if dial and format in self.dials else {}
+        return chosen if self.own_codecs else uncompressed(format, chosen)
 
     def _sketch(self, formats: Sequence[str]) -> None:
         """Estimates rows where packing takes its time; then objects are made and packed."""
@@ -149,7 +159,7 @@ class CompareDesk(QObject):
             self._make(formats)
             return
         contents, size = self.contents, self.size
-        wanted = {name: (size, name, self.dials.get(name, "")) for name in formats}
+        wanted = {name: (size, name, self.dials.get(name, ""), self.own_codecs) for name in formats}
         known = dict(self._points)
         options = {name: self._options(name) for name in formats}
 

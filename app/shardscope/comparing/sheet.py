@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from shardcore.comparing import BUILT_IN, MOST_OBJECTS, about_text
+from shardcore.comparing import BUILT_IN, MOST_OBJECTS
 from shardcore.registry import format_of, writes_of
 from shardcore.words import plural
 from shardscope.comparing.desk import CompareDesk
@@ -104,6 +104,12 @@ class CompareSheet(QDialog):
         self.built_in.setAutoDefault(False)
         self.built_in.clicked.connect(lambda: self.desk.use(BUILT_IN))
         self.built_in.setEnabled(False)
+        self.own_codecs = QCheckBox(self.tr("Default &codecs"), self)
+        self.own_codecs.setObjectName("compareOwnCodecs")
+        self.own_codecs.setToolTip(
+            self.tr("Compresses by the default codec of each format; off: contents are stored uncompressed in all")
+        )
+        self.own_codecs.toggled.connect(self._choose_codecs)
         self.close_button = QPushButton(self.tr("&Close"), self)
         self.close_button.setObjectName("compareClose")
         self.close_button.setAutoDefault(False)
@@ -116,6 +122,7 @@ class CompareSheet(QDialog):
         below_sliders = QHBoxLayout()
         below_sliders.setSpacing(8)
         below_sliders.addWidget(self.line, 1)
+        below_sliders.addWidget(self.own_codecs)
         for button in (self.buttons[0], self.built_in, *self.buttons[1:], self.close_button):
             below_sliders.addWidget(button)
         sliders = QHBoxLayout()
@@ -169,7 +176,7 @@ class CompareSheet(QDialog):
         if dial is None:
             self.dial.offer(self.tr("{0}: no parameter changes much").format(format), "", (), (), None)
             return
-        value = self.desk.dials.get(format, dial.usual)
+        value = self.desk.dials.get(format) or self.desk.usual(format)
         title = self.tr("{0}: {1}").format(format, dial.name)
         self.dial.offer(title, dial.help, dial.values, dial.values, value)
 
@@ -187,7 +194,7 @@ class CompareSheet(QDialog):
         found = self.desk.comparison
         self.strips.show_rows(found.rows, found.content, self.desk.stale)
         self.table.show_rows(found.rows)
-        self.headline.tell(about_text(found.title, found.count, found.content))
+        self.headline.tell(found.about)
         self.built_in.setEnabled(self.desk.contents is not BUILT_IN)
         self._say(" · ".join(found.notes) or self._standing())
 
@@ -219,6 +226,11 @@ class CompareSheet(QDialog):
         count, size = self.counts.value, self.sizes.value
         self.desk.count = count if isinstance(count, int) else None
         self.desk.size = size if isinstance(size, int) else None
+        self.desk.ask()
+
+    def _choose_codecs(self, own: bool) -> None:
+        self.desk.own_codecs = own
+        self._offer_dial()
         self.desk.ask()
 
     def _turn(self) -> None:

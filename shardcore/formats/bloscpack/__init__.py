@@ -30,6 +30,7 @@ FORMAT = Format(
             ("1K", "4K", "16K", "64K", "256K", "1M"),
             "1M",
         ),
+        uncompressed={"level": 0},
         without={"delete": Without(Instead.REMOVE, "A file is one content: to delete that is to remove the file.")},
     ),
     edits={"append": lazily("shardcore.formats.bloscpack.append:append")},

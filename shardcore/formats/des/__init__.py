@@ -26,6 +26,7 @@ FORMAT = Format(
         settings=("sidecar",),
         checksum=lazily("shardcore.formats.des.writer:checksum_of"),
         dial=Dial("codec", "How each content is stored.", ("none", "lz4", "zstd"), "none"),
+        uncompressed={"codec": "none"},
         without={
             "append": Without(Instead.BESIDE, "A shard that is written stays: new objects go into its next part."),
         },

@@ -28,6 +28,7 @@ FORMAT = Format(
             ("full", "minimal", "upload"),
             "full",
         ),
+        uncompressed={"compression": "none"},
         without={
             "append": Without(Instead.BESIDE, "A new shard, and a xorb of the chunks that are new, go beside it."),
             "delete": Without(

@@ -38,6 +38,7 @@ FORMAT = Format(
             "4",
             lazily("shardcore.formats.neuroglancer.suggested:with_minishards"),
         ),
+        uncompressed={"spec": {"data_encoding": "raw"}},
         without={
             "append": Without(
                 Instead.REWRITE, "An index has places as running sums: the shard is written anew to add a value."

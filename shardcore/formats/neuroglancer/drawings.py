@@ -199,9 +199,10 @@ def value_drawing(span: Span, file_size: int, plain: int | None) -> Drawing:
     whole = Ruler("The file", 0, max(file_size, 1), (item,), "bytes")
     if plain is None or not span.size or not plain:
         return Drawing("The value", (whole,), (), "The value is stored as it is.")
-    above = Ruler("Plain bytes", 0, plain, (Item(plural(plain, "byte"), (), 0, plain, Tone.DATA),), "bytes")
+    wide = max(plain, span.size)
+    above = Ruler("Uncompressed bytes", 0, wide, (Item(plural(plain, "byte"), (), 0, plain, Tone.DATA),), "bytes")
     stored = Item(plural(span.size, "byte"), (span,), 0, span.size, Tone.HIT)
-    below = Ruler("Stored bytes", 0, max(plain, span.size), (stored,), "bytes")
+    below = Ruler("Stored bytes", 0, wide, (stored,), "bytes")
     band = Band(Item("gzip", (span,), 0, plain, Tone.DATA, "The value is one gzip member of its own."), (0, span.size))
     caption = "Each value is compressed alone, so that one can be read without the others."
     return Drawing("The value", (whole, Ribbon("gzip", above, below, (band,))), (), caption)

@@ -18,6 +18,7 @@ FORMAT = Format(
         keys=KeyRule.NONE,
         checksum=lambda _: "blake3",
         dial=Dial("compression", "How each chunk is compressed.", ("none", "lz4", "bg4", "auto"), "auto"),
+        uncompressed={"compression": "none"},
         without={
             "append": Without(
                 Instead.BESIDE, "A xorb is named by the hash of its chunks: new ones go into a new xorb."

@@ -121,7 +121,7 @@ def place_drawing(file: XorbFile, number: int) -> Drawing:
 
 
 class RecordsSketch:
-    """The chunks, as they are and as they are stored, on two rulers.
+    """The uncompressed chunks and their records, on two rulers of one scale.
 
     Args:
         file: The xorb.
@@ -166,19 +166,23 @@ class RecordsSketch:
         for one, scheme, start, stop in zip(shown, schemes, plain, plain[1:], strict=False):
             tone, span, here = _SCHEMES.get(scheme, Tone.MISS), records.span(one), one == number and not self._absent
             codec = CODECS[scheme] if scheme < len(CODECS) else f"scheme {scheme}"
-            doc = f"Chunk {one}: {plural(stop - start, 'plain byte')} stored in {span.size - HEADER_SIZE:,}, {codec}."
+            stored = span.size - HEADER_SIZE
+            doc = f"Chunk {one}: {plural(stop - start, 'uncompressed byte')} stored in {stored:,}, {codec}."
             upper.append(Item(str(one), (), start, stop - start, tone, doc, f"chunk {one}", here))
             bands.append(Band(Item("", (span,), start, stop - start, tone, doc), (span.start, span.stop)))
             lower.append(Item(codec, (span,), span.start, span.size, tone, doc, f"stored {one}", here))
+        first = lower[0].at
+        # One scale for both, so that their widths can be compared.
+        wide = max(plain[-1] - plain[0], lower[-1].at + lower[-1].size - first, 1)
         figure = Ribbon(
-            "What chunks are, and what is stored of them",
-            Ruler("Plain bytes", plain[0], max(plain[-1], plain[0] + 1), tuple(upper), "bytes"),
-            Ruler("Stored bytes", lower[0].at, lower[-1].at + lower[-1].size, tuple(lower), "bytes"),
+            "Chunks and their records, to one scale",
+            Ruler("Uncompressed bytes", plain[0], plain[0] + wide, tuple(upper), "bytes"),
+            Ruler("Stored bytes", first, first + wide, tuple(lower), "bytes"),
             tuple(bands),
         )
         caption = (
-            f"{self._absent}Each chunk is stored in the way that makes it smallest: as it is, as LZ4, or as LZ4 of its "
-            "bytes in four lanes (bg4). Wide above and narrow below is what compression gained."
+            f"{self._absent}Each chunk is stored uncompressed (none), as LZ4, or as LZ4 of its bytes in four lanes "
+            "(bg4). Both rulers have one scale: a record that is narrower than its chunk was compressed."
         )
         return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
 

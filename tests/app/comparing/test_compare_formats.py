@@ -83,7 +83,10 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     wait_measured(qtbot, sheet)
     strips = sheet.strips
     assert [row.format for row in strips.rows] == list(compared_formats())
-    assert sheet.headline.text() == "Built-in contents of ten kinds · 10 objects, 42,484 bytes"
+    assert (
+        sheet.headline.text()
+        == "Built-in contents of ten kinds · 10 objects, 42,484 bytes · uncompressed in all formats"
+    )
     assert "request" in cell(sheet, "swh", "one cold lookup")
     assert cell(sheet, "xorb", "delete one") == "not possible"
     for row in range(len(strips.rows)):
@@ -111,7 +114,7 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     drop(sheet, folder)
     qtbot.waitUntil(lambda: len(sheet.desk.objects) == 2)
     wait_measured(qtbot, sheet)
-    assert sheet.headline.text().endswith("· 2 objects, 3,000 bytes")
+    assert sheet.headline.text().endswith("· 2 objects, 3,000 bytes · uncompressed in all formats")
     assert sheet.counts.value == 2
     drop(sheet, tmp_path / "nothing")
     qtbot.waitUntil(lambda: "there is no file" in sheet.line.text())
@@ -146,6 +149,23 @@ def check_saved(qtbot: QtBot, window: MainWindow, sheet: CompareSheet, tmp_path:
 
 
 @pytest.mark.thorough
+def test_default_codecs_are_a_choice(qtbot: QtBot, window: MainWindow) -> None:
+    """Contents are stored uncompressed; *Default codecs* compresses by that of each format, and the slider shows it."""
+    window.welcome.compare_button.click()
+    sheet = window.comparing.sheet
+    assert sheet is not None
+    wait_measured(qtbot, sheet)
+    assert all(row.overhead > 0 for row in sheet.desk.rows.values())
+    assert sheet.desk.rows["xorb"].value == "none"
+    sheet.choose("xorb")
+    assert sheet.dial.value == "none"
+    sheet.own_codecs.click()
+    wait_measured(qtbot, sheet)
+    assert sheet.desk.rows["xorb"].value == sheet.dial.value == "auto"
+    assert sheet.desk.rows["xorb"].overhead < 0
+    assert sheet.headline.text().endswith("default codec of each format")
+
+
 def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
     """A shortcut opens it; arrows choose formats and turn sliders; Escape closes it, and its jobs end."""
     QTest.keyClick(window, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
@@ -170,7 +190,7 @@ def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
     QTest.keyClick(sheet.counts.slider, Qt.Key.Key_Right)
     QTest.keyClick(sheet.sizes.slider, Qt.Key.Key_Right)
     wait_measured(qtbot, sheet)
-    assert sheet.headline.text().endswith("· 20 objects, 320 bytes")
+    assert sheet.headline.text().endswith("· 20 objects, 320 bytes · uncompressed in all formats")
     assert sheet.desk.rows["des"].value == "zstd"
     QTest.keyClick(sheet.table, Qt.Key.Key_Up)
     assert sheet.strips.current == "bloscpack"

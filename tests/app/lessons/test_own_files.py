@@ -24,8 +24,8 @@ Rule = Callable[[list[int]], int]
 
 BY_HAND: list[tuple[str, Rule]] = [
     (r"begins at byte N, and its stored size is N\.", lambda told: told[1] + 8 + told[2]),
-    (r"begins at byte N, has N stored bytes and a digest of N\.", lambda told: sum(told[1:4])),
-    (r"its length says N\.", lambda told: told[1] + 8 + told[2]),
+    (r"begins at byte N, has N compressed bytes and a checksum of N\.", lambda told: sum(told[1:4])),
+    (r"its length is N\.", lambda told: told[1] + 8 + told[2]),
     (r"`objects_count`, .*, is N\. How many slots were never used", lambda told: told[0] - told[1]),
     (r"slot N begin\? Slot N begins at byte N\.", lambda told: told[2] + 40 * told[0]),
     (r"f = N, h = N, p0 = N, p1 = N, n = N", lambda told: (told[0] + told[1] * told[2] + told[3]) % told[4]),
@@ -36,7 +36,7 @@ BY_HAND: list[tuple[str, Rule]] = [
     (r"`minishard_bits` is N\. How many bytes has the shard index", lambda told: 16 << told[0]),
     (r"`preshift_bits` is N\. Which number is left of N", lambda told: told[1] >> told[0]),
     (r"Record N begins at byte N and ends at N", lambda told: told[2] - told[1]),
-    (r"The selected recipe has N bytes", lambda told: told[0] // 48),
+    (r"The selected reconstruction has N bytes", lambda told: told[0] // 48),
 ]
 """Questions that state all their numbers, and the rule that the lesson teaches; numbers in the order of the prompt."""
 

@@ -209,7 +209,7 @@ def test_a_file_without_the_keys_of_the_sample(session: Session, settings: Setti
     assert "From rows to a row" in panel.skipped.text()
     assert panel.player.stage is not None
     assert panel.player.stage.question is not None
-    assert "plain byte 5,500" in panel.player.stage.question.prompt.replace("\\", "")
+    assert "uncompressed byte 5,500" in panel.player.stage.question.prompt.replace("\\", "")
     panel.back.click()
     step(panel, qtbot, 2)
 

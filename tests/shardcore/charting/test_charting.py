@@ -21,7 +21,7 @@ from shardcore.charting.charts import (
     size_edges,
     spread_chart,
 )
-from shardcore.charting.entropy import PAGE, sampled_entropy, whole_entropy
+from shardcore.charting.entropy import LEAST, PAGE, bits_of, highest_bits, sampled_entropy, whole_entropy
 from shardcore.charting.load import Load, binomial
 from shardcore.charting.svg import chart_svg, shares_svg
 from shardcore.charting.written import chart_csv, chart_json, shares_csv
@@ -134,7 +134,7 @@ def test_entropy_of_bytes_that_are_known() -> None:
     sample = sampled_entropy(large)
     assert not sample.whole
     assert sample.looked_at <= 1 << 20
-    assert entropy_chart(sample).note.startswith("A sample: 1,048,576 bytes in 256 places, of 8,388,608 bytes.")
+    assert entropy_chart(sample).note.startswith("A sample: 1,048,576 bytes in 256 windows, of 8,388,608 bytes.")
 
 
 class Partly(CountingSource):
@@ -143,6 +143,16 @@ class Partly(CountingSource):
     def loaded(self, start: int, stop: int) -> list[tuple[int, int]]:
         """The first pages."""
         return [(0, 3 * PAGE)]
+
+
+@pytest.mark.parametrize("window", [1, LEAST, 1000, PAGE, 4 * PAGE])
+def test_the_entropy_of_random_bytes_depends_on_the_window(window: int) -> None:
+    """What short windows of random bytes reach is computed, as it is measured, and stands under the chart."""
+    dice = np.random.RandomState(1)
+    counts = np.array([np.bincount(np.frombuffer(dice.bytes(window), np.uint8), minlength=256) for _ in range(200)])
+    assert abs(highest_bits(window) - float(bits_of(counts).mean())) < 0.02
+    note = entropy_chart(whole_entropy(BytesSource(dice.bytes(32 * LEAST)))).note
+    assert "In windows of 256 bytes, random or compressed bytes reach 7.2 bits" in note
 
 
 def test_entropy_of_what_is_here_reads_nothing_else() -> None:

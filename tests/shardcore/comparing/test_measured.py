@@ -12,6 +12,7 @@ from shardcore.comparing import (
     ACTIONS,
     BUILT_IN,
     How,
+    Lookup,
     Row,
     blank,
     compared_formats,
@@ -19,9 +20,10 @@ from shardcore.comparing import (
     measured,
     points_of,
     sketched,
+    uncompressed,
 )
 from shardcore.comparing.contents import Object
-from shardcore.comparing.costs import spread
+from shardcore.comparing.costs import _looked_up, spread
 from shardcore.comparing.packed import Packed, pieces_of_plan
 from shardcore.comparing.shaped import MORE, written_with
 from shardcore.registry import all_formats, format_of, writes_of
@@ -85,6 +87,72 @@ def test_as_written_and_as_read(name: str, options: dict[str, str], count: int, 
     # Answers that nothing is there have bytes, too; and a reader that goes on where it was reads a little ahead.
     near = [bytes_ for requests, opening, bytes_ in costs if (requests, opening) == told]
     assert any(row.lookup.bytes <= sent <= row.lookup.bytes + 8_000 for sent in near), costs
+
+
+MODES = (False, True)
+"""Uncompressed in all formats; the default codec of each."""
+
+
+@pytest.fixture(scope="module")
+def small() -> dict[tuple[str, bool], tuple[Row, Packed, list[Lookup], list[tuple[int, int, int]]]]:
+    """Ten objects in each format: the row, what was packed, and each lookup as compared and as a server counts it."""
+    found = {}
+    for name in FORMATS:
+        for own in MODES:
+            options = {} if own else uncompressed(name, {})
+            row, packed = packed_of(name, BUILT_IN.objects(), options)
+            numbers = spread(len(packed.objects))
+            told = [_looked_up(packed, number) for number in numbers]
+            found[name, own] = row, packed, told, [served(packed, packed.files, number) for number in numbers]
+    return found
+
+
+@pytest.mark.parametrize("cell", ["size", "overhead", "structure", "requests", "opening", "bytes", "codec"])
+@pytest.mark.parametrize("own", MODES, ids=["uncompressed", "own codecs"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_each_cell_is_that_of_the_files_and_of_a_server(
+    name: str, own: bool, cell: str, small: dict[tuple[str, bool], tuple[Row, Packed, list[Lookup], list[Any]]]
+) -> None:
+    """Sizes are those of the files, structure is what is no stored content, and each lookup is what a server counts."""
+    row, packed, told, counted = small[name, own]
+    size, content = sum(map(len, packed.files.values())), sum(len(one.data) for one in packed.objects)
+    stored = [one.data for one in packed.objects if any(one.data in data for data in packed.files.values())]
+    if cell == "size":
+        assert row.size == size
+    elif cell == "overhead":
+        assert row.overhead == size - content
+    elif cell == "structure" and not own:
+        # Headers of Blosc chunks, and of the chunks of a xorb beside an MDB shard, count as content.
+        headers = {"bloscpack": 16 * len(packed.files), "mdb": 8 * (size_of_xorb(packed) // 40)}
+        assert size - content - row.structure == headers.get(name, 0)
+    elif cell == "codec" and not own:
+        assert len(stored) == len(packed.objects)
+    elif cell in ("requests", "opening"):
+        at = ("requests", "opening").index(cell)
+        assert [getattr(one, cell) for one in told] == [one[at] for one in counted]
+    elif cell == "bytes":
+        # The answer 404 has a text, too.
+        assert all(0 <= sent - one.bytes < 200 for one, (_, _, sent) in zip(told, counted, strict=True))
+
+
+def size_of_xorb(packed: Packed) -> int:
+    """Bytes of the info block of a xorb, which has 40 per chunk, without its fixed part; 0 where there is none."""
+    xorb = next((data for name, data in packed.files.items() if "xorbs/" in name), b"")
+    return int.from_bytes(xorb[-4:], "little") - 92 if xorb else 0
+
+
+def test_minishard_indices_are_structure() -> None:
+    """Of 1,000 small objects: more than the shard index, and all that is no stored value."""
+    row, packed = packed_of("neuroglancer", BUILT_IN.objects(1000, 256), uncompressed("neuroglancer", {}))
+    assert row.structure == packed.plan.size - 256_000
+    assert row.structure > 2_000
+
+
+def test_a_codec_that_is_chosen_is_kept() -> None:
+    """Only what no option chooses is uncompressed; the main parameter still applies."""
+    assert uncompressed("des", {"codec": "zstd"})["codec"] == "zstd"
+    spec = uncompressed("neuroglancer", {"minishard_bits": "2"})["spec"]
+    assert (spec["minishard_bits"], spec["data_encoding"]) == (2, "raw")
 
 
 def served(packed: Packed, files: dict[str, bytes], number: int) -> tuple[int, int, int]:
@@ -191,5 +259,6 @@ def test_many_sections_are_told_together() -> None:
     """Where files are many, sections of one name are one piece, with their number."""
     _, packed = packed_of("bloscpack", BUILT_IN.objects(30, 100), {})
     pieces = pieces_of_plan(packed.plan)
-    assert [(piece.name, piece.count) for piece in pieces] == [("header", 30), ("offsets", 30), ("chunks", 30)]
+    counted = [(piece.name, piece.count) for piece in pieces]
+    assert counted == [("header", 30), ("offsets", 30), ("chunks", 30), ("between contents", 30)]
     assert sum(piece.size for piece in pieces) == packed.plan.size

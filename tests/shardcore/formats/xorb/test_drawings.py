@@ -32,6 +32,8 @@ def test_chunks_stand_on_both_rulers() -> None:
         drawing = next(one for one in shard.sketches() if one.name == "records").draw({"chunk": 1})
         (figure,) = drawing.figures
         assert isinstance(figure, Ribbon)
+        above, below = figure.above, figure.below
+        assert above.stop - above.start == below.stop - below.start == 14_801, "one scale"
         assert [item.size for item in figure.above.items] == [3000, 5000, 1, 3200, 600, 3000]
         assert [item.text for item in figure.below.items] == ["lz4", "bg4-lz4", "none", "lz4", "none", "lz4"]
         assert [item.tone for item in figure.below.items][:3] == [Tone.TWO, Tone.THREE, Tone.ONE]
