@@ -10,11 +10,15 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
 from shardcore.writing.left_over import lock, temporary_path
+
+if TYPE_CHECKING:
+    from blake3 import blake3
 
 STREAM_PIECE = 1 << 20
 BUFFER = 1 << 18
@@ -49,6 +53,9 @@ class Draining:
     def rewind(self, offset: int) -> None:
         """Forgets what was written from an offset on."""
         self.at = offset
+
+    def prove(self) -> None:
+        """There is no file to compare."""
 
     def rest(self) -> None:
         """Nothing is open."""
@@ -94,6 +101,8 @@ class TemporaryFile(Draining):
         self.durable = False
         self._finishing = finishing
         self._digest: Future[str] | str = ""
+        # The first byte that is compared, and the digest of what is written from there on.
+        self._proof: tuple[int, blake3] | None = None
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
         self._held: int | None = None
@@ -148,7 +157,18 @@ class TemporaryFile(Draining):
             (self._file or self.file).write(data)
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
+        if self._proof is not None:
+            self._proof[1].update(data)
         self.at += len(data)
+
+    def prove(self) -> None:
+        """Compare the bytes that are written from now on with the complete file, when its digest is computed.
+
+        For a writer that checks contents in memory: the file holds the same, and is read only once.
+        """
+        from blake3 import blake3  # many files are written without
+
+        self._proof = self.at, blake3()
 
     def write_at(self, offset: int, data: bytes) -> None:
         """Fills in bytes that were left open before.
@@ -183,7 +203,7 @@ class TemporaryFile(Draining):
         Raises:
             SourceError: The file cannot be written.
         """
-        self.at = offset
+        self.at, self._proof = offset, None
         try:
             self.file.seek(offset)
             self.file.truncate()
@@ -245,7 +265,7 @@ class TemporaryFile(Draining):
         if self._finishing is not None and self.at < LARGE:
             written = self._written()
             self.close()
-            self._digest = hashlib.sha256(written).hexdigest()
+            self._digest = self._digest_of([written])
             return
         self.close()
         if self._finishing is not None:
@@ -268,11 +288,29 @@ class TemporaryFile(Draining):
         """Hash the closed file and make it durable."""
         try:
             with open(self.path, "r+b", buffering=0, opener=_without_links) as file:
-                digest = hashlib.file_digest(file, "sha256")
+                digest = self._digest_of(_pieces(file))
                 os.fsync(file.fileno())
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
         self.durable = True
+        return digest
+
+    def _digest_of(self, pieces: Iterable[bytes | memoryview]) -> str:
+        """Return the digest of the bytes of the complete file, after what is to be proven was compared.
+
+        Raises:
+            SourceError: They are not those that were written.
+        """
+        digest, at = hashlib.sha256(), 0
+        start, meant = self._proof or (0, None)
+        found = type(meant)() if meant is not None else None
+        for piece in pieces:
+            digest.update(piece)
+            if found is not None:
+                found.update(memoryview(piece)[max(start - at, 0) :])
+                at += len(piece)
+        if found is not None and meant is not None and found.digest() != meant.digest():
+            raise SourceError(f"cannot write {self.final}: read back, it has other bytes than were written")
         return digest.hexdigest()
 
     def make_durable(self) -> None:
@@ -362,6 +400,13 @@ class TemporaryFile(Draining):
 
     def _failed(self, error: Exception) -> SourceError:
         return SourceError(f"cannot write {self.final}: {reason_of(error)}")
+
+
+def _pieces(file: FileIO) -> Iterator[memoryview]:
+    """The bytes of an unbuffered file; each piece is overwritten by the next."""
+    held = memoryview(bytearray(BUFFER))
+    while count := file.readinto(held):
+        yield held[:count]
 
 
 def taken(path: Path) -> UsageError:

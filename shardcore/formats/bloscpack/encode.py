@@ -18,8 +18,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -150,10 +151,11 @@ def in_order(chunk: bytes) -> bytes:
 def compressed(
     plains: Iterator[bytes], recipe: Recipe, chunk_size: int, workers: ThreadPoolExecutor | None = None
 ) -> Iterator[bytes]:
-    """The chunks of plain bytes, in order; threads make a few of them ahead.
+    """Yield the chunks of uncompressed bytes, in order; threads compress a few of them ahead.
 
     Args:
-        plains: The plain bytes of each chunk.
+        plains: The uncompressed bytes of each chunk. The threads take them, one at a time: bytes that a thread reads
+            itself are still in the cache of its core when it compresses them.
         recipe: How chunks are made.
         chunk_size: Plain bytes of the largest.
         workers: Threads that compress; None: the caller's alone.
@@ -161,22 +163,37 @@ def compressed(
     if chunk_size > LARGE_CHUNK or workers is None:
         yield from map(recipe.chunk, plains)
         return
-    waiting: deque[Future[bytes]] = deque()
     first, second = next(plains, None), next(plains, None)
     if first is None or second is None:
         # One chunk is not worth a thread.
         yield from map(recipe.chunk, [] if first is None else [first])
         return
+    numbered, taking = enumerate(chain([first, second], plains)), threading.Lock()
+    # Reading is stopped, and counts, as in the caller's thread.
+    context = copy_context()
+
+    def one() -> tuple[int, bytes] | None:
+        with taking:
+            taken = context.run(next, numbered, None)
+        return (taken[0], recipe.chunk(taken[1])) if taken is not None else None
+
+    waiting = deque(workers.submit(one) for _ in range(AHEAD))
+    done: dict[int, bytes] = {}
+    following = 0
     try:
-        for plain in chain([first, second], plains):
-            waiting.append(workers.submit(recipe.chunk, plain))
-            if len(waiting) > AHEAD:
-                yield waiting.popleft().result()
         while waiting:
-            yield waiting.popleft().result()
+            found = waiting.popleft().result()
+            if found is not None:
+                done[found[0]] = found[1]
+                waiting.append(workers.submit(one))
+            while following in done:
+                yield done.pop(following)
+                following += 1
     finally:
         for future in waiting:
             future.cancel()
+        # The input may be closed after this.
+        wait(waiting)
 
 
 @contextmanager
