@@ -109,6 +109,11 @@ class TemporaryFile(Draining):
         self._over = False
         self._like = like
         self._file: IO[bytes] | None = None
+        # A file without a lock is created when its first bytes are many, or all of them are there.
+        self._pending = bytearray() if path is not None and like is None and finishing is not None else None
+        if path is not None and self._pending is not None:
+            self.path = path
+            return
         for left in reversed(range(TRIES)):
             self.path = path or temporary_path(final, run, stem)
             self._file = self._opened("x+b")
@@ -142,6 +147,10 @@ class TemporaryFile(Draining):
         if self._file is None:
             if self._over:
                 raise SourceError(f"cannot write {self.final}: it is closed")
+            if self._pending is not None:
+                self._file, pending, self._pending = self._opened("x+b"), self._pending, None
+                self._file.write(pending)
+                return self._file
             self._file = self._opened("r+b")
             lock(self._file.fileno())
             self._file.seek(0, os.SEEK_END)
@@ -154,7 +163,10 @@ class TemporaryFile(Draining):
             SourceError: The disk is full, the file cannot be written, or it is closed already.
         """
         try:
-            (self._file or self.file).write(data)
+            if self._pending is not None and len(self._pending) + len(data) <= BUFFER:
+                self._pending += data
+            else:
+                (self._file or self.file).write(data)
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
         if self._proof is not None:
@@ -216,6 +228,8 @@ class TemporaryFile(Draining):
         Raises:
             SourceError: The file cannot be written.
         """
+        if self._pending is not None:
+            self._create_whole(self._pending)
         file, self._file = self._file, None
         if file is not None:
             try:
@@ -223,7 +237,27 @@ class TemporaryFile(Draining):
             except (OSError, ValueError) as error:
                 raise self._failed(error) from error
 
+    def _create_whole(self, data: bytearray) -> bytes:
+        """Create the file with its first bytes, which are in memory; return them as read back from it."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        try:
+            descriptor = os.open(self.path, flags, 0o666)
+            try:
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(descriptor, left) :]
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                written = os.read(descriptor, len(data) + 1)
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+        self._pending = None
+        return written
+
     def _written(self) -> bytes:
+        if self._pending is not None:
+            return self._create_whole(self._pending)
         try:
             self.file.seek(0)
             return self.file.read(self.at)
@@ -393,7 +427,7 @@ class TemporaryFile(Draining):
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
-        self._file, self._over = None, True
+        self._file, self._pending, self._over = None, None, True
         self.let_go()
         with contextlib.suppress(OSError):
             self.path.unlink()
