@@ -12,7 +12,7 @@ import pytest
 import shardcore
 
 ROOT = Path(__file__).parent.parent
-HEAVY = {"numpy", "rich", "pydantic", "boto3", "blosc2", "zstandard", "lz4", "blake3", "mmh3", "PySide6"}
+HEAVY = {"numpy", "rich", "pydantic", "boto3", "blosc", "blosc2", "zstandard", "lz4", "blake3", "mmh3", "PySide6"}
 
 
 def imported(*arguments: str | Path, code: int = 0) -> set[str]:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
+import blosc  # noqa: F401
 import blosc2  # noqa: F401 - loaded before the forks that are killed
 import pytest
 

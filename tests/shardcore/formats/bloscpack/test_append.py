@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
+import blosc  # noqa: F401
 import blosc2  # noqa: F401 - loaded before the forks that are killed: the moments fall into the appending then
 import numpy as np
 import pytest

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
-import blosc2  # noqa: F401 - loaded before the forks that are killed: the moments fall into the writing then
+import blosc  # loaded before the forks that are killed: the moments fall into the writing then
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ import shardcore
 from shardcore.errors import SourceError, UsageError
 from shardcore.extraction import extract_objects
 from shardcore.formats.bloscpack import encode
-from shardcore.formats.bloscpack.blosc1 import map_chunk, read_chunk_header
+from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.encode import Recipe
 from shardcore.formats.bloscpack.shard import BloscpackShard
@@ -312,47 +314,26 @@ def test_plans_are_exact_where_nothing_is_compressed() -> None:
             assert [guess.files[0].objects.ref(row) for row in rows] == [real.files[0].objects.ref(row) for row in rows]
 
 
-def test_blocks_stand_in_order() -> None:
-    """Blocks that threads left in another order are put into that of the content: equal input gives equal bytes."""
-    mixed = make_chunk(WALK, blocksize=1000, order=lambda numbers: numbers[::-1])
-    tidy = encode.in_order(mixed)
-    assert tidy == make_chunk(WALK, blocksize=1000)
-    assert (np.diff(map_chunk(tidy).starts) > 0).all()
-    assert decompress(tidy) == WALK
-    assert encode.in_order(tidy) is tidy
-
-
-def test_a_chunk_that_does_not_come_back_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where reading a chunk again gives other bytes it is made without shuffle, and at last as a plain copy."""
-    asked: list[bool] = []
-
-    def wrong(self: Recipe, plain: bytes, typesize: int, shuffle: bool) -> bytes:
-        asked.append(shuffle)
-        return make_chunk(b"x" + plain[1:], typesize=typesize)
-
-    monkeypatch.setattr(Recipe, "_compressed", wrong)
+def test_a_chunk_that_does_not_come_back_is_stored_uncompressed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk that decompresses to other bytes is replaced by an uncompressed copy."""
+    monkeypatch.setattr(blosc, "compress", lambda plain, typesize, *_: make_chunk(b"x" + plain[1:], typesize=typesize))
     chunk = Recipe("lz4", 5, True, 8).chunk(WALK)
-    assert asked == [True, False]
     assert (read_chunk_header(chunk).plain_copy, decompress(chunk)) == (True, WALK)
 
 
-def test_chunks_that_blosc_1_would_split_are_refused() -> None:
-    """A chunk whose flags let Blosc 1 look for streams that are not there does not count as read again."""
-    split = bytearray(make_chunk(WALK[:400], typesize=8, blocksize=400))
-    assert encode.comes_back(bytes(split), WALK[:400])
-    split[2] &= ~0x10
-    assert not encode.comes_back(bytes(split), WALK[:400])
+def test_chunks_are_compressed_by_several_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads are inside the library at the same time, and the bytes are those of one thread."""
+    meeting, compress = threading.Barrier(2, timeout=20), blosc.compress
 
+    def together(*args: Any) -> Any:
+        meeting.wait()
+        return compress(*args)
 
-def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What tells `blosc2` how to write is set for the call alone."""
-    import os
-
-    monkeypatch.setenv("BLOSC_SPLITMODE", "ALWAYS")
-    monkeypatch.delenv("BLOSC_BLOSC1_COMPAT", raising=False)
-    Recipe("blosclz", 5, True, 8).chunk(WALK)
-    assert os.environ["BLOSC_SPLITMODE"] == "ALWAYS"
-    assert "BLOSC_BLOSC1_COMPAT" not in os.environ
+    recipe, plains = Recipe("zstd", 5, True, 8), [WALK, WALK[::-1], WALK[8:] + WALK[:8], WALK[:800]]
+    alone = list(map(recipe.chunk, plains))
+    monkeypatch.setattr(blosc, "compress", together)
+    with ThreadPoolExecutor(2) as workers:
+        assert list(encode.compressed(iter(plains), recipe, len(WALK), workers)) == alone
 
 
 @pytest.mark.parametrize(
