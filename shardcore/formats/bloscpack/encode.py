@@ -9,9 +9,11 @@ not a multiple of 8.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -76,7 +78,8 @@ def compressed(
     """Compress contents into chunks, in order; threads compress a few of them ahead.
 
     Args:
-        plains: The uncompressed bytes of each chunk.
+        plains: The uncompressed bytes of each chunk. The threads take them, one at a time: bytes that a thread reads
+            itself are still in the cache of its core when it compresses them.
         recipe: The compression settings.
         chunk_size: Uncompressed size of the largest chunk.
         workers: Threads that compress; None: only the caller's.
@@ -90,7 +93,7 @@ def compressed(
         yield from map(recipe.chunk, [] if first is None else [first])
         return
     numbered, taking = enumerate(chain([first, second], plains)), threading.Lock()
-    # Reading is stopped, and counts, as in the caller's thread.
+    # Cancelling and budgets hold for the input as in the caller's thread.
     context = copy_context()
 
     def one() -> tuple[int, bytes] | None:
@@ -113,7 +116,7 @@ def compressed(
     finally:
         for future in waiting:
             future.cancel()
-        # The input may be closed after this.
+        # The caller closes the input after this.
         wait(waiting)
 
 

@@ -323,7 +323,7 @@ def test_a_full_disk_is_our_error() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     file = TemporaryFile.__new__(TemporaryFile)
-    file.at, file.final = 0, Path("out")
+    file.at, file.final, file._pending, file._proof = 0, Path("out"), None, None
     with open("/dev/full", "wb", buffering=0) as full:
         file._file = full  # type: ignore[assignment]
         with pytest.raises(SourceError, match="space"):
