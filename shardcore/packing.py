@@ -282,15 +282,16 @@ def _check_key(check: Callable[[str], str], item: Item) -> None:
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:
-    """Opens what was written and verifies it.
+    """Open what was written and verify it; contents only where the writer did not prove them.
 
     Raises:
         ShardError: It cannot be opened.
     """
     reports = []
+    checked = Depth.INDEX if writer.proven and depth is Depth.CONTENT else depth
     for folder in writer.folders or ("",):
         with open_shard(Path(out) / folder if folder else out, format=format, **writer.opening) as shard:
-            reports.append((folder, shard.verify(depth, progress)))
+            reports.append((folder, shard.verify(checked, progress)))
     findings = [
         replace(finding, message=f"{folder}: {finding.message}") if folder else finding
         for folder, report in reports

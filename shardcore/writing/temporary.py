@@ -10,11 +10,15 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from io import FileIO
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
 from shardcore.writing.left_over import lock, temporary_path
+
+if TYPE_CHECKING:
+    from blake3 import blake3
 
 STREAM_PIECE = 1 << 20
 BUFFER = 1 << 18
@@ -49,6 +53,9 @@ class Draining:
     def rewind(self, offset: int) -> None:
         """Forgets what was written from an offset on."""
         self.at = offset
+
+    def prove(self) -> None:
+        """There is no file to compare."""
 
     def rest(self) -> None:
         """Nothing is open."""
@@ -94,12 +101,19 @@ class TemporaryFile(Draining):
         self.durable = False
         self._finishing = finishing
         self._digest: Future[str] | str = ""
+        # The first byte that is compared, and the digest of what is written from there on.
+        self._proof: tuple[int, blake3] | None = None
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
         self._held: int | None = None
         self._over = False
         self._like = like
         self._file: IO[bytes] | None = None
+        # A file without a lock is created when its first bytes are many, or all of them are there.
+        self._pending = bytearray() if path is not None and like is None and finishing is not None else None
+        if path is not None and self._pending is not None:
+            self.path = path
+            return
         for left in reversed(range(TRIES)):
             self.path = path or temporary_path(final, run, stem)
             self._file = self._opened("x+b")
@@ -133,6 +147,10 @@ class TemporaryFile(Draining):
         if self._file is None:
             if self._over:
                 raise SourceError(f"cannot write {self.final}: it is closed")
+            if self._pending is not None:
+                self._file, pending, self._pending = self._opened("x+b"), self._pending, None
+                self._file.write(pending)
+                return self._file
             self._file = self._opened("r+b")
             lock(self._file.fileno())
             self._file.seek(0, os.SEEK_END)
@@ -145,10 +163,24 @@ class TemporaryFile(Draining):
             SourceError: The disk is full, the file cannot be written, or it is closed already.
         """
         try:
-            (self._file or self.file).write(data)
+            if self._pending is not None and len(self._pending) + len(data) <= BUFFER:
+                self._pending += data
+            else:
+                (self._file or self.file).write(data)
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
+        if self._proof is not None:
+            self._proof[1].update(data)
         self.at += len(data)
+
+    def prove(self) -> None:
+        """Compare the bytes that are written from now on with the complete file, when its digest is computed.
+
+        For a writer that checks contents in memory: the file holds the same, and is read only once.
+        """
+        from blake3 import blake3  # many files are written without
+
+        self._proof = self.at, blake3()
 
     def write_at(self, offset: int, data: bytes) -> None:
         """Fills in bytes that were left open before.
@@ -183,7 +215,7 @@ class TemporaryFile(Draining):
         Raises:
             SourceError: The file cannot be written.
         """
-        self.at = offset
+        self.at, self._proof = offset, None
         try:
             self.file.seek(offset)
             self.file.truncate()
@@ -196,6 +228,8 @@ class TemporaryFile(Draining):
         Raises:
             SourceError: The file cannot be written.
         """
+        if self._pending is not None:
+            self._create_whole(self._pending)
         file, self._file = self._file, None
         if file is not None:
             try:
@@ -203,7 +237,27 @@ class TemporaryFile(Draining):
             except (OSError, ValueError) as error:
                 raise self._failed(error) from error
 
+    def _create_whole(self, data: bytearray) -> bytes:
+        """Create the file with its first bytes, which are in memory; return them as read back from it."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        try:
+            descriptor = os.open(self.path, flags, 0o666)
+            try:
+                left = memoryview(data)
+                while left:
+                    left = left[os.write(descriptor, left) :]
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                written = os.read(descriptor, len(data) + 1)
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+        self._pending = None
+        return written
+
     def _written(self) -> bytes:
+        if self._pending is not None:
+            return self._create_whole(self._pending)
         try:
             self.file.seek(0)
             return self.file.read(self.at)
@@ -245,7 +299,7 @@ class TemporaryFile(Draining):
         if self._finishing is not None and self.at < LARGE:
             written = self._written()
             self.close()
-            self._digest = hashlib.sha256(written).hexdigest()
+            self._digest = self._digest_of([written])
             return
         self.close()
         if self._finishing is not None:
@@ -268,11 +322,29 @@ class TemporaryFile(Draining):
         """Hash the closed file and make it durable."""
         try:
             with open(self.path, "r+b", buffering=0, opener=_without_links) as file:
-                digest = hashlib.file_digest(file, "sha256")
+                digest = self._digest_of(_pieces(file))
                 os.fsync(file.fileno())
         except (OSError, ValueError) as error:
             raise self._failed(error) from error
         self.durable = True
+        return digest
+
+    def _digest_of(self, pieces: Iterable[bytes | memoryview]) -> str:
+        """Return the digest of the bytes of the complete file, after what is to be proven was compared.
+
+        Raises:
+            SourceError: They are not those that were written.
+        """
+        digest, at = hashlib.sha256(), 0
+        start, meant = self._proof or (0, None)
+        found = type(meant)() if meant is not None else None
+        for piece in pieces:
+            digest.update(piece)
+            if found is not None:
+                found.update(memoryview(piece)[max(start - at, 0) :])
+                at += len(piece)
+        if found is not None and meant is not None and found.digest() != meant.digest():
+            raise SourceError(f"cannot write {self.final}: read back, it has other bytes than were written")
         return digest.hexdigest()
 
     def make_durable(self) -> None:
@@ -355,13 +427,20 @@ class TemporaryFile(Draining):
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
-        self._file, self._over = None, True
+        self._file, self._pending, self._over = None, None, True
         self.let_go()
         with contextlib.suppress(OSError):
             self.path.unlink()
 
     def _failed(self, error: Exception) -> SourceError:
         return SourceError(f"cannot write {self.final}: {reason_of(error)}")
+
+
+def _pieces(file: FileIO) -> Iterator[memoryview]:
+    """The bytes of an unbuffered file; each piece is overwritten by the next."""
+    held = memoryview(bytearray(BUFFER))
+    while count := file.readinto(held):
+        yield held[:count]
 
 
 def taken(path: Path) -> UsageError:

@@ -79,11 +79,14 @@ class Writer(ABC):
         folders: The folders of the result that are opened, each by itself, to verify it, relative to the target; empty:
             the target itself.
         opening: Options with which the result is opened again (`spec`, `xorbs`), as far as it does not state them.
+        proven: Whether contents were decoded again and compared before they were written, and the files compared with
+            what was written (see `TemporaryFile.prove`): reading the result back need not decode them once more.
     """
 
     key_form: ClassVar[KeyForm] = KeyForm()
     declared: tuple[Option, ...] = ()
     part_names: tuple[str, ...] = ()
+    proven: ClassVar[bool] = False
 
     def __init__(self, output: Output) -> None:
         self.output = output

@@ -9,9 +9,11 @@ not a multiple of 8.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -76,7 +78,8 @@ def compressed(
     """Compress contents into chunks, in order; threads compress a few of them ahead.
 
     Args:
-        plains: The uncompressed bytes of each chunk.
+        plains: The uncompressed bytes of each chunk. The threads take them, one at a time: bytes that a thread reads
+            itself are still in the cache of its core when it compresses them.
         recipe: The compression settings.
         chunk_size: Uncompressed size of the largest chunk.
         workers: Threads that compress; None: only the caller's.
@@ -84,22 +87,37 @@ def compressed(
     if chunk_size > LARGE_CHUNK or workers is None:
         yield from map(recipe.chunk, plains)
         return
-    waiting: deque[Future[bytes]] = deque()
     first, second = next(plains, None), next(plains, None)
     if first is None or second is None:
         # One chunk is not worth a thread.
         yield from map(recipe.chunk, [] if first is None else [first])
         return
+    numbered, taking = enumerate(chain([first, second], plains)), threading.Lock()
+    # Cancelling and budgets hold for the input as in the caller's thread.
+    context = copy_context()
+
+    def one() -> tuple[int, bytes] | None:
+        with taking:
+            taken = context.run(next, numbered, None)
+        return (taken[0], recipe.chunk(taken[1])) if taken is not None else None
+
+    waiting = deque(workers.submit(one) for _ in range(AHEAD))
+    done: dict[int, bytes] = {}
+    following = 0
     try:
-        for plain in chain([first, second], plains):
-            waiting.append(workers.submit(recipe.chunk, plain))
-            if len(waiting) > AHEAD:
-                yield waiting.popleft().result()
         while waiting:
-            yield waiting.popleft().result()
+            found = waiting.popleft().result()
+            if found is not None:
+                done[found[0]] = found[1]
+                waiting.append(workers.submit(one))
+            while following in done:
+                yield done.pop(following)
+                following += 1
     finally:
         for future in waiting:
             future.cancel()
+        # The caller closes the input after this.
+        wait(waiting)
 
 
 @cache

@@ -153,6 +153,7 @@ class NewFile:
         """
         # The first offset is known; of a small file it is the only one.
         self._begin(self.first)
+        self._file.prove()
         digest = self._packing.checksum.compute
         for chunk in chunks:
             self._headers += chunk[: CHUNK_HEADER.size]

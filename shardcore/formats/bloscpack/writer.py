@@ -42,7 +42,7 @@ class _Done:
 
 
 class BloscpackWriter(Writer):
-    """Writes one file, or into a folder a file for each input.
+    """Writes one file, or into a folder a file for each input. `Recipe.chunk` decodes each chunk again.
 
     Args:
         output: Where to write.
@@ -57,6 +57,8 @@ class BloscpackWriter(Writer):
         metadata: JSON text, the path of a file with JSON, or a value; stored in every file.
         metadata_codec: `none` or `zlib`.
     """
+
+    proven = True
 
     def __init__(
         self,

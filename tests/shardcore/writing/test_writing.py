@@ -323,7 +323,7 @@ def test_a_full_disk_is_our_error() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     file = TemporaryFile.__new__(TemporaryFile)
-    file.at, file.final = 0, Path("out")
+    file.at, file.final, file._pending, file._proof = 0, Path("out"), None, None
     with open("/dev/full", "wb", buffering=0) as full:
         file._file = full  # type: ignore[assignment]
         with pytest.raises(SourceError, match="space"):
@@ -442,6 +442,29 @@ def test_many_files_are_durable_before_any_appears(
     assert len(names(tmp_path / "out")) == 2 * temporary.FEW
 
 
+@pytest.mark.parametrize("size", [1000, temporary.LARGE])
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_file_with_other_bytes_than_were_written_does_not_appear(tmp_path: Path, size: int, folder: bool) -> None:
+    """Bytes that change between writing and reading back are an error; those before `prove` are not compared."""
+    for damaged in (True, False):
+        output = Output(tmp_path / "out", folder=folder)
+        file = output.open("a" if folder else "")
+        assert isinstance(file, TemporaryFile)
+        file.write(b"head")
+        file.prove()
+        file.write(bytes(size))
+        file.write_at(4 if damaged else 0, b"HEAD")
+        if damaged:
+            with pytest.raises(SourceError, match="read back, it has other bytes than were written"):
+                output.commit()
+            output.discard()
+            assert not names(tmp_path)
+        else:
+            output.commit()
+            path = tmp_path / "out" / "a" if folder else tmp_path / "out"
+            assert path.read_bytes() == b"HEAD" + bytes(size)
+
+
 def test_a_large_file_is_hashed_on_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large complete file has its digest after `commit`; when it cannot be read back, nothing appears."""
     data = bytes(range(256)) * (temporary.LARGE // 256)
@@ -454,7 +477,7 @@ def test_a_large_file_is_hashed_on_a_thread(tmp_path: Path, monkeypatch: pytest.
     def failing(*given: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(hashlib, "file_digest", failing)
+    monkeypatch.setattr(temporary, "_pieces", failing)
     output = Output(tmp_path / "other")
     file = output.open()
     file.write(data)

@@ -17,7 +17,8 @@ import pytest
 import shardcore
 from shardcore.errors import SourceError, UsageError
 from shardcore.extraction import extract_objects
-from shardcore.formats.bloscpack import encode
+from shardcore.finding import Depth
+from shardcore.formats.bloscpack import content, encode
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.encode import Recipe
@@ -362,3 +363,26 @@ def test_options_win_over_the_environment(
             writer.add(None, data)
     assert (tmp_path / "with").read_bytes() == (tmp_path / "without").read_bytes()
     assert os.environ[name] == value
+
+
+def test_packing_decodes_each_chunk_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was decoded and compared before it was written is not decoded again when the file is read back."""
+    (tmp_path / "walk").write_bytes(WALK)
+    monkeypatch.setattr(content, "decompress", None)
+    done = pack("bloscpack", tmp_path / "one.blp", [tmp_path / "walk"], options={"chunk_size": 1000})
+    assert done.report is not None
+    assert (done.report.ok, done.report.depth) == (True, Depth.CONTENT)
+
+
+def test_threads_that_read_give_chunks_in_order() -> None:
+    """However long each chunk takes; where the input fails, its error comes after no chunk that is out of order."""
+
+    def plains() -> Iterator[bytes]:
+        yield from (b"%d" % number * (5000 if number % 3 else 1) for number in range(100))
+        raise SourceError("the input fails")
+
+    recipe, found = Recipe("zstd", 9, False, 1), []
+    with ThreadPoolExecutor(4) as workers, pytest.raises(SourceError, match="the input fails"):
+        for chunk in encode.compressed(plains(), recipe, 20_000, workers):
+            found.append(decompress(chunk))
+    assert found == [b"%d" % number * (5000 if number % 3 else 1) for number in range(len(found))]
