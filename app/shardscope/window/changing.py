@@ -25,6 +25,8 @@ from shardscope.window.notices import Notices, Tone
 from shardscope.window.status_line import StatusLine
 
 GAP = 12
+_TYPED = "typed bytes"
+"""Subject of the notice on bytes that are typed and not written."""
 
 
 class Changing(QObject):
@@ -153,9 +155,11 @@ class Changing(QObject):
             words = self.tr("Typed bytes are shown, and not written yet. {0} writes them, {1} takes them back.")
             keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
-            self._bar.tell(text, Tone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger)
+            self._notices.tell(
+                text, Tone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED
+            )
         elif told and not typed.changes:
-            self._bar.clear()
+            self._notices.clear(_TYPED)
 
     def _tell(self, news: News) -> None:
         self._notices.tell(news.text, Tone.ERROR if news.bad else Tone.SUCCESS, action=news.action, do=news.do)

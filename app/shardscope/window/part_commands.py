@@ -39,22 +39,23 @@ class PartCommands(QMainWindow):
         self.panels.show(name, focus=focus)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Tab passes a panel whose focus proxy is hidden: Qt stops there."""
+        """Move to the next part in the order of creation: Qt stops at panels whose focus proxy is hidden."""
         if not self.isVisible():
             # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
             return super().focusNextPrevChild(forward)
-        start: QWidget | None = self.focusWidget()
-        start = self if start is None else start
-        step = QWidget.nextInFocusChain if forward else QWidget.previousInFocusChain
-        reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
-        at = step(start)
-        while at is not None and at is not start:
-            takes = at.focusPolicy() & Qt.FocusPolicy.TabFocus and at.focusProxy() is None
-            if takes and at.isVisible() and at.isEnabled() and at.window() is self:
-                at.setFocus(reason)
-                return True
-            at = step(at)
-        return False
+        # Not along `nextInFocusChain`: PySide makes each widget the owner of the next one, and deletes both together.
+        before = self.focusWidget()
+        order = [one for one in self.findChildren(QWidget) if one is before or self._takes_tab(one)]
+        at = order.index(before) if before in order else -1
+        following = order[at + 1 :] + order[: max(at, 0)]
+        if following:
+            reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+            following[0 if forward else -1].setFocus(reason)
+        return bool(following)
+
+    def _takes_tab(self, part: QWidget) -> bool:
+        takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
+        return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self
 
     def to_filter(self) -> None:
         """Puts the caret into the filter of the objects."""

@@ -172,7 +172,7 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     assert opened(window)[1600:1611] == b"\x01\x02\x03" * 3 + b"\x01" + before[1610:1611]
     at(window, len(before) - 2)
     window.hex.actions_.paste.trigger()
-    assert "do not fit: 2 left" in window.line.note.text()
+    assert "do not fit: 2 left" in window.notices.text
 
     word = before[1700:1703]
     hits = before.count(word)
@@ -180,7 +180,7 @@ def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) ->
     window.hex.search.look_for("Hex", word.hex(" "))
     until(lambda: window.hex.search.hits.count > 0)
     window.byte_editing.replace("00")
-    assert "cannot replace 3" in window.line.note.text()
+    assert "cannot replace 3" in window.notices.text
     was = opened(window)
     asked = window.byte_editing.ask_replace()
     assert asked is not None
@@ -199,7 +199,7 @@ def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, f
     before = file.read_bytes()
     at(window, 1500)
     keys(window, "a")
-    assert "Allow changes" in window.line.note.text()
+    assert "Allow changes" in window.notices.text
     assert not window.hex.actions_.paste.isEnabled()
     assert window.hex.state.proposed is None
     assert file.read_bytes() == before
@@ -262,7 +262,7 @@ def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> N
     table.selectRow(0)
     table.setFocus()
     QTest.keyClick(table, Qt.Key.Key_Delete)
-    assert "Allow changes" in window.line.note.text()
+    assert "Allow changes" in window.notices.text
     window.changing.actions.allow.trigger()
     QTest.keyClick(table, Qt.Key.Key_Delete)
     sheet = window.changing.editor.sheet

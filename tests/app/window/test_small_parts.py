@@ -79,7 +79,7 @@ def test_findings_are_listed_and_lead_to_their_bytes(
     findings.buttons[Depth.CONTENT].click()
     qtbot.waitUntil(lambda: findings.model.rowCount() == 1)
     assert findings.state.text().startswith("1 error found. 12 objects")
-    findings.table.selectRow(0)
+    findings.table.clicked.emit(findings.model.index(0, 0))
     assert session.selection.span == Span("", 571, 603)
     assert "571..603" in findings.detail.text()
     open_in(session, qtbot, data / "swh" / "one.shard")
