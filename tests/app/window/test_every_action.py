@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QDialog,
     QLineEdit,
@@ -155,6 +156,43 @@ def unchanged(start: int, stop: int) -> Prepare:
         at(start, stop)(window)
 
     return prepare
+
+
+def typed(window: MainWindow) -> None:
+    """Types one byte into a file that may be changed."""
+    window.changing.switch.allow(True)
+    window.changing.typed.discard()
+    window.hex.view.setFocus()
+    window.hex.state.move_caret(1500)
+    for letter in "de":
+        QTest.keyClick(window.hex.view, letter)
+
+
+def typing_undone(window: MainWindow) -> None:
+    """Types one byte, and takes it back."""
+    typed(window)
+    window.changing.typed.undo()
+
+
+def typed_bytes(count: int) -> Does:
+    """Leaves so many typed bytes that are not written."""
+    return lambda window: window.changing.typed.count == count
+
+
+def with_hits(window: MainWindow) -> None:
+    """Searches, in a sandbox without changes."""
+    window.breaking.sandbox.start_over()
+    settle(window, 20)
+    search(window)
+    window.hex.search.look()
+    settle(window, 60)
+
+
+def with_clipboard(window: MainWindow) -> None:
+    """Selects bytes in a sandbox without changes, and has others to paste."""
+    unchanged(35, 36)(window)
+    window.hex.view.setFocus()
+    QGuiApplication.clipboard().setText("ff ff")
 
 
 def edited(window: MainWindow) -> None:
@@ -419,6 +457,10 @@ SWH = (
     changing("Edit > Allow changes to this file", lambda window: window.changing.switch.allowed),
     Row("Edit > Delete objects…", dialog("EditSheet"), allow),
     Row("Edit > Truncate…", dialog("EditSheet"), allow),
+    Row("Edit > Write typed bytes…", dialog("EditSheet"), typed),
+    Row("Edit > Undo typing", typed_bytes(0), typed),
+    Row("Edit > Redo typing", typed_bytes(1), typing_undone),
+    Row("Edit > Discard typed bytes", typed_bytes(0), typed),
     Row("Edit > Undo last edit…", dialog("EditSheet"), edited),
     Row("File > Open recent > Clear", lambda window: window.settings.recent == []),
     Row("File > Close", lambda window: window.session.shard is None),
@@ -438,6 +480,9 @@ SANDBOX = (
     Row("Tools > In the sandbox > Redo it", sandbox_has(1), undone),
     Row("Tools > In the sandbox > Start over", sandbox_has(0), flip),
     Row("Tools > In the sandbox > Save as a copy…", FILE_DIALOG, flip),
+    Row("Edit > Paste over", sandbox_has(1), with_clipboard),
+    Row("Edit > Fill…", dialog("QInputDialog"), unchanged(35, 40)),
+    Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),
     Row(
         "Tools > Break it safely",
         lambda window: not window.breaking.sandbox.on,
