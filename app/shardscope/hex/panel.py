@@ -398,11 +398,6 @@ class HexPanel(QWidget):
 
     # --- the drawings ---
 
-    def to_bytes(self) -> None:
-        """Show the bytes, not a drawing, and give them the keyboard."""
-        self.drawings.hide()
-        self.view.setFocus(Qt.FocusReason.OtherFocusReason)
-
     def _drawing_shown(self, in_front: bool) -> None:
         """The keyboard comes to what is in front."""
         drawn = self.drawings.panel if in_front else None

@@ -226,7 +226,7 @@ class MainWindow(PartCommands):
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
-        self.objects.bytes_wanted.connect(self.hex.to_bytes)
+        self.objects.bytes_wanted.connect(self.hex.drawings.to_bytes)
         self.objects.actions_.copy_files.triggered.connect(lambda _: self.drag_out.copy_files())
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
