@@ -206,7 +206,8 @@ class ByteEditing(QObject):
         elif there[0].isEnabled():
             there[0].trigger()
         else:
-            self._session.say(self._changing.switch.why_not or self.tr("Select objects in the table first"), failed=True)
+            why = self._changing.switch.why_not or self.tr("Select objects in the table first")
+            self._session.say(why, failed=True)
 
     # --- leaving ---
 
