@@ -44,8 +44,10 @@ QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
 QToolButton#editChip:focus { border: 1px solid $text; padding: 0 6px; }
-SampleCard QToolButton { border: 2px solid transparent; padding: 0 5px; }
-SampleCard QToolButton:focus { border-color: $accent; padding: 0 5px; }
+SampleCard QToolButton { background: $raised; border: 1px solid $border; padding: 1px 6px; }
+SampleCard QToolButton[popupMode="2"] { background: transparent; border-color: transparent; padding: 1px 6px; }
+SampleCard QToolButton[popupMode="2"]:hover { border-color: $accent; }
+SampleCard QToolButton:focus { border: 2px solid $accent; padding: 0 5px; }
 QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
     border: 2px solid $accent; padding: 0 7px; }
 QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }

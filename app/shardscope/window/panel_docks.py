@@ -101,7 +101,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.start)
             # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
-            dock.visibilityChanged.connect(partial(self._tell_seen, part))
+            dock.visibilityChanged.connect(partial(_tell_seen, dock, part))
 
     @property
     def parts(self) -> Iterator[QWidget]:
@@ -369,11 +369,6 @@ class PanelDocks(QObject):
         button.clicked.connect(self.by_name[name].close)
         return button
 
-    def _tell_seen(self, part: QWidget, seen: bool) -> None:
-        """A part is seen, or not any more; a window that is only put away keeps the keyboard where it is."""
-        if seen or not self._window.isMinimized():
-            part.setVisible(seen)
-
     def _pressed(self, tab: int) -> None:
         bar = self.sender()
         if isinstance(bar, QTabBar) and tab >= 0 and self.folded:
@@ -389,6 +384,13 @@ class PanelDocks(QObject):
                 bar.setProperty("tight", tight)
                 bar.style().unpolish(bar)
                 bar.style().polish(bar)
+
+
+def _tell_seen(dock: QDockWidget, part: QWidget, seen: bool) -> None:
+    """Shows or hides the content of a dock; a minimized window keeps the keyboard where it is."""
+    # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
+    if seen or not dock.parentWidget().isMinimized():
+        part.setVisible(seen)
 
 
 def _free(dock: QDockWidget) -> None:
