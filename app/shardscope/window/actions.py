@@ -259,7 +259,8 @@ class WindowActions:
         size = self.quick.sizeHint()
         middle = self._window.rect().center() - QPoint(size.width() // 2, size.height() // 2)
         self.quick.popup(self._window.mapToGlobal(middle))
-        self.quick.setActiveAction(next(action for action in self.quick.actions() if action.isEnabled()))
+        if first := next((action for action in self.quick.actions() if action.isEnabled()), None):
+            self.quick.setActiveAction(first)
 
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""

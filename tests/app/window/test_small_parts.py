@@ -48,6 +48,7 @@ def test_findings_say_that_nothing_was_run(qtbot: QtBot, session: Session, findi
     open_in(session, qtbot, data / "swh" / "small.shard")
     assert findings.buttons[Depth.CONTENT].isEnabled()
     assert findings.state.text() == "Not run yet"
+    assert "Not run" not in findings.big.text(), "once is enough"
 
 
 @pytest.mark.parametrize("depth", list(Depth))
