@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QStyle, QTabBar, QTabWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
 
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -359,8 +359,7 @@ class PanelDocks(QObject):
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
         button = QToolButton(bar)
         button.setObjectName(name)
-        button.setIcon(button.style().standardIcon(QStyle.StandardPixmap.SP_TitleBarCloseButton))
-        button.setIconSize(QSize(CLOSE.width() - 4, CLOSE.width() - 4))
+        button.setText("✕")
         button.setAutoRaise(True)
         button.setFixedSize(CLOSE)
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
