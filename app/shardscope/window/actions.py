@@ -231,7 +231,17 @@ class WindowActions:
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
         view.addAction(self.picture)
-        go = bar.addMenu(self.tr("&Go"))
+        self._fill_go(bar.addMenu(self.tr("&Go")), panels, bytes_)
+        tools = bar.addMenu(self.tr("&Tools"))
+        tools.addActions(list(self.verify.values()))
+        tools.addAction(objects.check)
+        tools.addSeparator()
+        tools.addActions([objects.trace, self.load_index, self.stop])
+        tools.addSeparator()
+        tools.addAction(comparing.action)
+        breaking.fill(tools)
+
+    def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
         go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key, self.go_to])
@@ -245,14 +255,6 @@ class WindowActions:
         self.quick.addSeparator()
         self.quick.addMenu(self.recent)
         self.quick.addMenu(self.samples)
-        tools = bar.addMenu(self.tr("&Tools"))
-        tools.addActions(list(self.verify.values()))
-        tools.addAction(objects.check)
-        tools.addSeparator()
-        tools.addActions([objects.trace, self.load_index, self.stop])
-        tools.addSeparator()
-        tools.addAction(comparing.action)
-        breaking.fill(tools)
 
     def _pop_up(self) -> None:
         """Shows the panels and files in the middle of the window, the first that can be chosen marked."""

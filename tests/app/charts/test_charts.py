@@ -11,9 +11,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.charts.counting import Kind
 from shardscope.charts.pages import ChartPages
 from shardscope.charts.panel import Charts
-from shardscope.charts.counting import Kind
 from shardscope.fetching import Costly
 from shardscope.session import Session
 from tests.app.conftest import open_in

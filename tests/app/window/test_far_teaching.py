@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 from shardcore import DataSet, RemoteOptions
 from shardscope import assets
 from shardscope.breaking.panel import BreakingPanel
-from shardscope.charts.panel import Charts
 from shardscope.charts.counting import Kind
+from shardscope.charts.panel import Charts
 from shardscope.fetching import Costly
 from shardscope.inspector.panel import Inspector
 from shardscope.lessons.library import lessons_of
