@@ -7,9 +7,10 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QIcon
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
 
+from shardscope import assets
 from shardscope.session import Session
 from shardscope.settings import Settings
 from shardscope.window.panels import LAYOUT_VERSION, Area, Panel, default_widths
@@ -359,7 +360,8 @@ class PanelDocks(QObject):
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
         button = QToolButton(bar)
         button.setObjectName(name)
-        button.setText("✕")
+        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIconSize(QSize(CLOSE.width() - 2, CLOSE.width() - 2))
         button.setAutoRaise(True)
         button.setFixedSize(CLOSE)
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -388,7 +390,8 @@ class PanelDocks(QObject):
 def _tell_seen(dock: QDockWidget, part: QWidget, seen: bool) -> None:
     """Shows or hides the content of a dock; a minimized window keeps the keyboard where it is."""
     # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
-    if seen or not dock.parentWidget().isMinimized():
+    window = dock.parentWidget()
+    if seen or window is None or not window.isMinimized():
         part.setVisible(seen)
 
 

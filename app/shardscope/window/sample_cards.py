@@ -114,10 +114,11 @@ class SampleCard(QAbstractButton):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """*Learn* stands in the corner and *More* below it, where they are no part of what opens."""
         super().resizeEvent(event)
-        high = self.fontMetrics().height() + 4
-        for number, button in enumerate((self.learn, self.more)):
-            wide = button.sizeHint().width()
-            button.setGeometry(self.width() - _PAD - wide, _PAD - 4 + number * high, wide, high)
+        top = _PAD - 5
+        for button in (self.learn, self.more):
+            size = button.sizeHint()
+            button.setGeometry(self.width() - _PAD - size.width(), top, size.width(), size.height())
+            top += size.height()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return opens, too."""
