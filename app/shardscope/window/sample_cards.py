@@ -158,7 +158,7 @@ class SampleCard(QAbstractButton):
         )
         for number, (text, colour, width) in enumerate(words):
             painter.setPen(colour)
-            place = QRect(inner.left(), inner.top() + number * (line + 2), width, line)
+            place = QRect(inner.left(), inner.top() + number * (line + 6), width, line)
             painter.drawText(place, 0, metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
         self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - _STRIP + 2, inner.width(), _STRIP))
         painter.end()
