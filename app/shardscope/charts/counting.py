@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -18,6 +19,15 @@ from shardscope.fetching import missing_of, whole
 
 CHEAP = 64 << 20
 """Bytes of a file on this machine that are read for a chart without being asked."""
+
+
+class Kind(Enum):
+    """A chart."""
+
+    BUDGET = "budget"
+    SIZES = "sizes"
+    ENTROPY = "entropy"
+    LOAD = "load"
 
 
 @dataclass(frozen=True, slots=True)

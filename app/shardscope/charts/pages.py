@@ -27,6 +27,7 @@ from shardscope.charts.budget_view import BudgetView
 from shardscope.charts.colours import inks
 from shardscope.charts.counting import (
     Found,
+    Kind,
     Target,
     count_budget,
     count_entropy,
@@ -36,7 +37,6 @@ from shardscope.charts.counting import (
 )
 from shardscope.charts.plot import Plot
 from shardscope.charts.saving import SaveButton, ask_save, written
-from shardscope.charts.tabs import ChartTabs, Kind
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks import theme
 from shardscope.looks.cut_label import CutLabel
@@ -50,7 +50,7 @@ LOW = 230
 """Below this height there is no room for sentences."""
 
 WIDE = 390
-"""From this width on a button has room for its word beside the tabs."""
+"""From this width on a button has room for its word beside the choices."""
 
 
 class ChartPages(QWidget):
@@ -83,7 +83,18 @@ class ChartPages(QWidget):
     # --- making ---
 
     def _make(self) -> None:
-        self.tabs = ChartTabs(self)
+        self.kinds = QComboBox(self)
+        self.kinds.setObjectName("chartKind")
+        self.kinds.setAccessibleName(self.tr("Charts"))
+        kinds = {
+            Kind.BUDGET: (self.tr("Bytes"), self.tr("What the bytes of the file are for")),
+            Kind.SIZES: (self.tr("Sizes"), self.tr("How large the objects are")),
+            Kind.ENTROPY: (self.tr("Entropy"), self.tr("How surprising the bytes are, along the file")),
+            Kind.LOAD: (self.tr("Load"), self.tr("How full slots, minishards, xorbs or files are")),
+        }
+        for number, (kind, (name, meaning)) in enumerate(kinds.items()):
+            self.kinds.addItem(name, kind)
+            self.kinds.setItemData(number, meaning, Qt.ItemDataRole.ToolTipRole)
         self.choice = QComboBox(self)
         self.choice.setObjectName("chartChoice")
         self.choice.setAccessibleName(self.tr("What is counted"))
@@ -105,14 +116,14 @@ class ChartPages(QWidget):
         self.more = QPushButton(self)
         self.more.setObjectName("chartMore")
         self.save = SaveButton(self.ask_save, self)
-        self.tabs.currentChanged.connect(lambda _: self._turn_to())
+        self.kinds.currentIndexChanged.connect(lambda _: self._turn_to())
         self.choice.activated.connect(self._choose)
         self.turn.toggled.connect(self._turn_round)
         self.more.clicked.connect(lambda _=False: self._read_more())
         self.budget.chosen.connect(self._go_to_share)
         self.plot.pointed.connect(self._point)
         self.plot.chosen.connect(self._go_to_bins)
-        self.setFocusProxy(self.tabs)
+        self.setFocusProxy(self.kinds)
 
     def _lay_out(self) -> None:
         empty = QWidget(self)
@@ -129,16 +140,16 @@ class ChartPages(QWidget):
         row.setSpacing(6)
         row.addWidget(self.choice, 1)
         row.addWidget(self.turn)
-        row.addStretch(0)
         head = QHBoxLayout()
         head.setSpacing(6)
-        head.addWidget(self.tabs, 1)
+        head.addWidget(self.kinds)
+        head.addWidget(self.choices, 1)
+        head.addStretch(0)
         head.addWidget(self.save)
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 6, 10, 6)
         column.setSpacing(6)
         column.addLayout(head)
-        column.addWidget(self.choices)
         column.addWidget(self.title)
         column.addWidget(self.pages, 1)
         column.addWidget(self.read_out)
@@ -146,7 +157,7 @@ class ChartPages(QWidget):
         column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room, the tabs come first."""
+        """Where there is little room, the choices come first."""
         super().resizeEvent(event)
         self.save.setText(self.tr("Save") if event.size().width() >= WIDE else "⋯")
         if (event.size().height() < LOW) != (event.oldSize().height() < LOW):
@@ -161,7 +172,7 @@ class ChartPages(QWidget):
     @property
     def kind(self) -> Kind:
         """The chart in front."""
-        return self.tabs.kind
+        return Kind(self.kinds.currentData())
 
     @property
     def found(self) -> Found | None:

@@ -188,7 +188,7 @@ class FindingsTable(QWidget):
         if job is not None:
             self.progress.setRange(0, int(motion.reduced()))
             self.state.setText(self.tr("Running …"))
-            self._say(self.tr("Running …"))
+            self._say("")
         elif self.state.text() == self.tr("Running …"):
             self._show(self._session.report)
 
@@ -205,7 +205,7 @@ class FindingsTable(QWidget):
             button.setEnabled(self._session.shard is not None)
         if report is None:
             self.state.setText(self.tr("Not run yet"))
-            self._say(self.tr("Not run yet. Choose how deep to look: structure, index or content."))
+            self._say(self.tr("Choose how deep to look: structure, index or content."))
             return
         # No tick where contents were not verified.
         complete = report.depth is Depth.CONTENT and not report.findings and not report.unverified
@@ -214,7 +214,7 @@ class FindingsTable(QWidget):
         if report.findings:
             self._stack.setCurrentWidget(self.table)
         else:
-            self._say(text)
+            self._say(self.tr("No findings"))
 
     def _say(self, text: str) -> None:
         self.big.setText(text)

@@ -112,7 +112,8 @@ class JobList(QWidget):
         self.summary = CutLabel(self)
         self.summary.setText(self.tr("No jobs yet"))
         empty = QLabel(
-            self.tr("Verifications, extractions, searches and long reads are listed here while they run."), self
+            self.tr("Verifications, extractions, searches, long reads and requests for remote files are listed here."),
+            self,
         )
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         empty.setWordWrap(True)

@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
     QLabel,
     QLineEdit,
     QMenu,
-    QTabBar,
     QVBoxLayout,
     QWidget,
 )
@@ -50,7 +51,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class Group(Enum):
-    """What is listed; the words stand on the tabs."""
+    """What is listed, as it is offered."""
 
     NEAR = "Folder"
     RECENT = "Recent"
@@ -72,13 +73,10 @@ class Places(QWidget):
         self._near: Sequence[Place] = ()
         self._status = ""
         self.browsing = Browsing(session, self)
-        self.tabs = QTabBar(self)
-        self.tabs.setObjectName("placeGroups")
-        self.tabs.setAccessibleName(self.tr("Kinds of places"))
-        self.tabs.setDrawBase(False)
-        self.tabs.setExpanding(False)
-        for group in Group:
-            self.tabs.addTab(group.value)
+        self.groups = QComboBox(self)
+        self.groups.setObjectName("placeGroups")
+        self.groups.setAccessibleName(self.tr("Kinds of places"))
+        self.groups.addItems([group.value for group in Group])
         self.filter = QLineEdit(self)
         self.filter.setPlaceholderText(self.tr("Filter by name"))
         self.filter.setAccessibleName(self.tr("Filter places"))
@@ -91,11 +89,11 @@ class Places(QWidget):
         # Names of files and errors are no markup.
         self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setAccessibleName(self.tr("How many places there are"))
-        head = QVBoxLayout()
+        head = QHBoxLayout()
         head.setContentsMargins(8, 6, 8, 6)
         head.setSpacing(6)
-        head.addWidget(self.tabs)
-        head.addWidget(self.filter)
+        head.addWidget(self.groups)
+        head.addWidget(self.filter, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -103,7 +101,7 @@ class Places(QWidget):
         column.addWidget(self.list, 1)
         column.addWidget(self.note)
         self.setFocusProxy(self.list)
-        self.tabs.currentChanged.connect(lambda _: self._refill())
+        self.groups.currentIndexChanged.connect(lambda _: self._refill())
         self.filter.textChanged.connect(self._filter_changed)
         self.list.gone.connect(self._go)
         self.list.verticalScrollBar().valueChanged.connect(lambda _: self._want_more())
@@ -121,7 +119,7 @@ class Places(QWidget):
     @property
     def group(self) -> Group:
         """What is listed now."""
-        return list(Group)[max(self.tabs.currentIndex(), 0)]
+        return list(Group)[self.groups.currentIndex()]
 
     def refresh_recent(self) -> None:
         """Something was opened, or forgotten."""
@@ -135,7 +133,7 @@ class Places(QWidget):
         self.browsing.stop()
         spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
         kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
-        self.tabs.setTabText(0, kind)
+        self.groups.setItemText(0, kind)
         if isinstance(shard, DataSet):
             self._near = [Place(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
             self._near += [Place(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
@@ -146,7 +144,7 @@ class Places(QWidget):
                 self._status = self.tr("Web servers cannot list what lies beside a file.")
         elif shard.source is not None and shard.source.folder is not None:
             self._list_folder(shard.source.folder, shard.source.name)
-        self.tabs.setCurrentIndex(0)
+        self.groups.setCurrentIndex(0)
         self.filter.clear()
         self._learn()
         self.model.set_here(self._here())
@@ -227,11 +225,18 @@ class Places(QWidget):
                 Group.REMOTE: "Buckets and servers are listed here once something was opened in them (Ctrl+U).",
             }[self.group]
         else:
-            text = f"{shown:,} of {total:,}" if shown != total else f"{total:,}"
-            shard = self._session.shard
-            if isinstance(shard, DataSet) and self.group is Group.NEAR:
-                text += " key spaces" if shard.key_spaces else " members"
+            text = f"{shown:,} of {plural(total, self._noun)}" if shown != total else plural(total, self._noun)
         self.note.setText(shown_text(text))
+
+    @property
+    def _noun(self) -> str:
+        """One of what is listed."""
+        shard = self._session.shard
+        if self.group is not Group.NEAR:
+            return {Group.RECENT: "recent file", Group.SAMPLES: "sample", Group.REMOTE: "address"}[self.group]
+        if isinstance(shard, DataSet):
+            return "key space" if shard.key_spaces else "member"
+        return "file"
 
     # --- folders of a store ---
 
@@ -244,8 +249,7 @@ class Places(QWidget):
         return f"{browsing.uri}: {words}{' so far; more when you scroll' if browsing.more else ''}"
 
     def _browse_moved(self) -> None:
-        if self.tabs.currentIndex():
-            self.tabs.setCurrentIndex(0)
+        self.groups.setCurrentIndex(0)
         self.filter.clear()
         self._status = ""
         self._refill()

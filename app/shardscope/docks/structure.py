@@ -178,7 +178,7 @@ class StructureTree(QTreeView):
         """The switch at the head of the tree: all of it, or only where page and practice differ."""
         self.differs = QToolButton(self.header())
         self.differs.setObjectName("structureDiffers")
-        self.differs.setText("≠")
+        self.differs.setText(self.tr("≠ differs"))
         self.differs.setCheckable(True)
         self.differs.setAccessibleName(self.tr("Only where page and practice differ"))
         self.differs.setToolTip(

@@ -105,7 +105,7 @@ def sentences() -> Mapping[str, str]:
             ),
             "inspectorDock": translate(
                 "WhatsThis",
-                "What the selected bytes are: path, meaning, value, where they point to, and the bytes as numbers.",
+                "What the selected bytes are: meaning, value, where they point to, and the bytes as numbers.",
             ),
             "traceDock": translate(
                 "WhatsThis",

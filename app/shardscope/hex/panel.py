@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
 from shardcore.nodes.forms import curl_command, explain_command, read_lines
@@ -40,6 +40,10 @@ from shardscope.session import Session
 
 LOW = 330
 """Below this height the strip and the legend give their room to the bytes."""
+
+
+WIDE = 560
+"""From this width on the number of bytes in a row has its label beside the path."""
 
 
 class HexPanel(QWidget):
@@ -83,6 +87,7 @@ class HexPanel(QWidget):
         self.rows = RowChoice(self.state)
         self.decoded_button = QToolButton()
         self._about = QWidget()
+        self._per_row = QLabel(self.tr("Per row:"))
         self.searching = Searching(session, self.state, self.overview)
         self.search = self.searching.bar
         self.legend = Legend()
@@ -109,6 +114,7 @@ class HexPanel(QWidget):
         about.setSpacing(10)
         about.addWidget(self.breadcrumb, 1)
         about.addWidget(self.decoded_button)
+        about.addWidget(self._per_row)
         about.addWidget(self.rows.chip)
         about.addWidget(self.rows.box)
         line = self._line = QHBoxLayout()
@@ -139,6 +145,7 @@ class HexPanel(QWidget):
         super().resizeEvent(event)
         tall = self.room() >= LOW
         self.overview.setVisible(tall)
+        self._per_row.setVisible(self.width() >= WIDE)
         self.legend.setVisible(tall and not self.drawings.in_front)
         self.drawings.fit()
 

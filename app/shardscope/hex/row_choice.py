@@ -85,7 +85,7 @@ class RowChoice(QObject):
         if record is None:
             return
         size, name = record
-        self.chip.setText(f"{size} · {cut_middle(name, _LONGEST)}")
+        self.chip.setText(self.tr("One {0}").format(cut_middle(name, _LONGEST)))
         pressed = self.width.mode is RowMode.RECORD
         self.chip.setChecked(pressed)
         tip = self.tr("Rows as before") if pressed else self.tr("One {0} in each row: {1} bytes").format(name, size)

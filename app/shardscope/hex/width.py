@@ -10,7 +10,7 @@ from shardcore import Node
 from shardcore.nodes.headline import record_size
 from shardscope.hex.layout import MAX_WIDTH
 
-CHOICES = ("Auto", "16", "Fit", "Record", "8", "24", "32", "40", "48", "64")
+CHOICES = ("Auto", "16 bytes", "Fit", "Record", *(f"{width} bytes" for width in (8, 24, 32, 40, 48, 64)))
 """What the control offers; any other number can be typed."""
 
 DEFAULT = 16
@@ -36,7 +36,7 @@ class RowWidth:
     @property
     def text(self) -> str:
         """As the control shows it."""
-        return str(self.width) if self.mode is RowMode.FIXED else self.mode.value.capitalize()
+        return f"{self.width} bytes" if self.mode is RowMode.FIXED else self.mode.value.capitalize()
 
 
 def parse_width(text: str) -> RowWidth | None:

@@ -23,7 +23,6 @@ from shardcore.nodes.card import Card, card_of, markdown
 from shardcore.nodes.headline import headline, sum_text
 from shardcore.nodes.node import Elsewhere
 from shardcore.text import without_marks
-from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.card_sheet import CardSheet
 from shardscope.inspector.leads_form import LeadsForm
@@ -35,7 +34,7 @@ from shardscope.lights import Question
 from shardscope.looks.clipboard import copy_lines
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
-from shardscope.looks.words import cut_end, grouped, node_name, short_name
+from shardscope.looks.words import cut_end, grouped, node_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.models.sections import section_at
 from shardscope.selection import Selection
@@ -143,10 +142,6 @@ class Inspector(QScrollArea):
         """Everything, with the bytes that are there."""
         self._late.stop()
         node, ref = self._node, self._session.selection.ref
-        short = [replace(part, name=short_name(node_name(part))) for part in self._path]
-        self.crumbs.setVisible(bool(short))
-        if short:
-            self.crumbs.set_path(short[0].name, short)
         error = grouped(self._trouble or self._session.selection.error)
         self.error.set_text(error)
         self.error.setVisible(bool(error))
@@ -258,24 +253,12 @@ class Inspector(QScrollArea):
             # The list gets its height first.
             QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
 
-    def _climb(self, link: str) -> None:
-        number = int(link) if link.isdigit() else -1
-        if 0 <= number < len(self._path):
-            self._session.select_node(self._path[: number + 1], self)
-
     # --- the widgets ---
 
     def _build(self) -> None:
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.crumbs = Breadcrumb()
-        self.crumbs.setObjectName("inspectorPath")
-        self.crumbs.setWordWrap(True)
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        policy.setHeightForWidth(True)
-        self.crumbs.setSizePolicy(policy)
-        self.crumbs.linkActivated.connect(self._climb)
         self.name = WrapText(bold=True)
         self.name.setObjectName("inspectorName")
         self.value = WrapText(bold=True)
@@ -299,7 +282,7 @@ class Inspector(QScrollArea):
         column = QVBoxLayout(content)
         column.setContentsMargins(10, 12, 10, 14)
         column.setSpacing(8)
-        for widget in (self.crumbs, self.name, self.value, self.sum, self.doc, self.error, self.node_form):
+        for widget in (self.name, self.value, self.sum, self.doc, self.error, self.node_form):
             column.addWidget(widget)
         column.addSpacing(6)
         column.addWidget(self.object_form)

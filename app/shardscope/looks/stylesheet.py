@@ -44,15 +44,20 @@ QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
 QToolButton#editChip:focus { border: 1px solid $text; padding: 0 6px; }
-SampleCard QToolButton { border: 2px solid transparent; padding: 0 5px; }
-SampleCard QToolButton:focus { border-color: $accent; padding: 0 5px; }
+SampleCard QToolButton { background: $raised; border: 1px solid $border; padding: 1px 6px; }
+SampleCard QToolButton[popupMode="2"] { background: transparent; border-color: transparent; padding: 1px 6px; }
+SampleCard QToolButton[popupMode="2"]:hover { border-color: $accent; }
+SampleCard QToolButton:focus { border: 2px solid $accent; padding: 0 5px; }
 QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
     border: 2px solid $accent; padding: 0 7px; }
 QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }
 QWidget#bitRow QToolButton:focus { border: 2px solid $accent; padding: 2px 0; }
 QPushButton:hover { border-color: $accent; }
 QPushButton:focus { border: 2px solid $accent; padding: 3px 11px; }
-QPushButton:disabled { color: $faint; }
+QPushButton:default { background: $accent; color: $base; border-color: $accent; }
+QPushButton:default:hover { border-color: $text; }
+QPushButton:default:focus { border: 2px solid $text; }
+QPushButton:disabled { color: $faint; background: $raised; border-color: $border; }
 QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
     selection-background-color: $accent; selection-color: $base; }
 QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
@@ -82,7 +87,6 @@ QRadioButton::indicator:checked { background: qradialgradient(cx: 0.5, cy: 0.5, 
     stop: 0 $accent, stop: 0.55 $accent, stop: 0.65 $base, stop: 1 $base); border-color: $accent; }
 QCheckBox::indicator:focus, QRadioButton::indicator:focus { border: 2px solid $accent; }
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border-color: $faint; }
-QTabWidget::pane { border: none; border-top: 1px solid $border; }
 QTabBar { qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border: none;
     border-bottom: 2px solid transparent; }

@@ -1,9 +1,9 @@
-"""What a lookup costs: here, where much is known already, or a first reader, who knows nothing."""
+"""Costs of a lookup: as read here, where much is cached already, or from a cold start."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QWidget
 
 from shardcore.cold import ColdTrace
 from shardcore.sources.cold import Cost
@@ -19,19 +19,19 @@ def cost_text(requests: int, size: int) -> str:
 
 
 def cold_text(cost: Cost) -> str:
-    """What a first reader pays: `2 requests, 44 bytes, 1 round`."""
+    """Return the cost of a cold start in words: `2 requests, 44 bytes, 1 round`."""
     if not cost.requests:
         return "nothing to ask for: it came along before"
     return f"{plural(cost.requests, 'request')}, {plural(cost.bytes, 'byte')}, {plural(cost.rounds, 'round')}"
 
 
 class CostSwitch(QWidget):
-    """Which costs the steps tell; `cold_wanted` carries whether those of a first reader.
+    """The costs that the steps show; `cold_wanted` carries whether those of a cold start.
 
     Attributes:
         warm: The button for what was read here.
-        cold: The button for what a first reader pays.
-        told: What the first reader pays for opening, and in all; or why that is not known.
+        cold: The button for a cold start.
+        told: The cold cost of opening and of all; or why that is not known.
     """
 
     cold_wanted = Signal(object)
@@ -44,17 +44,15 @@ class CostSwitch(QWidget):
             self.tr("What each step read just now; what is in memory costs nothing"),
             self.tr("What each step costs somebody who has read nothing yet, opening included: measured, by doing it"),
         )
-        self.warm, self.cold = QToolButton(), QToolButton()
-        group = QButtonGroup(self)
+        self.warm, self.cold = QRadioButton(self), QRadioButton(self)
         row = QHBoxLayout()
-        row.setSpacing(4)
+        row.setSpacing(12)
+        row.addWidget(QLabel(self.tr("Cost:"), self))
         # Their letters are none of the menus.
-        texts = (self.tr("&Read here"), self.tr("A f&irst reader"))
+        texts = (self.tr("&Read here"), self.tr("C&old start"))
         for button, text, tip in zip((self.warm, self.cold), texts, tips, strict=True):
             button.setText(text)
             button.setToolTip(tip)
-            button.setCheckable(True)
-            group.addButton(button)
             row.addWidget(button)
         self.warm.setObjectName("traceWarm")
         self.cold.setObjectName("traceCold")
@@ -71,7 +69,7 @@ class CostSwitch(QWidget):
         self.cold.toggled.connect(self.cold_wanted.emit)
 
     def tell(self, cold: ColdTrace | None, error: str = "") -> None:
-        """Tells what a first reader pays.
+        """Show the cost of a cold start.
 
         Args:
             cold: What was measured; None while it is not.

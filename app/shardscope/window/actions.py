@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QPoint
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
@@ -103,6 +103,7 @@ class WindowActions:
 
     Attributes:
         recent: The menu of recent files.
+        quick: The panels, recent files and samples, in the middle of the window.
         themes: The choices of the theme, by name.
     """
 
@@ -142,6 +143,9 @@ class WindowActions:
         self.panels: list[QAction] = []
         self.recent = QMenu(self.tr("Open &recent"), window)
         self.samples = QMenu(self.tr("Open &sample"), window)
+        self.quick = QMenu(window)
+        self.quick.setAccessibleName(self.tr("Panels and files"))
+        self.go_to = self._action(self.tr("&Panel or file…"), self._pop_up, "Ctrl+P")
 
     def tr(self, text: str) -> str:
         """A text in the language of the window; `lupdate` finds it by this name and class."""
@@ -227,15 +231,7 @@ class WindowActions:
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
         view.addAction(self.picture)
-        go = bar.addMenu(self.tr("&Go"))
-        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
-        go.addSeparator()
-        go.addActions([self.filter, self.trace_key])
-        go.addSeparator()
-        for panel in panels:
-            act = partial(self._commands.show_part, panel.name, focus=True)
-            self.panels.append(self._action(self.tr("To {0}").format(panel.shown_title.lower()), act, panel.shortcut))
-            go.addAction(self.panels[-1])
+        self._fill_go(bar.addMenu(self.tr("&Go")), panels, bytes_)
         tools = bar.addMenu(self.tr("&Tools"))
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
@@ -244,6 +240,29 @@ class WindowActions:
         tools.addSeparator()
         tools.addAction(comparing.action)
         breaking.fill(tools)
+
+    def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
+        go.addSeparator()
+        go.addActions([self.filter, self.trace_key, self.go_to])
+        go.addSeparator()
+        for panel in panels:
+            act = partial(self._commands.show_part, panel.name, focus=True)
+            self.panels.append(self._action(self.tr("To {0}").format(panel.shown_title.lower()), act, panel.shortcut))
+            go.addAction(self.panels[-1])
+            keys = self.panels[-1].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            self.panels.append(self.quick.addAction(f"&{panel.shown_title}\t{keys}", act))
+        self.quick.addSeparator()
+        self.quick.addMenu(self.recent)
+        self.quick.addMenu(self.samples)
+
+    def _pop_up(self) -> None:
+        """Shows the panels and files in the middle of the window, the first that can be chosen marked."""
+        size = self.quick.sizeHint()
+        middle = self._window.rect().center() - QPoint(size.width() // 2, size.height() // 2)
+        self.quick.popup(self._window.mapToGlobal(middle))
+        if first := next((action for action in self.quick.actions() if action.isEnabled()), None):
+            self.quick.setActiveAction(first)
 
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""

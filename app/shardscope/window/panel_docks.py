@@ -7,9 +7,10 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QStyle, QTabBar, QTabWidget, QToolButton, QWidget
+from PySide6.QtGui import QFontMetrics, QIcon
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
 
+from shardscope import assets
 from shardscope.session import Session
 from shardscope.settings import Settings
 from shardscope.window.panels import LAYOUT_VERSION, Area, Panel, default_widths
@@ -101,7 +102,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.start)
             # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
-            dock.visibilityChanged.connect(partial(self._tell_seen, part))
+            dock.visibilityChanged.connect(partial(_tell_seen, dock, part))
 
     @property
     def parts(self) -> Iterator[QWidget]:
@@ -359,8 +360,8 @@ class PanelDocks(QObject):
     def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
         button = QToolButton(bar)
         button.setObjectName(name)
-        button.setIcon(button.style().standardIcon(QStyle.StandardPixmap.SP_TitleBarCloseButton))
-        button.setIconSize(QSize(CLOSE.width() - 4, CLOSE.width() - 4))
+        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIconSize(QSize(CLOSE.width() - 2, CLOSE.width() - 2))
         button.setAutoRaise(True)
         button.setFixedSize(CLOSE)
         button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -368,11 +369,6 @@ class PanelDocks(QObject):
         button.setAccessibleName(self.tr("Close {0}").format(self.by_name[name].windowTitle()))
         button.clicked.connect(self.by_name[name].close)
         return button
-
-    def _tell_seen(self, part: QWidget, seen: bool) -> None:
-        """A part is seen, or not any more; a window that is only put away keeps the keyboard where it is."""
-        if seen or not self._window.isMinimized():
-            part.setVisible(seen)
 
     def _pressed(self, tab: int) -> None:
         bar = self.sender()
@@ -389,6 +385,14 @@ class PanelDocks(QObject):
                 bar.setProperty("tight", tight)
                 bar.style().unpolish(bar)
                 bar.style().polish(bar)
+
+
+def _tell_seen(dock: QDockWidget, part: QWidget, seen: bool) -> None:
+    """Shows or hides the content of a dock; a minimized window keeps the keyboard where it is."""
+    # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
+    window = dock.parentWidget()
+    if seen or window is None or not window.isMinimized():
+        part.setVisible(seen)
 
 
 def _free(dock: QDockWidget) -> None:

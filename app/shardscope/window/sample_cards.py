@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QGridLayout, QMenu, QSizePolicy, 
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
+from shardscope.around.legend import Legend
 from shardscope.around.overview_scale import widths_to_scale
 from shardscope.around.strip_paint import paint_ground, paint_letter
 from shardscope.assets import Role, Sample
@@ -113,11 +114,11 @@ class SampleCard(QAbstractButton):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """*Learn* stands in the corner and *More* below it, where they are no part of what opens."""
         super().resizeEvent(event)
-        line = self.fontMetrics().height()
-        for number, button in enumerate((self.learn, self.more)):
+        top = _PAD - 5
+        for button in (self.learn, self.more):
             size = button.sizeHint()
-            top = _PAD - 2 - (size.height() - line) // 2 + number * (line + 4)
-            button.setGeometry(self.width() - _PAD - size.width() + 7, top, size.width(), size.height())
+            button.setGeometry(self.width() - _PAD - size.width(), top, size.width(), size.height())
+            top += size.height()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return opens, too."""
@@ -138,10 +139,15 @@ class SampleCard(QAbstractButton):
         metrics = self.fontMetrics()
         line = metrics.height()
         inner = self.rect().adjusted(_PAD, _PAD - 2, -_PAD, -_PAD)
-        go = metrics.horizontalAdvance(self._open)
-        left = self.learn.x() - go - 8
-        painter.setPen(colours.accent)
-        painter.drawText(QRect(left, inner.top(), go + 2, line), Qt.AlignmentFlag.AlignRight, self._open)
+        beside = self.learn.geometry()
+        go = metrics.horizontalAdvance(self._open) + 14
+        left = beside.left() - go - 6
+        pill = QRect(left, beside.top(), go, beside.height())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colours.accent)
+        painter.drawRoundedRect(pill, 5, 5)
+        painter.setPen(colours.base)
+        painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, self._open)
         words = (
             (self.sample.title, colours.text, left - inner.left() - 10),
             (
@@ -152,7 +158,7 @@ class SampleCard(QAbstractButton):
         )
         for number, (text, colour, width) in enumerate(words):
             painter.setPen(colour)
-            place = QRect(inner.left(), inner.top() + number * (line + 2), width, line)
+            place = QRect(inner.left(), inner.top() + number * (line + 6), width, line)
             painter.drawText(place, 0, metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
         self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - _STRIP + 2, inner.width(), _STRIP))
         painter.end()
@@ -205,6 +211,9 @@ class SampleCards(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(10)
+        self.legend = Legend(self)
+        self.legend.setObjectName("sampleLegend")
+        self._grid.addWidget(self.legend, len(self.cards), 0, 1, 2)
         self._arrange(2)
 
     def event(self, event: QEvent) -> bool:
@@ -239,6 +248,8 @@ class SampleCards(QWidget):
             # A sample that cannot be read says so when it is opened.
             if parts is not None:
                 card.show_parts(parts)
+                there = {part.role for card in self.cards for part in card.parts}
+                self.legend.set_roles([role for role in SectionRole if role in there], ())
 
         jobs.submit(
             lambda job: _read(card.sample.path, job), key=("strip", card), priority=Priority.PREFETCH, done=done

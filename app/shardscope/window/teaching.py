@@ -126,7 +126,7 @@ class Teaching(QObject):
             if not self._panels.folded and not self._panels.in_front(name):
                 self._panels.raise_(name)
         if self._fronts:
-            self._panels.raise_(PANEL)
+            self._panels.show(PANEL)
         self._fronts = []
 
     def _end_trial(self) -> None:
@@ -168,7 +168,7 @@ class Teaching(QObject):
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):
                 # They share a place; without the lesson nobody knows what is asked.
-                self._panels.raise_(PANEL)
+                self._panels.show(PANEL)
         elif shown.kind is Show.DRAWING and not shown.name:
             self._put_away()
         elif shown.kind is Show.DRAWING:

@@ -152,7 +152,7 @@ class Welcome(QScrollArea):
         self.drop = QLabel(self.tr("Drop a file or folder here to open it, several to pack them"), self)
         self.drop.setObjectName("dropArea")
         self.drop.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.drop.setMinimumHeight(56)
+        self.drop.setMinimumHeight(44)
         self.samples = SampleCards(assets.samples(), jobs, self)
         self.recent = FileList("recentList", self)
         self.recent.setAccessibleName(self.tr("Recent files"))

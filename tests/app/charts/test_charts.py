@@ -11,9 +11,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.charts.counting import Kind
 from shardscope.charts.pages import ChartPages
 from shardscope.charts.panel import Charts
-from shardscope.charts.tabs import Kind
 from shardscope.fetching import Costly
 from shardscope.session import Session
 from tests.app.conftest import open_in
@@ -52,7 +52,7 @@ def counted(pages: ChartPages, qtbot: QtBot) -> None:
 
 def turn(pages: ChartPages, qtbot: QtBot, kind: Kind) -> None:
     """Brings a chart to the front."""
-    pages.tabs.setCurrentIndex(tuple(Kind).index(kind))
+    pages.kinds.setCurrentIndex(tuple(Kind).index(kind))
     counted(pages, qtbot)
 
 

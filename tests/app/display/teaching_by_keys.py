@@ -216,15 +216,15 @@ def ask_who_leads(person: Person) -> None:
 def chart(person: Person, folder: Path) -> None:
     """Rows, bars and ranges by the arrows; numbers and a picture are saved."""
     person.press("alt+0")
-    state = person.until(lambda state: state["focus"] == "chartTabs" and (state["shares"] or state["why"]), "charts")
-    person.press("Left", "Left", "Left")
+    state = person.until(lambda state: state["focus"] == "chartKind" and (state["shares"] or state["why"]), "charts")
+    person.press("Home")
     state = person.until(lambda state: state["chart"] == "budget" and not state["busy"], "the budget")
     if state["shares"]:
         tab_to(person, "budgetView")
         person.press("Down", "Return")
     for kind in ("sizes", "entropy", "load"):
-        tab_to(person, "chartTabs", "shift+Tab")
-        person.press("Right")
+        tab_to(person, "chartKind", "shift+Tab")
+        person.press("Down")
         state = person.until(
             lambda state, kind=kind: state["chart"] == kind and (state["bins"] or state["why"]) and not state["busy"],
             f"the chart of {kind}",

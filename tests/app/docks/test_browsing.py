@@ -55,7 +55,7 @@ def test_folders_of_a_bucket(
     qtbot.waitUntil(lambda: "top" in titles(places))
     assert UP not in titles(places)
     settings.connections = {"s3://shards/": '{"who": "profile", "profile": "lab"}', "s3://none/": "{}"}
-    places.tabs.setCurrentIndex(list(Group).index(Group.REMOTE))
+    places.groups.setCurrentIndex(list(Group).index(Group.REMOTE))
     assert titles(places) == ["s3://shards/", "s3://none/"]
     places._go(places.model.index(1))
     assert places.group is Group.NEAR

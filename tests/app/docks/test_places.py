@@ -45,7 +45,7 @@ def click(places: Places, row: int) -> None:
 def test_members_are_listed_with_what_is_known(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
     """Name and size at once, objects when the index is read; the first member is where one is."""
     open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
-    assert places.tabs.tabText(0) == "Members"
+    assert places.groups.itemText(0) == "Members"
     assert titles(places) == ["0.shard", "1.shard"]
     assert places.model.index(0).data(DETAIL_ROLE) == "3,702 bytes  ·  74 objects"
     assert places.note.text() == "2 members"
@@ -83,7 +83,7 @@ def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: Places, d
     assert isinstance(session.shard, DataSet)
     spaces = session.shard.key_spaces
     assert len(spaces) > 1
-    assert places.tabs.tabText(0) == "Key spaces"
+    assert places.groups.itemText(0) == "Key spaces"
     assert titles(places) == list(spaces)
     assert [places.model.index(n).data(DETAIL_ROLE) for n in range(len(spaces))] == list(spaces.values())
     assert places.note.text() == f"{len(spaces)} key spaces"
@@ -115,7 +115,7 @@ def test_shards_in_the_same_folder(qtbot: QtBot, session: Session, places: Place
     open_in(session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: places.model.rowCount() > 0)
     assert titles(places) == [path.name for path in sorted((data / "swh").glob("*.shard"))]
-    assert places.tabs.tabText(0) == "Folder"
+    assert places.groups.itemText(0) == "Folder"
     here = titles(places).index("small.shard")
     assert places.model.index(here).data(HERE_ROLE)
     with qtbot.assertNotEmitted(places.chosen):
@@ -128,7 +128,7 @@ def test_shards_in_the_same_folder(qtbot: QtBot, session: Session, places: Place
 def test_recent_files_and_samples(qtbot: QtBot, places: Places, settings: Settings) -> None:
     """What was opened, and what comes with the program, can be opened from here."""
     settings.add_recent("/somewhere/else/a.shard")
-    places.tabs.setCurrentIndex(list(Group).index(Group.RECENT))
+    places.groups.setCurrentIndex(list(Group).index(Group.RECENT))
     assert titles(places) == ["a.shard"]
     with qtbot.waitSignal(places.chosen) as caught:
         click(places, 0)
@@ -136,7 +136,7 @@ def test_recent_files_and_samples(qtbot: QtBot, places: Places, settings: Settin
     settings.clear_recent()
     places.refresh_recent()
     assert places.note.text() == "Nothing was opened yet."
-    places.tabs.setCurrentIndex(list(Group).index(Group.SAMPLES))
+    places.groups.setCurrentIndex(list(Group).index(Group.SAMPLES))
     assert titles(places) == [sample_title(sample) for sample in assets.samples()]
     levels = [places.model.index(row).data(LEVEL_ROLE) for row in range(places.model.rowCount())]
     assert [level == 0 for level in levels] == [sample.role is assets.Role.MAIN for sample in assets.samples()]
@@ -149,7 +149,7 @@ def test_the_filter_keeps_what_has_the_text(qtbot: QtBot, session: Session, plac
     total = places.model.rowCount()
     places.filter.setText("MED")
     assert titles(places) == ["medium.shard"]
-    assert places.note.text() == f"1 of {total}"
+    assert places.note.text() == f"1 of {total} files"
     places.filter.clear()
     assert places.model.rowCount() == total
 

@@ -173,14 +173,16 @@ def test_the_tape_of_a_remote_shard(
 ) -> None:
     """Its requests are listed with what they were for; a click selects the bytes; sums and other lines are told."""
     panel = shown.tape
-    assert shown.currentWidget() is shown.jobs
+    assert panel.isHidden(), "nothing is remote"
     address = server.put("/medium.shard", data / "swh" / "medium.shard")
     server.put("/info", b"not json")
     with qtbot.waitSignal(session.opened):
         session.open(address)
     qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED)
     qtbot.waitUntil(lambda: panel.model.rowCount() == len(server.log) >= 3)
-    assert shown.currentWidget() is panel
+    assert panel.isVisible()
+    assert shown.jobs.isVisible()
+    assert shown.focusProxy() is panel
     texts = [[panel.model.index(0, column).data() for column in (PURPOSE, RANGE, BYTES, ANSWER)]]
     assert texts[0] == ["head", "0..4,096", "4.1 KB", "206"]
     count = panel.model.rowCount()
@@ -223,7 +225,8 @@ def test_the_tape_of_a_remote_shard(
     assert next(action.text() for action in menu.actions() if action.text()) == "&Select bytes"
     menu.deleteLater()
     session.close()
-    assert shown.currentWidget() is shown.jobs
+    assert panel.isHidden()
+    assert shown.focusProxy() is shown.jobs
 
 
 def test_the_tape_of_what_cannot_be_opened(
@@ -232,7 +235,6 @@ def test_the_tape_of_what_cannot_be_opened(
     """A failure is on the tape, too: where, and what the server answered."""
     with qtbot.waitSignal(session.failed):
         session.open(f"{server.url}/nothing.shard?X-Amz-Signature=secret")
-    shown.setCurrentWidget(shown.tape)
     qtbot.waitUntil(lambda: shown.tape.model.rowCount() >= 1)
     assert shown.tape.model.index(0, ANSWER).data() == "✖ 404"
     assert "secret" not in str(shown.tape.model.index(0, RANGE).data(Qt.ItemDataRole.ToolTipRole))

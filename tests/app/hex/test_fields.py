@@ -22,7 +22,7 @@ def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPan
     swh.view.state.move_caret(index + 2 * SLOT + 35)
     slot = (index + 2 * SLOT, index + 3 * SLOT)
     qtbot.waitUntil(lambda: swh.state.frames == ((slot[0] + 32, slot[1]), slot))
-    assert swh.rows.chip.text() == "40 · slot"
+    assert swh.rows.chip.text() == "One slot"
     assert swh.view.geometry() == before
     swh.rows.chip.click()
     assert (swh.state.layout.width, swh.state.layout.column_of(index)) == (SLOT, 0)

@@ -141,7 +141,7 @@ def test_any_row_width_can_be_typed(qtbot: QtBot, swh: HexPanel) -> None:
     assert swh.view.state.layout.width == 13
     field.setText("nonsense")
     field.editingFinished.emit()
-    assert (field.text(), swh.view.state.layout.width) == ("13", 13)
+    assert (field.text(), swh.view.state.layout.width) == ("13 bytes", 13)
 
 
 def test_pointers_are_followed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:

@@ -59,9 +59,8 @@ def test_teaches_when_empty(session: Session, qtbot: QtBot, data: Path) -> None:
 
 
 def test_passport_of_a_field(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
-    """A field: path, name, meaning, role, place, raw bytes, value in decimal and hex, where it points."""
+    """A field: name, meaning, role, place, raw bytes, value in decimal and hex, where it points."""
     select(session, qtbot, 64)
-    assert inspector.crumbs.plain == "small.shard › header › index_position"
     assert inspector.name.text == "index_position"
     assert inspector.doc.text.startswith("First byte of the index")
     assert text(inspector, "role") == "offset"
@@ -80,16 +79,6 @@ def test_pointer_jumps(inspector: Inspector, session: Session, qtbot: QtBot) -> 
     settle(session, qtbot)
     assert session.selection.span == Span("", 4465, 4985)
     assert inspector.name.text == "index"
-
-
-def test_path_climbs(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
-    """A click on the path selects that node, and the passport is its passport."""
-    select(session, qtbot, 4470)
-    assert inspector.name.text == "key"
-    inspector.crumbs.linkActivated.emit("2")
-    settle(session, qtbot)
-    assert session.selection.span == Span("", 4465, 4505)
-    assert inspector.name.text == "slot 0"
 
 
 def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtBot, data: Path) -> None:

@@ -56,6 +56,13 @@ def test_words_can_be_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", theme.NAMES)
+def test_main_buttons_can_be_read(name: str) -> None:
+    """The main button of a dialog is filled with the accent, and its words have the contrast that WCAG asks for."""
+    colours = theme.palette(name)
+    assert contrast(rgb(colours.base), rgb(colours.accent)) >= 4.5
+
+
+@pytest.mark.parametrize("name", theme.NAMES)
 def test_sections_look_different(name: str) -> None:
     """The strong colours of sections are all far apart, for eyes that see all colours."""
     colours = theme.palette(name)

@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 from shardcore import DataSet, RemoteOptions
 from shardscope import assets
 from shardscope.breaking.panel import BreakingPanel
+from shardscope.charts.counting import Kind
 from shardscope.charts.panel import Charts
-from shardscope.charts.tabs import Kind
 from shardscope.fetching import Costly
 from shardscope.inspector.panel import Inspector
 from shardscope.lessons.library import lessons_of
@@ -134,7 +134,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     charts = window.panels.panel(Charts)
     charts.fill()
     for number, _ in enumerate(Kind):
-        charts.pages.tabs.setCurrentIndex(number)  # type: ignore[union-attr]
+        charts.pages.kinds.setCurrentIndex(number)  # type: ignore[union-attr]
         idle()
         found = charts.pages.found  # type: ignore[union-attr]
         assert found is not None

@@ -347,6 +347,7 @@ ALWAYS = {
         "New shard…",
         "Compare formats…",
         "Quit",
+        "Panel or file…",
         "Full screen",
         "About Shardscope",
     ),

@@ -116,6 +116,22 @@ def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindo
             assert action.isSeparator() or action.text()
 
 
+def test_a_list_of_panels_and_files_opens_by_one_key(small: MainWindow, qtbot: QtBot) -> None:
+    """Ctrl+P lists all panels, recent files and samples; one that is closed opens, and has the keyboard."""
+    quick = small.actions_.quick
+    assert small.panels.by_name["charts"].isHidden()
+    assert small.actions_.go_to.shortcut().toString() == "Ctrl+P"
+    small.actions_.go_to.trigger()
+    assert quick.isVisible()
+    assert quick.activeAction() is quick.actions()[0]
+    texts = [action.text().replace("&", "") for action in quick.actions() if not action.isSeparator()]
+    assert texts[0] == "Structure\tAlt+1"
+    assert texts[-2:] == ["Open recent", "Open sample"]
+    qtbot.keyClick(quick, Qt.Key.Key_C)
+    qtbot.waitUntil(lambda: not small.panels.by_name["charts"].isHidden())
+    assert not quick.isVisible()
+
+
 # --- one selection ---
 
 

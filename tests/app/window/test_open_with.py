@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 import shardcore
+from shardscope.looks import theme
 from shardscope.opening import OpenRequest
 from shardscope.option_fields import FlagField, FolderField, JsonField, json_problem
 from shardscope.session import Session
@@ -129,6 +130,18 @@ def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
     spec_of(dialog).editor.setPlainText("{}")
     assert dialog.apply.isEnabled()
     assert not spec_of(dialog).state.isVisible()
+
+
+def test_the_main_button_is_the_one_that_return_presses(qtbot: QtBot, qapp: QApplication) -> None:
+    """It alone is the default of the dialog, which the style sheet fills with the accent."""
+    dialog = OpenWith(OpenRequest("/data/x.shard"), FORMATS)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert [button for button in dialog.findChildren(QPushButton) if button.isDefault()] == [dialog.apply]
+    assert dialog.apply.isEnabled()
+    colours = theme.apply(qapp, "dark")
+    filled = dialog.apply.grab().toImage().pixelColor(4, dialog.apply.height() // 2)
+    assert filled.name() == colours.accent.name()
 
 
 def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> None:

@@ -48,6 +48,7 @@ def test_findings_say_that_nothing_was_run(qtbot: QtBot, session: Session, findi
     open_in(session, qtbot, data / "swh" / "small.shard")
     assert findings.buttons[Depth.CONTENT].isEnabled()
     assert findings.state.text() == "Not run yet"
+    assert "Not run" not in findings.big.text(), "once is enough"
 
 
 @pytest.mark.parametrize("depth", list(Depth))
@@ -170,3 +171,14 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     assert Path(caught.args[0]).name == "damaged.shard"
     with qtbot.waitSignal(page.open_requested):
         page.open_button.click()
+
+
+def test_the_letters_on_the_sample_cards_have_a_legend(qtbot: QtBot, tmp_path: Path, jobs: Jobs) -> None:
+    """Each letter that stands on a strip stands in the legend below the cards, with its word."""
+    page = Welcome(Settings(tmp_path / "s.ini"), jobs)
+    qtbot.addWidget(page)
+    page.show()
+    cards = page.samples.cards
+    qtbot.waitUntil(lambda: all(card.parts for card in cards))
+    roles = {part.role.value for card in cards for part in card.parts}
+    assert {entry.name for entry in page.samples.legend.entries()} == roles

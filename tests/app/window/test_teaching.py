@@ -13,7 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.lessons.answers import Given
 from shardscope.lessons.fresh import FRESH
+from shardscope.lessons.lesson import Show
 from shardscope.lessons.panel import LessonPanel
+from shardscope.lessons.stage import Shown
 from shardscope.window.main_window import MainWindow
 
 TEXT = """# Mine
@@ -134,6 +136,16 @@ def test_what_a_lesson_does_to_the_window(
     qtbot.waitUntil(lambda: bool(player.stage) and bool(list(scratch.iterdir())))
     window.close()
     assert not list(scratch.iterdir())
+
+
+def test_a_closed_lesson_opens_again_for_what_is_asked(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """A step that shows a panel opens the closed lessons again, in front of what shares their place."""
+    with qtbot.waitSignal(window.session.opened):
+        window.open(str(data / "swh/small.shard"))
+    panel = window.panels.panel(LessonPanel)
+    assert window.panels.by_name["lessons"].isHidden()
+    panel.player.wanted.emit(Shown(Show.PANEL, "trace"))
+    assert not window.panels.by_name["lessons"].isHidden()
 
 
 def test_everything_in_a_lesson_has_a_name(window: MainWindow) -> None:

@@ -8,9 +8,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, QTimer
 from PySide6.QtGui import QAction, QActionGroup, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QMenu,
-    QStackedLayout,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -118,12 +116,6 @@ class TapePanel(QWidget):
         return table
 
     def _lay_out(self) -> None:
-        self._empty = QLabel(
-            self.tr("Requests for remote files are listed here: what was fetched, what for, and what it cost."), self
-        )
-        self._empty.setContentsMargins(12, 8, 12, 8)
-        self._empty.setWordWrap(True)
-        self._empty.setEnabled(False)
         second = QHBoxLayout()
         second.setSpacing(4)
         second.addWidget(self.full, 1)
@@ -135,15 +127,11 @@ class TapePanel(QWidget):
         head.addWidget(self.spent)
         head.addLayout(second)
         head.addWidget(self.what_if)
-        page = QWidget(self)
-        column = QVBoxLayout(page)
+        column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(head)
         column.addWidget(self.table, 1)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._empty)
-        self._stack.addWidget(page)
 
     # --- what is shown ---
 
@@ -160,7 +148,6 @@ class TapePanel(QWidget):
 
     def _set_tape(self, tape: Tape | None) -> None:
         self.model.set_tape(tape, self._main())
-        self._stack.setCurrentIndex(int(tape is not None))
         self._tell()
         self._run()
 
