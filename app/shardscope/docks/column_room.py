@@ -48,6 +48,8 @@ class ColumnRoom(QObject):
         self._soon.setInterval(0)
         self._soon.timeout.connect(self.fit)
         table.setWordWrap(wrapped)
+        # Only rows on the screen are measured.
+        table.horizontalHeader().setResizeContentsPrecision(0)
         table.viewport().installEventFilter(self)
         table.verticalScrollBar().valueChanged.connect(self._soon.start)
         model = table.model()
