@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QTableView
 
-from shardscope.looks.column_widths import Room, share_room
+from shardscope.looks.column_widths import MOST_ROUNDS, Room, share_room
 
 _BETWEEN = 8
 """Pixels between two columns."""
@@ -42,7 +42,7 @@ class ColumnRoom(QObject):
     ) -> None:
         super().__init__(table)
         self._table, self._rules, self._stretched, self._wrapped = table, tuple(rules), stretched, wrapped
-        self._seen = [0] * len(self._rules)
+        self._seen, self._fitting = [0] * len(self._rules), False
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(0)
@@ -71,18 +71,35 @@ class ColumnRoom(QObject):
 
     def fit(self) -> None:
         """Measures the rows on the screen, and shares the width of the table."""
+        if self._fitting:
+            return
+        self._fitting = True
+        # New widths may bring or remove a scroll bar, which changes the room.
+        for _ in range(MOST_ROUNDS):
+            room = self._table.viewport().width()
+            self._share(room)
+            if self._wrapped:
+                self._fit_rows()
+            if self._table.viewport().width() == room:
+                break
+        self._fitting = False
+
+    def _share(self, room: int) -> None:
         table, header = self._table, self._table.horizontalHeader()
         rooms = []
         for column, rule in enumerate(self._rules):
             texts = table.sizeHintForColumn(column) + _BETWEEN
             wanted = self._seen[column] = max(self._seen[column], texts, header.sectionSizeHint(column))
             rooms.append(Room(wanted, wanted if rule.least is None else rule.least, rule.leaves))
-        for column, width in enumerate(share_room(rooms, self._stretched, table.viewport().width())):
+        for column, width in enumerate(share_room(rooms, self._stretched, room)):
             table.setColumnHidden(column, not width)
             if width:
                 table.setColumnWidth(column, width)
-        if self._wrapped:
-            first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
-            for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):
-                height = table.sizeHintForRow(row) + _BETWEEN
-                table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))
+
+    def _fit_rows(self) -> None:
+        """Makes the rows on the screen as high as their lines."""
+        table = self._table
+        first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
+        for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):
+            height = table.sizeHintForRow(row) + _BETWEEN
+            table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))

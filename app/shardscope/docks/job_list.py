@@ -97,7 +97,13 @@ class JobList(QWidget):
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        rules = (ColumnRule(120), ColumnRule(leaves=4), ColumnRule(84, leaves=3), ColumnRule(leaves=1), ColumnRule(90, leaves=2))
+        rules = (
+            ColumnRule(120),
+            ColumnRule(leaves=4),
+            ColumnRule(84, leaves=3),
+            ColumnRule(leaves=1),
+            ColumnRule(90, leaves=2),
+        )
         ColumnRoom(self.table, rules, 0)
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setToolTip(self.tr("Stop the selected jobs, or all when none is selected (Delete)"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     QPointF,
     QRect,
     QRectF,
@@ -54,6 +56,8 @@ _BESIDE = 16
 
 _EDGE = 8
 """Pixels of a cell beside its text."""
+
+_NUMBER = re.compile(r"[-\d][\d,.]*")
 
 _LEAST_NAME, _LEAST_VALUE = 16, 12
 """Digits of a name and of a value that are worth reading; in a narrower tree size and offset are in the tooltip."""
@@ -175,7 +179,7 @@ class StructureTree(QTreeView):
         # Only rows on the screen are measured.
         header.setResizeContentsPrecision(0)
         self._make_differs()
-        self._seen = [0] * len(COLUMNS)
+        self._seen, self._longest = [0] * len(COLUMNS), 0
         self._size_soon = QTimer(self)
         self._size_soon.setSingleShot(True)
         self._size_soon.setInterval(0)
@@ -229,8 +233,18 @@ class StructureTree(QTreeView):
             self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
 
     def _forget_widths(self) -> None:
-        self._seen = [0] * len(COLUMNS)
+        self._seen, self._longest = [0] * len(COLUMNS), 0
         self._size_soon.start()
+
+    def _longest_number(self) -> int:
+        """Return the pixels of the widest value on the screen that is a number."""
+        longest, index = 0, self.indexAt(QPoint(0, 0))
+        while index.isValid() and self.visualRect(index).top() < self.viewport().height():
+            text = str(index.siblingAtColumn(1).data() or "")
+            if _NUMBER.fullmatch(text):
+                longest = max(longest, self.fontMetrics().horizontalAdvance(text) + 2 * _EDGE)
+            index = self.indexBelow(index)
+        return longest
 
     def _size_columns(self) -> None:
         """Gives offsets and sizes the room of the widest on the screen so far; name and value share the rest."""
@@ -238,10 +252,11 @@ class StructureTree(QTreeView):
         hints = [max(self.sizeHintForColumn(n) + _EDGE, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
         hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
         self._seen = [max(old, new) for old, new in zip(self._seen, hints, strict=True)]
+        self._longest = max(self._longest, self._longest_number())
         name, value, offset, size = self._seen
         rooms = (
             Room(name, min(name, _LEAST_NAME * digit)),
-            Room(value, min(value, _LEAST_VALUE * digit)),
+            Room(value, min(value, max(_LEAST_VALUE * digit, self._longest))),
             Room(offset, offset, leaves=2),
             Room(size, size, leaves=1),
         )

@@ -67,7 +67,7 @@ class HexView(QAbstractScrollArea):
 
     @property
     def full_width(self) -> float:
-        """Pixels beyond which there is nothing to show: of the rows, of the fields beside them, and of the scroll bar."""
+        """Pixels beyond which there is nothing to show: rows, the fields beside them, the scroll bar."""
         margin, bar = self.state.grid.margin, self.verticalScrollBar().sizeHint().width()
         return self.state.full_width + margin + self.column.most + bar
 

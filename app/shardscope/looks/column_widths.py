@@ -1,4 +1,4 @@
-"""Widths of the columns of tables and trees: numbers are never cut, names take the rest, a column goes before it is cut.
+"""Widths of the columns of tables and trees: numbers are never cut, names take the rest, other columns are hidden.
 
 No Qt.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+MOST_ROUNDS = 3
+"""How often widths are shared, until they do not change the room that is shared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,9 @@ _COLUMNS = (
     Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot", leaves=1),
     Column("key", "Key", "What the object is asked for by.", "key", number=False),
     Column("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False, leaves=5),
-    Column("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False, leaves=7),
+    Column(
+        "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False, leaves=7
+    ),
     Column("size", "Size", "Bytes of the decoded content.", "size", leaves=8),
     Column("stored", "Stored", "Bytes that the content takes in the file.", "stored", leaves=4),
     Column("start", "Offset", "Where the stored content begins.", "offset", leaves=2),

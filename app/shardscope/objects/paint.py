@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QTableView
 
 from shardcore import State
 from shardscope.looks import theme
+from shardscope.looks.elided import cut_text
 from shardscope.models.object_model import ObjectModel
 
 MARGIN = 7.0
@@ -175,7 +176,7 @@ class RowPainter:
             room = table.columnWidth(number) - 2 * MARGIN
             width = metrics.horizontalAdvance(texts[number])
             if width > room and not column.number:
-                texts[number] = metrics.elidedText(texts[number], Qt.TextElideMode.ElideRight, room)
+                texts[number] = cut_text(metrics, texts[number], room)
                 width = metrics.horizontalAdvance(texts[number])
             places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
         return _Row(texts, places, state, self._model.share_of(place))

@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardscope.looks.column_widths import Room, share_room
+from shardscope.looks.column_widths import MOST_ROUNDS, Room, share_room
 from shardscope.models.object_model import ObjectModel
 from shardscope.objects.paint import BAR_ROOM, MARGIN, RowPainter, row_height, selected_places
 from shardscope.row_ranges import RowRanges
@@ -194,15 +194,20 @@ class ObjectTable(QTableView):
     def _fit(self) -> None:
         """Shares the width of the table."""
         shown = [n for n, column in enumerate(self.objects.columns) if column.name in self._names]
-        if self._key not in shown:
+        if self._key not in shown or self._sizing:
             return
-        widths = share_room([self._room(n) for n in shown], shown.index(self._key), self.viewport().width())
         self._sizing = True
-        for number in range(len(self.objects.columns)):
-            width = widths[shown.index(number)] if number in shown else 0
-            self.setColumnHidden(number, not width)
-            if width:
-                self.setColumnWidth(number, width)
+        # New widths may bring or remove a scroll bar, which changes the room.
+        for _ in range(MOST_ROUNDS):
+            room = self.viewport().width()
+            widths = share_room([self._room(n) for n in shown], shown.index(self._key), room)
+            for number in range(len(self.objects.columns)):
+                width = widths[shown.index(number)] if number in shown else 0
+                self.setColumnHidden(number, not width)
+                if width:
+                    self.setColumnWidth(number, width)
+            if self.viewport().width() == room:
+                break
         self._sizing = False
 
     def _resized(self, number: int, _: int, width: int) -> None:
