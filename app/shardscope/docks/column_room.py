@@ -88,7 +88,7 @@ class ColumnRoom(QObject):
         table, header = self._table, self._table.horizontalHeader()
         rooms = []
         for column, rule in enumerate(self._rules):
-            texts = table.sizeHintForColumn(column) + _BETWEEN
+            texts = max(table.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
             wanted = self._seen[column] = max(self._seen[column], texts, header.sectionSizeHint(column))
             rooms.append(Room(wanted, wanted if rule.least is None else rule.least, rule.leaves))
         for column, width in enumerate(share_room(rooms, self._stretched, room)):

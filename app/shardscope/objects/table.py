@@ -177,7 +177,8 @@ class ObjectTable(QTableView):
         """Return the pixels that a column needs."""
         column = self.objects.columns[number]
         leaves = 0 if column.name in self._chosen else column.leaves
-        title = self.horizontalHeader().sectionSizeHint(number)
+        header = self.horizontalHeader()
+        title = max(header.sectionSizeHint(number), header.minimumSectionSize())
         text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
         if column.number:
             needed = max(title, text)
