@@ -39,7 +39,7 @@ from shardscope.charts.plot import Plot
 from shardscope.charts.saving import SaveButton, ask_save, written
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks import theme
-from shardscope.looks.cut_label import CutLabel
+from shardscope.looks.elided import Elided
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown
 from shardscope.looks.words import grouped, size_text
@@ -111,7 +111,7 @@ class ChartPages(QWidget):
         self.budget = BudgetView(self)
         self.plot = Plot(self)
         self.pages = QStackedWidget(self)
-        self.read_out = CutLabel(self)
+        self.read_out = Elided(greedy=True, parent=self)
         self.read_out.setObjectName("chartReadOut")
         self.more = QPushButton(self)
         self.more.setObjectName("chartMore")

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from shardcore import Depth, Finding, Report, Severity
 from shardcore.text import key_text
 from shardscope.around.picture import add_picture
+from shardscope.docks.column_room import ColumnRule
 from shardscope.docks.row_table import row_table
 from shardscope.jobs import Job
 from shardscope.looks import motion, theme
@@ -132,7 +133,8 @@ class FindingsTable(QWidget):
         return button
 
     def _table(self) -> QTableView:
-        table = row_table(self, self.model, (104, 290, 96, 150, 96), 1, self._choose, self._open_menu, (4, 3, 2))
+        rules = (ColumnRule(), ColumnRule(220), ColumnRule(leaves=3), ColumnRule(leaves=2), ColumnRule(180, leaves=1))
+        table = row_table(self, self.model, rules, 1, self._choose, self._open_menu, wrapped=True)
         table.setObjectName("findingsTable")
         table.setAccessibleName(self.tr("Findings"))
         table.setItemDelegate(SeverityDelegate(table))

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 from shardcore import Shard, ShardError
 from shardcore.words import plural
 from shardscope.around.picture import add_picture
+from shardscope.docks.column_room import ColumnRule
 from shardscope.docks.row_table import row_table
 from shardscope.jobs import Job
 from shardscope.looks.clipboard import copy_lines, copy_text
@@ -65,7 +66,8 @@ class HitsTable(QWidget):
         self.set_hits(HitList())
 
     def _table(self) -> QTableView:
-        table = row_table(self, self.model, (90, 110, 120), 2, self._choose, self._open_menu, (1,))
+        rules = (ColumnRule(), ColumnRule(80, leaves=1), ColumnRule(120))
+        table = row_table(self, self.model, rules, 2, self._choose, self._open_menu)
         table.setObjectName("hitsTable")
         table.setAccessibleName(self.tr("Hits of the search"))
         return table

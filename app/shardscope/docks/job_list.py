@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardscope.docks.column_room import ColumnRoom
+from shardscope.docks.column_room import ColumnRoom, ColumnRule
 from shardscope.jobs import Job, Jobs, JobState
 from shardscope.looks import theme
-from shardscope.looks.cut_label import CutLabel
+from shardscope.looks.elided import Elided
 from shardscope.models.transfer_model import JOB_ROLE, TransferModel, percent
 
 Index = QModelIndex | QPersistentModelIndex
@@ -92,13 +92,19 @@ class JobList(QWidget):
         self.table.setItemDelegate(JobDelegate(self.table))
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setShowGrid(False)
-        self.table.setWordWrap(False)
         self.table.verticalHeader().hide()
         self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        ColumnRoom(self.table, (150, 96, 84, 64, 170), 0, (3, 4))
+        rules = (
+            ColumnRule(120),
+            ColumnRule(leaves=4),
+            ColumnRule(84, leaves=3),
+            ColumnRule(leaves=1),
+            ColumnRule(90, leaves=2),
+        )
+        ColumnRoom(self.table, rules, 0)
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setToolTip(self.tr("Stop the selected jobs, or all when none is selected (Delete)"))
         self.cancel_button.clicked.connect(self.cancel_selected)
@@ -109,7 +115,7 @@ class JobList(QWidget):
         self.resume_button.clicked.connect(self.resume_selected)
         self.clear_button = QPushButton(self.tr("Clear finished"), self)
         self.clear_button.clicked.connect(self._clear)
-        self.summary = CutLabel(self)
+        self.summary = Elided(greedy=True, parent=self)
         self.summary.setText(self.tr("No jobs yet"))
         empty = QLabel(
             self.tr("Verifications, extractions, searches, long reads and requests for remote files are listed here."),

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope.looks import theme
+from shardscope.looks.elided import cut_text
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, PlaceModel
 
 SET_IN = 16
@@ -47,14 +48,14 @@ class PlaceDelegate(QStyledItemDelegate):
         inside = rect.adjusted(12 + SET_IN * index.data(LEVEL_ROLE), 5, -10, -5)
         half = inside.height() // 2
         problem = index.data(PROBLEM_ROLE)
-        title = metrics.elidedText(index.data(), Qt.TextElideMode.ElideMiddle, inside.width())
+        title = cut_text(metrics, index.data(), inside.width())
         below = f"✖ {problem}" if problem else index.data(DETAIL_ROLE)
         painter.setFont(option.font)
         painter.setPen(colours.text)
         flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         painter.drawText(QRect(inside.x(), inside.y(), inside.width(), half), flags, title)
         painter.setPen(colours.error if problem else colours.muted)
-        line = metrics.elidedText(below, Qt.TextElideMode.ElideRight, inside.width())
+        line = cut_text(metrics, below, inside.width())
         painter.drawText(QRect(inside.x(), inside.y() + half, inside.width(), half), flags, line)
         painter.restore()
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractItemModel, QEvent, QItemSelectionModel, QMod
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
-from shardscope.docks.column_room import ColumnRoom
+from shardscope.docks.column_room import ColumnRoom, ColumnRule
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
 """Takes the row that is current now, and the one before; a click gives the same row twice."""
@@ -48,33 +48,31 @@ class _FirstKey(QObject):
 def row_table(
     parent: QWidget,
     model: QAbstractItemModel,
-    widths: Sequence[int],
+    rules: Sequence[ColumnRule],
     stretched: int,
     choose: Choose,
     menu: Callable[[QPoint], None],
-    leaving: Sequence[int] = (),
     table: QTableView | None = None,
+    *,
+    wrapped: bool = False,
 ) -> QTableView:
-    """A table without grid, whose long texts are cut in the middle.
+    """A table without grid, whose long texts are cut at the end or wrapped.
 
     Args:
         parent: The panel.
         model: What it shows.
-        widths: Pixels of the columns; of the stretched one the least that is worth reading.
+        rules: How the columns get their widths.
         stretched: The column that takes the rest.
         choose: Called when a row is chosen, by the keyboard or by a click on the one that is current already.
         menu: Opens the menu at a place.
-        leaving: The columns that go in a narrow table, the first to go first.
         table: What becomes such a table; None for a new one.
+        wrapped: Whether texts of the stretched column are broken into lines.
     """
     table = table if table is not None else QTableView(parent)
     table.setModel(model)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
     table.setShowGrid(False)
-    table.setWordWrap(False)
-    # Both ends of a sentence, of a key and of a path say more than the middle.
-    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
     table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
     table.customContextMenuRequested.connect(menu)
     table.verticalHeader().hide()
@@ -82,7 +80,7 @@ def row_table(
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-    ColumnRoom(table, widths, stretched, leaving)
+    ColumnRoom(table, rules, stretched, wrapped=wrapped)
     chosen = table.selectionModel()
     # Focus makes a row current, too: it selects nothing.
     chosen.currentRowChanged.connect(lambda now, old: choose(now, old) if chosen.isSelected(now) else None)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import (
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     QPointF,
     QRect,
     QRectF,
     QSize,
     QSizeF,
     Qt,
+    QTimer,
     Signal,
 )
 from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
@@ -36,8 +39,10 @@ from shardscope.docks.row_table import select_current
 from shardscope.lights import Light
 from shardscope.looks import theme
 from shardscope.looks.badges import badge_font, badge_size, paint_badge
+from shardscope.looks.column_widths import Room, share_room
+from shardscope.looks.elided import cut_text
 from shardscope.models.lit_nodes import LitNodes, lit_nodes
-from shardscope.models.node_model import NODE_ROLE, SECTION_ROLE, NodeModel
+from shardscope.models.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection
 from shardscope.session import Session
 
@@ -49,8 +54,13 @@ BAR = 4
 _BESIDE = 16
 """Pixels of a name's cell that neither the bar, nor the name, nor the numbers of what is lit have."""
 
-NARROW = 420
-"""Below this width of the tree, offset and size stand in the tooltip alone."""
+_EDGE = 8
+"""Pixels of a cell beside its text."""
+
+_NUMBER = re.compile(r"[-\d][\d,.]*")
+
+_LEAST_NAME, _LEAST_VALUE = 16, 12
+"""Digits of a name and of a value that are worth reading; in a narrower tree size and offset are in the tooltip."""
 
 
 class NodeDelegate(QStyledItemDelegate):
@@ -59,6 +69,7 @@ class NodeDelegate(QStyledItemDelegate):
     def __init__(self, tree: StructureTree) -> None:
         super().__init__(tree)
         self._tree = tree
+        self._painting = False
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         """Adds colours and fonts."""
@@ -78,18 +89,21 @@ class NodeDelegate(QStyledItemDelegate):
             # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
             option.decorationSize = QSize(BAR, option.fontMetrics.height())
-            lights = self._lights(index)
-            if lights:
-                taken = sum(size.width() + 1 for size in _badge_sizes(lights, badge_font(option.font)))
-                room = option.rect.width() - BAR - _BESIDE - int(taken)
-                option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideMiddle, max(room, 0))
+        if self._painting and index.column() < 2:
+            room = option.rect.width() - _EDGE
+            if index.column() == 0:
+                badges = _badge_sizes(self._lights(index), badge_font(option.font))
+                room = option.rect.width() - BAR - _BESIDE - int(sum(size.width() + 1 for size in badges))
+            option.text = cut_text(option.fontMetrics, option.text, max(room, 0))
 
     def _lights(self, index: Index) -> Sequence[Light]:
         return self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a row; left of its name stands a bar in the colour of its section."""
+        self._painting = True
         super().paint(painter, option, index)
+        self._painting = False
         if index.column() != 0:
             return
         self._paint_badges(painter, option, index)
@@ -158,12 +172,22 @@ class StructureTree(QTreeView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setExpandsOnDoubleClick(True)
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setMinimumSectionSize(40)
+        # Only rows on the screen are measured.
+        header.setResizeContentsPrecision(0)
         self._make_differs()
+        self._seen, self._longest = [0] * len(COLUMNS), 0
+        self._size_soon = QTimer(self)
+        self._size_soon.setSingleShot(True)
+        self._size_soon.setInterval(0)
+        self._size_soon.timeout.connect(self._size_columns)
+        self.nodes.modelReset.connect(self._forget_widths)
+        for shown in (self.nodes.dataChanged, self.nodes.layoutChanged, self.nodes.rowsInserted, self.expanded):
+            shown.connect(self._size_soon.start)
+        self.verticalScrollBar().valueChanged.connect(self._size_soon.start)
         self.nodes.modelReset.connect(self._expand_root)
         self.nodes.revealed.connect(self._show)
         self.clicked.connect(self._clicked)
@@ -208,25 +232,42 @@ class StructureTree(QTreeView):
         else:
             self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
 
+    def _forget_widths(self) -> None:
+        self._seen, self._longest = [0] * len(COLUMNS), 0
+        self._size_soon.start()
+
+    def _longest_number(self) -> int:
+        """Return the pixels of the widest value on the screen that is a number."""
+        longest, index = 0, self.indexAt(QPoint(0, 0))
+        while index.isValid() and self.visualRect(index).top() < self.viewport().height():
+            text = str(index.siblingAtColumn(1).data() or "")
+            if _NUMBER.fullmatch(text):
+                longest = max(longest, self.fontMetrics().horizontalAdvance(text) + 2 * _EDGE)
+            index = self.indexBelow(index)
+        return longest
+
     def _size_columns(self) -> None:
-        """Offsets and sizes as wide as the file needs; name and value share the rest."""
-        digit = self.fontMetrics().horizontalAdvance("0")
-        shard = self.session.shard
-        source = shard.source if shard is not None else None
-        digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
-        narrow = self.width() < NARROW
-        for column in (2, 3):
-            self.setColumnHidden(column, narrow)
-        offset, size = max(digits, 8) * digit + 10, min(digits, 9) * digit + 10
-        if narrow:
-            offset = size = 0
-        rest = max(self.viewport().width() - offset - size, 18 * digit)
-        name = rest * (7 if narrow else 6) // 10
-        for column, width in enumerate((name, rest - name, offset, size)):
-            self.setColumnWidth(column, width)
+        """Gives offsets and sizes the room of the widest on the screen so far; name and value share the rest."""
+        header, digit = self.header(), self.fontMetrics().horizontalAdvance("0")
+        hints = [max(self.sizeHintForColumn(n) + _EDGE, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
+        hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
+        self._seen = [max(old, new) for old, new in zip(self._seen, hints, strict=True)]
+        self._longest = max(self._longest, self._longest_number())
+        name, value, offset, size = self._seen
+        rooms = (
+            Room(name, min(name, _LEAST_NAME * digit)),
+            Room(value, min(value, max(_LEAST_VALUE * digit, self._longest))),
+            Room(offset, offset, leaves=2),
+            Room(size, size, leaves=1),
+        )
+        widths = share_room(rooms, 1, self.viewport().width())
+        for column, width in enumerate(widths):
+            self.setColumnHidden(column, not width)
+            if width:
+                self.setColumnWidth(column, width)
         wish = self.differs.sizeHint()
-        self.differs.resize(wish.width(), min(wish.height(), self.header().height()))
-        self.differs.move(name - wish.width() - 6, (self.header().height() - self.differs.height()) // 2)
+        self.differs.resize(wish.width(), min(wish.height(), header.height()))
+        self.differs.move(widths[0] - wish.width() - 6, (header.height() - self.differs.height()) // 2)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Shares the new width."""

@@ -12,11 +12,15 @@ from shardcore import Span
 from shardscope.hex.fields import FieldNames, NamedField
 from shardscope.hex.grid import HexGrid
 from shardscope.looks import type as type_
+from shardscope.looks.elided import cut_text
 from shardscope.looks.theme import Palette
 from shardscope.looks.words import source_words
 
 LEAST = 110
 """Pixels: with less room there is no column."""
+
+MOST_DIGITS = 64
+"""Digits of a wide column: the same for all rows, so that the panels beside the bytes are stable."""
 
 ARROW = " →"
 _BETWEEN = " · "
@@ -104,6 +108,11 @@ class FieldColumn(QObject):
         self._font.setPointSizeF(max(grid.font.pointSizeF() * type_.SMALL / type_.NORMAL, 5.0))
         self._forget()
 
+    @property
+    def most(self) -> float:
+        """Pixels beyond which the column is hardly ever filled; 0 where the user does not want it."""
+        return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
+
     def left(self, grid: HexGrid) -> float:
         """Where the column begins, in pixels of the viewport."""
         return grid.width
@@ -134,9 +143,8 @@ class FieldColumn(QObject):
             wide = metrics.horizontalAdvance(text)
             fits = x + wide <= self._room
             if not fits:
-                text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(self._room - x, 0))
                 # A value that was cut already needs to say so once only.
-                text = text.replace("……", "…")
+                text = cut_text(metrics, text, max(self._room - x, 0)).replace("……", "…")
                 wide = metrics.horizontalAdvance(text)
             laid = QStaticText(text)
             laid.setTextFormat(Qt.TextFormat.PlainText)

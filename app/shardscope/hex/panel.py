@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -30,7 +31,7 @@ from shardscope.hex.searching import Searching
 from shardscope.hex.status import HexStatus
 from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
 from shardscope.hex.view import HexView
-from shardscope.hex.width import RowWidth
+from shardscope.hex.width import RowMode, RowWidth
 from shardscope.lights import lights_in
 from shardscope.models.sections import section_at
 from shardscope.opening import members_at_hand
@@ -65,6 +66,8 @@ class HexPanel(QWidget):
         room: The height that is there without notices: they take it from the rows, not from overview and legend.
     """
 
+    full_width_changed = Signal()
+    """Other bytes are shown, or they are shown otherwise: see `full_width`."""
     look_up_wanted = Signal(object)
     """A key."""
     extract_wanted = Signal(object)
@@ -140,6 +143,12 @@ class HexPanel(QWidget):
         """Shows the path of the selected bytes and the width of rows, or not: nobody sees the bytes."""
         self._about.setVisible(shown)
 
+    @property
+    def full_width(self) -> float:
+        """Pixels beyond which there is nothing to show; drawings take whatever there is."""
+        by_record = self.rows.width.mode is RowMode.RECORD
+        return math.inf if self.drawings.in_front or by_record else self.view.full_width
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a low window the bytes come first."""
         super().resizeEvent(event)
@@ -162,6 +171,9 @@ class HexPanel(QWidget):
         self.overview.told.connect(self._session.say)
         self.tabs.chosen.connect(self._tab_chosen)
         self.drawings.shown_changed.connect(self._drawing_shown)
+        self.drawings.shown_changed.connect(lambda _: self.full_width_changed.emit())
+        self.state.layout_changed.connect(self.full_width_changed)
+        self.actions_.fields.toggled.connect(lambda _: self.full_width_changed.emit())
         self.state.hovered.connect(self.drawings.light)
         self.breadcrumb.chosen.connect(self._session.select_span)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))

@@ -5,6 +5,7 @@ It stands below the view, so that painting, mouse, keys and screen readers share
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
@@ -426,6 +427,13 @@ class HexState(QObject):
         self.caret_changed.emit()
 
     # --- geometry ---
+
+    @property
+    def full_width(self) -> float:
+        """Pixels of rows that have all their bytes; without end where they take whatever room there is."""
+        if self._rule.width is None:
+            return math.inf
+        return self._rule.grid(self._font, self.layout.size, self.area.devicePixelRatioF(), math.inf).width
 
     def fit_area(self) -> None:
         """The scroll area has another size, or stands on a screen of another scale."""

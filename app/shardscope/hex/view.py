@@ -65,6 +65,12 @@ class HexView(QAbstractScrollArea):
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
 
+    @property
+    def full_width(self) -> float:
+        """Pixels beyond which there is nothing to show: rows, the fields beside them, the scroll bar."""
+        margin, bar = self.state.grid.margin, self.verticalScrollBar().sizeHint().width()
+        return self.state.full_width + margin + self.column.most + bar
+
     def set_column(self, wanted: bool) -> None:
         """Whether the fields stand beside the bytes, where they have room."""
         self.column.wanted = wanted

@@ -1,13 +1,30 @@
-"""A line of text that takes the room it is given: what is cut is cut in the middle, and the tooltip has the whole."""
+"""Texts that are cut at the end where they do not fit, never within a number; the tooltip has the whole."""
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QAction, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QAction, QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
 
 from shardscope.looks.clipboard import copy_text
 from shardscope.looks.shown import shown, tip
+
+_NUMBER_END = re.compile(r"\d[\d,.]*$")
+_NUMBER_GOES_ON = re.compile(r"[,.]?\d")
+
+
+def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
+    """Return as much of a text as fits into some pixels: all of it, or its beginning, without a part of a number."""
+    wide = int(room) if isinstance(metrics, QFontMetrics) else room
+    seen = metrics.elidedText(text, Qt.TextElideMode.ElideRight, wide)  # type: ignore[arg-type]
+    if seen == text:
+        return text
+    kept = seen.removesuffix("…")
+    if _NUMBER_GOES_ON.match(text, len(kept)):
+        kept = _NUMBER_END.sub("", kept)
+    return f"{kept.rstrip()}…" if seen else ""
 
 
 class Elided(QLabel):
@@ -35,7 +52,7 @@ class Elided(QLabel):
     @property
     def seen(self) -> str:
         """What is painted."""
-        return self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.contentsRect().width())
+        return cut_text(self.fontMetrics(), self.text(), self.contentsRect().width())
 
     def minimumSizeHint(self) -> QSize:
         """As narrow as wanted."""
@@ -49,7 +66,7 @@ class Elided(QLabel):
         return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the ends of the text."""
+        """Paints what fits."""
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(self.contentsRect(), int(self.alignment()), self.seen)

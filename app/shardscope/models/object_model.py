@@ -52,7 +52,8 @@ class Column:
         title: What stands in the header.
         doc: The tool tip of the header.
         order: The name of the order that it sorts by.
-        number: Whether it holds numbers.
+        number: Whether it holds numbers: they are never cut.
+        leaves: Where the table is narrow, columns with small numbers are hidden first; 0: never hidden.
     """
 
     name: str
@@ -60,18 +61,21 @@ class Column:
     doc: str
     order: str
     number: bool = True
+    leaves: int = 0
 
 
 _COLUMNS = (
-    Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
+    Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot", leaves=1),
     Column("key", "Key", "What the object is asked for by.", "key", number=False),
-    Column("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False),
-    Column("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
-    Column("size", "Size", "Bytes of the decoded content.", "size"),
-    Column("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
-    Column("start", "Offset", "Where the stored content begins.", "offset"),
-    Column("codec", "Codec", "How the content is stored.", "codec", number=False),
-    Column("shard", "Shard", "The file of the data set that holds it.", "shard", number=False),
+    Column("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False, leaves=5),
+    Column(
+        "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False, leaves=7
+    ),
+    Column("size", "Size", "Bytes of the decoded content.", "size", leaves=8),
+    Column("stored", "Stored", "Bytes that the content takes in the file.", "stored", leaves=4),
+    Column("start", "Offset", "Where the stored content begins.", "offset", leaves=2),
+    Column("codec", "Codec", "How the content is stored.", "codec", number=False, leaves=3),
+    Column("shard", "Shard", "The file of the data set that holds it.", "shard", number=False, leaves=6),
 )
 
 

@@ -14,9 +14,6 @@ from shardscope.settings import Settings
 ALWAYS = ("key",)
 """Columns that are never hidden."""
 
-NARROW = ("row", "start")
-"""Columns that a narrow table leaves out, in this order: the key has the room, and the inspector tells both."""
-
 PENDING = frozenset({"state", "stored"})
 """Columns that wait until it is known whether they tell something."""
 
@@ -35,7 +32,6 @@ class Columns(QObject):
         self._table = table
         self._settings = settings
         self._constant: frozenset[str] = frozenset()
-        self._visible: list[str] = []
         self.reset_widths = QAction(self.tr("Reset column &widths"), self)
         self.reset_widths.setShortcut("Ctrl+0")
         # The bytes have the same keys for their letters: the table takes them before anybody else is asked.
@@ -47,7 +43,6 @@ class Columns(QObject):
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._ask)
         table.objects.modelReset.connect(self._apply)
-        table.room_changed.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
         """Something was opened: says what is known of its columns without looking.
@@ -85,7 +80,7 @@ class Columns(QObject):
                 continue
             action = QAction(column.title, menu)
             action.setCheckable(True)
-            action.setChecked(column.name in self._visible)
+            action.setChecked(column.name in self._table.visible_columns)
             action.setToolTip(column.doc)
             # Later, when the menu is gone: the table is laid out anew.
             action.triggered.connect(
@@ -110,15 +105,5 @@ class Columns(QObject):
 
     def _apply(self) -> None:
         columns = self._table.objects.columns
-        self._visible = self._fitting([column.name for column in columns if self.shown(column.name)])
-        self._table.hide_columns([n for n, column in enumerate(columns) if column.name not in self._visible])
-
-    def _fitting(self, names: list[str]) -> list[str]:
-        """Leaves columns out until the others fit; never one that the user has chosen."""
-        chosen = self._settings.columns(self._format)
-        for name in NARROW:
-            if self._table.least_width(names) <= self._table.viewport().width():
-                break
-            if not chosen.get(name):
-                names = [other for other in names if other != name]
-        return names
+        chosen = {name for name, wanted in self._settings.columns(self._format).items() if wanted}
+        self._table.show_columns({column.name for column in columns if self.shown(column.name)}, chosen)

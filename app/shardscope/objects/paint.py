@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
@@ -11,6 +10,7 @@ from PySide6.QtWidgets import QTableView
 
 from shardcore import State
 from shardscope.looks import theme
+from shardscope.looks.elided import cut_text
 from shardscope.models.object_model import ObjectModel
 
 MARGIN = 7.0
@@ -18,8 +18,11 @@ MARGIN = 7.0
 MAX_KEPT = 4000
 """Rows whose texts are kept."""
 
-BAR_STRENGTH = 0.25
-"""How much of the accent stands behind a size; little, so that the number stays easy to read."""
+BAR_ROOM = 40
+"""Pixels of the bars left of the sizes, where the column has room for both."""
+
+_LEAST_BAR = 12
+_BAR_STRENGTH = 0.45
 
 _QUIET = ("row", "codec", "stored")
 _STRUCK = (State.DELETED, State.TOMBSTONED)
@@ -90,13 +93,17 @@ class RowPainter:
             if left > area.right() or left + table.columnWidth(number) < area.left():
                 continue
             if column.name == "size":
-                self._paint_bars(painter, left, table.columnWidth(number), top, rows, selected, first)
+                self._paint_bars(painter, number, left, top, rows, selected, first)
             self._paint_column(painter, number, column.name, left, base, rows, selected, first)
         self._outline(painter, first, last, top)
 
-    def width_of(self, text: str, column: str) -> int:
-        """How wide a text of a column is."""
-        return math.ceil(self._metrics[column == "key"].horizontalAdvance(text))
+    def width_of(self, text: str, column: str) -> float:
+        """Return how wide a text of a column is."""
+        return self._metrics[column == "key"].horizontalAdvance(text)
+
+    def sign(self, column: str, state: State | None) -> str:
+        """Return what is painted before a text."""
+        return "✖ " if column == "state" and state is State.DAMAGED else ""
 
     def _selected(self, first: int, last: int) -> set[int]:
         inside: set[int] = set()
@@ -134,17 +141,19 @@ class RowPainter:
                 painter.setFont(self._mono)
 
     def _paint_bars(
-        self, painter: QPainter, left: int, width: int, top: int, rows: list[_Row], selected: set[int], first: int
+        self, painter: QPainter, number: int, left: int, top: int, rows: list[_Row], selected: set[int], first: int
     ) -> None:
-        """A quiet bar behind each size: its share of the largest."""
+        """Paints the share of the largest size left of the digits, where there is room for both."""
         colours, height = theme.of(self._table), row_height(self._table)
-        room = width - 2 * MARGIN
+        room = min((row.places[number] for row in rows), default=0.0) - 2 * MARGIN
+        if room < _LEAST_BAR:
+            return
         for at, row in enumerate(rows):
             if row.share > 0:
-                colour = QColor(colours.text if first + at in selected else colours.accent)
-                colour.setAlphaF(BAR_STRENGTH)
+                colour = QColor(colours.base if first + at in selected else colours.accent)
+                colour.setAlphaF(_BAR_STRENGTH)
                 long = max(room * min(row.share, 1.0), 1.0)
-                painter.fillRect(QRectF(left + MARGIN + room - long, top + at * height + 3, long, height - 6), colour)
+                painter.fillRect(QRectF(left + MARGIN, top + at * height + 6, long, height - 12), colour)
 
     def _row(self, place: int) -> _Row:
         found = self._rows.get(place)
@@ -162,14 +171,12 @@ class RowPainter:
         places: list[float] = []
         for number, column in enumerate(self._model.columns):
             key = column.name == "key"
-            if column.name == "state" and state is State.DAMAGED:
-                texts[number] = f"✖ {texts[number]}"
+            texts[number] = self.sign(column.name, state) + texts[number]
             metrics = self._metrics[key]
             room = table.columnWidth(number) - 2 * MARGIN
             width = metrics.horizontalAdvance(texts[number])
-            if width > room:
-                side = Qt.TextElideMode.ElideMiddle if key else Qt.TextElideMode.ElideRight
-                texts[number] = metrics.elidedText(texts[number], side, room)
+            if width > room and not column.number:
+                texts[number] = cut_text(metrics, texts[number], room)
                 width = metrics.horizontalAdvance(texts[number])
             places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
         return _Row(texts, places, state, self._model.share_of(place))

@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.tape import size_text
 from shardcore.words import plural
 from shardscope.fetching import index_size
 from shardscope.jobs import Job, Pool, Priority
-from shardscope.looks.cut_label import CutLabel
+from shardscope.looks.elided import Elided
 from shardscope.looks.remedies import plain_words
 from shardscope.models.census import Census, count, countable
 from shardscope.models.object_filter import toggled
@@ -72,7 +72,7 @@ class ObjectPanel(QWidget):
         self.load_button.setToolTip(
             self.tr("Reads the whole index: objects can be sorted then, and every byte explained")
         )
-        self.status = CutLabel(self)
+        self.status = Elided(greedy=True, parent=self)
         self.status.setObjectName("objectStatus")
         self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
         self.later = self._pager("▶", self.tr("Later rows"), 1)
@@ -125,6 +125,7 @@ class ObjectPanel(QWidget):
         bar.addWidget(self.chips)
         # Of one height whatever stands in it, and never wider than the line above: no state changes the size.
         line = QWidget(self)
+        line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         foot = self._foot = QHBoxLayout(line)
         foot.setContentsMargins(8, 2, 8, 2)
         foot.addWidget(self.status, 1)
@@ -410,10 +411,8 @@ class ObjectPanel(QWidget):
         if self.salvage_button is not None:
             none = none_by_damage(self._session)
             self.salvage_button.setVisible(none)
-            for usual in (self.look_up_button, self.extract_button):
-                usual.setVisible(not none)
         if (why := why_none(self._session)) is not None:
-            self.status.setText(why)
+            self._say_rows([why])
             return
         parts = [plural(total, "row") if self._view.plain else f"{self.model.total:,} of {plural(total, 'row')}"]
         if (job := self._looking) is not None:
@@ -428,7 +427,24 @@ class ObjectPanel(QWidget):
         if self._note:
             # What the user can mend comes first; what else there is to say comes last.
             parts.insert(0 if self._refused else len(parts), self._note)
+        self._say_rows(parts)
+
+    def _say_rows(self, parts: list[str]) -> None:
+        """Writes below the table what there is; buttons that menus offer, too, leave the first words their room."""
         self.status.setText("  ·  ".join(parts))
+        salvage = self.salvage_button
+        pressed = [one for one in (salvage, self.load_button, self.earlier, self.later) if one and not one.isHidden()]
+        margins, between = self._foot.contentsMargins(), self._foot.spacing()
+        room = self.width() - margins.left() - margins.right() - self.fontMetrics().horizontalAdvance(f"{parts[0]}…")
+        room -= sum(one.sizeHint().width() + between for one in pressed)
+        for button in (self.look_up_button, self.extract_button):
+            room -= button.sizeHint().width() + between
+            button.setVisible(room >= 0 and (salvage is None or salvage.isHidden()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room for buttons, or less."""
+        super().resizeEvent(event)
+        self._update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Down goes from the filter to the table, Escape clears it."""

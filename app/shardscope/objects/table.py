@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 from PySide6.QtCore import (
@@ -30,8 +31,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardscope.looks.column_widths import MOST_ROUNDS, Room, share_room
 from shardscope.models.object_model import ObjectModel
-from shardscope.objects.paint import RowPainter, row_height, selected_places
+from shardscope.objects.paint import BAR_ROOM, MARGIN, RowPainter, row_height, selected_places
 from shardscope.row_ranges import RowRanges
 
 Index = QModelIndex | QPersistentModelIndex
@@ -39,11 +41,8 @@ Index = QModelIndex | QPersistentModelIndex
 MAX_PIXELS = 2**31 - 1
 """Qt counts the pixels of a view in 32 bits and hangs beyond."""
 
-_DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "start": 6, "codec": 7, "shard": 6}
-"""The least widths of the columns, in digits; they grow with the file, and some with what is in them."""
-
-_MOST_DIGITS = {"state": 12, "shard": 16}
-"""Columns that grow with their texts, and how far."""
+SHORT_TEXT = 12
+"""Digits of a kind, a state or a shard that are worth reading; the rest may be cut."""
 
 MANY_SELECTED = 10_000
 """Changes of the selection by more rows than this are painted without looking at each."""
@@ -53,21 +52,20 @@ _VEIL = 150
 
 _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
-LONG_KEY = 16
-"""Digits that a key has room for at least, and all that the other columns leave; the table scrolls instead."""
+LONG_KEY = 14
+"""Digits that a key has room for at least, and all that the other columns leave."""
 
 
 class ObjectTable(QTableView):
     """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
 
     `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand; `row_opened(row)` one
-    that was clicked twice, or left with Enter. `room_changed()` tells that there is another width to share.
+    that was clicked twice, or left with Enter.
     """
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     copy_requested = Signal()
-    room_changed = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,9 +74,10 @@ class ObjectTable(QTableView):
         self._painter = RowPainter(self, model)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
-        self._texts: dict[str, int] = {}
-        self._by_hand: set[str] = set()
-        self._widths: dict[str, int] = {}
+        self._texts: dict[str, float] = {}
+        self._by_hand: dict[str, int] = {}
+        self._names = frozenset(column.name for column in model.columns)
+        self._chosen: frozenset[str] = frozenset()
         self._sizing = False
         self.setObjectName("objectTable")
         self.setAccessibleName(self.tr("Objects"))
@@ -104,7 +103,8 @@ class ObjectTable(QTableView):
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._measure()
         model.modelReset.connect(self._size_columns)
-        model.dataChanged.connect(lambda *_: self._rows_came())
+        model.dataChanged.connect(lambda *_: self._measure_texts())
+        self.verticalScrollBar().valueChanged.connect(lambda _: self._measure_texts())
         self.clicked.connect(self._click)
         header.sectionResized.connect(self._resized)
         # Rows that were not there yet are not kept by the painter: it need not hear when they come.
@@ -135,34 +135,34 @@ class ObjectTable(QTableView):
         self._size_columns()
 
     def _size_columns(self) -> None:
-        digit = self.fontMetrics().horizontalAdvance("0")
-        grown = {"row": len(f"{self.objects.total:,}") + 1, "start": len(f"{self._largest:,}")}
-        shown = tuple(column.name for column in self.objects.columns)
-        if shown == self._sized[0] and grown == self._sized[1]:
-            return
-        self._sized = shown, grown
-        self._texts.clear()
-        for number, name in enumerate(shown):
-            room = 30 if self.objects.columns[number].number else 20
-            self._set_width(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
-        self._widen()
-        self.room_changed.emit()
+        """Forgets how wide texts were, where other columns are shown or the file is another one."""
+        digit = self._painter.width_of("0", "size")
+        grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
+        columns = tuple(column.name for column in self.objects.columns)
+        if (columns, grown) != self._sized:
+            self._sized = columns, grown
+            self._texts = {name: digits * digit for name, digits in grown.items()}
+        self._fit()
 
     @property
     def _key(self) -> int:
         """The number of the column of keys."""
         return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
 
-    def least_width(self, names: Collection[str]) -> int:
-        """The room that these columns need at least, hidden or not."""
-        digit = self.fontMetrics().horizontalAdvance("0")
-        return sum(LONG_KEY * digit + 20 if name == "key" else self._widths.get(name, 0) for name in names)
+    @property
+    def visible_columns(self) -> list[str]:
+        """The columns that are shown."""
+        return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
 
-    def hide_columns(self, numbers: Collection[int]) -> None:
-        """Shows all columns but these."""
-        for number in range(len(self.objects.columns)):
-            self.setColumnHidden(number, number in numbers)
-        self._widen()
+    def show_columns(self, names: Collection[str], chosen: Collection[str]) -> None:
+        """Shows these columns, as many as there is room for.
+
+        Args:
+            names: The columns.
+            chosen: Those that the user wants: they are never hidden, the table scrolls instead.
+        """
+        self._names, self._chosen = frozenset(names), frozenset(chosen)
+        self._fit()
         self._painter.forget()
         self.viewport().update()
 
@@ -171,53 +171,73 @@ class ObjectTable(QTableView):
         self._by_hand.clear()
         self._sized = ((), {})
         self._size_columns()
-        self._rows_came()
+        self._measure_texts()
 
-    def _set_width(self, number: int, width: int) -> None:
-        if self.objects.columns[number].name in self._by_hand:
+    def _room(self, number: int) -> Room:
+        """Return the pixels that a column needs."""
+        column = self.objects.columns[number]
+        leaves = 0 if column.name in self._chosen else column.leaves
+        header = self.horizontalHeader()
+        title = max(header.sectionSizeHint(number), header.minimumSectionSize())
+        text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
+        if column.number:
+            needed = max(title, text)
+            wanted = max(title, text + BAR_ROOM) if column.name == "size" else needed
+        else:
+            digit = self._painter.width_of("0", column.name)
+            most = LONG_KEY if column.name == "key" else SHORT_TEXT
+            needed = max(title, min(text, math.ceil(most * digit + 2 * MARGIN)))
+            wanted = max(title, text)
+        if (by_hand := self._by_hand.get(column.name)) is not None:
+            wanted = needed = max(by_hand, needed) if column.number else by_hand
+        return Room(wanted, needed, leaves)
+
+    def _fit(self) -> None:
+        """Shares the width of the table."""
+        shown = [n for n, column in enumerate(self.objects.columns) if column.name in self._names]
+        if self._key not in shown or self._sizing:
             return
-        self._widths[self.objects.columns[number].name] = width
         self._sizing = True
-        self.setColumnWidth(number, width)
+        # New widths may bring or remove a scroll bar, which changes the room.
+        for _ in range(MOST_ROUNDS):
+            room = self.viewport().width()
+            widths = share_room([self._room(n) for n in shown], shown.index(self._key), room)
+            for number in range(len(self.objects.columns)):
+                width = widths[shown.index(number)] if number in shown else 0
+                self.setColumnHidden(number, not width)
+                if width:
+                    self.setColumnWidth(number, width)
+            if self.viewport().width() == room:
+                break
         self._sizing = False
 
     def _resized(self, number: int, _: int, width: int) -> None:
-        """What the user drags keeps its width."""
+        """What the user drags keeps its width; a column of numbers has room for them."""
         if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
-            self._by_hand.add(self.objects.columns[number].name)
-            self._widths[self.objects.columns[number].name] = width
+            self._by_hand[self.objects.columns[number].name] = width
+            least = self._room(number).least
+            if width < least:
+                self._sizing = True
+                self.setColumnWidth(number, least)
+                self._sizing = False
 
-    def _rows_came(self) -> None:
-        """Rows are known that were not before: their texts say how much room they want."""
-        columns = {c.name: number for number, c in enumerate(self.objects.columns) if c.name in _MOST_DIGITS}
+    def _measure_texts(self) -> None:
+        """Rows are on the screen that were not before: their texts say how much room they want."""
         before = dict(self._texts)
         for place in self.visible_places():
-            texts, _ = self.objects.row_texts(place)
-            for name, number in columns.items():
-                self._texts[name] = max(self._texts.get(name, 0), self._painter.width_of(texts[number], name))
+            texts, state = self.objects.row_texts(place)
+            for column, text in zip(self.objects.columns, texts, strict=True):
+                sign = self._painter.sign(column.name, state)
+                wide = self._painter.width_of(sign + text, column.name)
+                self._texts[column.name] = max(self._texts.get(column.name, 0), wide)
         if self._texts != before:
-            self._widen()
-            self.room_changed.emit()
-
-    def _widen(self) -> None:
-        """Gives texts the room they want, and keys what is left."""
-        columns = self.objects.columns
-        names = [column.name for n, column in enumerate(columns) if not self.isColumnHidden(n)]
-        number = {column.name: n for n, column in enumerate(columns)}
-        digit, viewport = self.fontMetrics().horizontalAdvance("0"), self.viewport().width()
-        for name in ("state", "shard"):
-            width = min(max(self._texts.get(name, 0), _DIGITS[name] * digit), _MOST_DIGITS[name] * digit)
-            if name in names:
-                self._set_width(number[name], width + 20)
-        others = sum(self.columnWidth(number[name]) for name in names if name != "key")
-        self._set_width(number["key"], max(viewport - others, LONG_KEY * digit + 20))
+            self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """There is more room, or less."""
         super().resizeEvent(event)
-        self._widen()
-        if event.size().width() != event.oldSize().width():
-            self.room_changed.emit()
+        self._measure_texts()
+        self._fit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""

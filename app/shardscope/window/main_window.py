@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 
@@ -66,6 +67,8 @@ LEAST = QSize(640, 420)
 
 FRAME = QSize(16, 48)
 """Room that the first window leaves for its frame, whose size is known only once it is shown."""
+
+_ANY_WIDTH = (1 << 24) - 1
 
 CENTRE = QSize(300, 120)
 """The smallest room for the bytes."""
@@ -205,8 +208,24 @@ class MainWindow(PartCommands):
         to_panel = partial(self.show_part, "sandbox")
         self.breaking = Breaking(self.session, self.panels.panel(BreakingPanel), self.hex, self.notices, to_panel, self)
 
+    def _limit_centre(self) -> None:
+        """Gives the panels beside the bytes the width that rows and fields have no use for."""
+        most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
+        limit = _ANY_WIDTH if math.isinf(most) else max(math.ceil(most), CENTRE.width())
+        before = self._centre.maximumWidth()
+        if limit == before:
+            return
+        self._centre.setMaximumWidth(limit)
+        # Docks that are just being hidden swallow the request for a new layout.
+        QTimer.singleShot(0, self._centre, self._centre.updateGeometry)
+        if before < limit and self.panels.sides and not self.hex.drawings.in_front:
+            self.panels.give_room(limit - self._centre.width())
+
     def _connect(self) -> None:
         session = self.session
+        self.hex.full_width_changed.connect(self._limit_centre)
+        self.pages.currentChanged.connect(self._limit_centre)
+        self.panels.places_changed.connect(self._limit_centre)
         self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)

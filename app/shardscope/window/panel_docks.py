@@ -38,6 +38,8 @@ _ANY_HEIGHT = (1 << 24) - 1
 BELOW = 220
 """Least height of a panel that opens below the bytes."""
 
+_LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
+
 LEAST = QSize(120, 48)
 """The smallest panel."""
 
@@ -53,6 +55,8 @@ class PanelDocks(QObject):
 
     asked_for = Signal(str, bool)
     """Somebody wants to see a panel: its name, and whether it takes the keyboard."""
+    places_changed = Signal()
+    """Docks may be elsewhere, shown or hidden."""
     tab_pressed = Signal(bool)
     """A tab was pressed; whether it is the one in front."""
 
@@ -208,6 +212,21 @@ class PanelDocks(QObject):
             keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
         self._fit_names()
 
+    @property
+    def sides(self) -> dict[Area, QDockWidget]:
+        """One dock of each side of the bytes that is shown."""
+        docks = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
+        places = {self._window.dockWidgetArea(dock): dock for dock in docks if self._is_seen(dock)}
+        return {area: dock for area, dock in places.items() if area in (_LEFT, _RIGHT)}
+
+    def give_room(self, missing: float) -> None:
+        """Takes pixels from the sides for the bytes, where these are wider than at the first start."""
+        least = default_widths(self._window.width())
+        spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
+        share = min(missing / max(sum(spare.values()), 1), 1)
+        widths = [dock.width() - round(more * share) for dock, more in spare.items()]
+        self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
+
     def lower(self, lowered: bool) -> None:
         """Leaves only the tabs of the panels that share one place, or gives the place its height again."""
         if lowered is self.lowered or (lowered and not self.folded):
@@ -318,7 +337,10 @@ class PanelDocks(QObject):
     def in_front(self, name: str) -> bool:
         """Whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
         dock = self.by_name[name]
-        return dock.isVisible() and not dock.isFloating() and self._window.rect().intersects(dock.geometry())
+        return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
+
+    def _is_seen(self, dock: QDockWidget) -> bool:
+        return self._window.rect().intersects(dock.geometry())
 
     def hide(self) -> None:
         """Hides all."""
@@ -335,6 +357,7 @@ class PanelDocks(QObject):
             bar.tabBarClicked.connect(self._pressed, Qt.ConnectionType.UniqueConnection)
             self._add_close_buttons(bar)
         self._fit_names()
+        self.places_changed.emit()
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
             bare = dock.titleBarWidget() is not None

@@ -279,11 +279,11 @@ class PayloadNodes:
         codec = codec_name(int(c.codec[row]))
         part = "The stored content" if whole == (start, stop) else "A part of the content"
         return Node(
-            f"payload of [{row}]",
+            _shown(self._entries.uid(row)) or f"[{row}]",
             Span("", start, stop),
-            text=f"{_shown(self._entries.uid(row))}: {plural(whole[1] - whole[0], 'stored byte')}, {codec}",
+            text="" if codec == "none" else codec,
             role=FieldRole.DATA,
-            doc=f"{part} of one object.",
+            doc=f"{part} of entry [{row}].",
             target=self._entries.span(row),
             decoded=decoded_name(*whole) if codec in CODECS[1:] and row not in self._hidden else "",
             row=row,

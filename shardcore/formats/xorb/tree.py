@@ -153,7 +153,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
     data = Node(
         "data",
         stored,
-        text=f"{plural(stored.size, 'byte')}, {label}",
+        text=plural(stored.size, "byte") + ("" if label == "none" else f", {label}"),
         role=FieldRole.DATA,
         doc="The chunk as it is stored.",
         decoded=decoded_name(stored.start, stored.stop) if packed else "",

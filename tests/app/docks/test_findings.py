@@ -40,9 +40,11 @@ def test_severity_is_a_letter_a_word_and_a_colour(table: FindingsTable) -> None:
         assert option.palette.color(option.palette.ColorRole.Text) == getattr(colours, severity.value)
 
 
-def test_what_is_cut_is_cut_in_the_middle_and_has_a_tooltip(table: FindingsTable) -> None:
-    """A sentence and a key that are too long keep their ends; the tooltip has all of them, as plain text."""
-    assert table.table.textElideMode() is Qt.TextElideMode.ElideMiddle
+def test_sentences_wrap_and_have_a_tooltip(table: FindingsTable, qtbot: QtBot) -> None:
+    """A sentence that is too long has several lines; the tooltip has it and a long key, as plain text."""
+    table.resize(500, 300)
+    table.show()
+    qtbot.waitUntil(lambda: table.table.rowHeight(0) > 2 * table.fontMetrics().height())
     tips = [str(table.model.index(0, column).data(Qt.ItemDataRole.ToolTipRole)) for column in range(5)]
     assert "no reader can find &lt;it&gt;" in tips[1]
     assert tips[4] == "k" * 80

@@ -441,14 +441,13 @@ def test_focus_never_selects(small: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.mark.thorough
-def test_long_texts_are_cut_in_the_middle(small: MainWindow, qtbot: QtBot) -> None:
-    """The status line shows both ends of a long text, and copies the whole."""
+def test_long_texts_are_cut_at_the_end(small: MainWindow, qtbot: QtBot) -> None:
+    """The status line shows the beginning of a long text, and copies the whole."""
     small.session.message.emit("begins " + "and goes on " * 60 + "ends")
     qtbot.wait(10)
     note = small.line.note
     assert note.seen.startswith("begins")
-    assert note.seen.endswith("ends")
-    assert "…" in note.seen
+    assert note.seen.endswith("…")
 
 
 def test_parts_have_focus_rings(small: MainWindow) -> None:

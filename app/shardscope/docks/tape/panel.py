@@ -18,6 +18,7 @@ from shardcore import Shard, Span, Tape
 from shardcore.sources.names import SourceName
 from shardcore.sources.remote.tape import Request
 from shardscope.around.picture import add_picture
+from shardscope.docks.column_room import ColumnRule
 from shardscope.docks.row_table import row_table
 from shardscope.docks.tape.own_price import OwnPrice
 from shardscope.docks.tape.waterfall import RequestTable
@@ -26,7 +27,7 @@ from shardscope.looks import theme
 from shardscope.looks.clipboard import copy_lines, copy_text
 from shardscope.looks.elided import Elided
 from shardscope.models.tape.costs import OWN, PRICES, Price, Totals, price_called
-from shardscope.models.tape.tape_model import ANSWER, TapeModel
+from shardscope.models.tape.tape_model import RANGE, TapeModel
 from shardscope.session import Session
 from shardscope.settings import Settings
 
@@ -109,7 +110,8 @@ class TapePanel(QWidget):
 
     def _table(self) -> RequestTable:
         table = RequestTable(self.model, self)
-        row_table(self, self.model, (88, 148, 78, 60), ANSWER, self._choose, self._open_menu, table=table)
+        rules = (ColumnRule(leaves=1), ColumnRule(190), ColumnRule(), ColumnRule())
+        row_table(self, self.model, rules, RANGE, self._choose, self._open_menu, table=table)
         table.setObjectName("tapeTable")
         table.setAccessibleName(self.tr("Requests"))
         table.verticalHeader().setDefaultSectionSize(table.row_height)

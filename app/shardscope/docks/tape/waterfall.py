@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
@@ -92,6 +92,11 @@ class RequestWords(QStyledItemDelegate):
             failed = record.error and not called_off(record)
             strong = colours.error if failed else colours.warning if record.retry else colours.muted
             option.palette.setColor(option.palette.ColorRole.Text, strong)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        """Adds the room of the letter."""
+        size = super().sizeHint(option, index)
+        return size + QSize(_SWATCH + _SIDE, 0) if index.column() == PURPOSE else size
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a cell."""

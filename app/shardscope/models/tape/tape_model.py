@@ -187,7 +187,7 @@ class TapeModel(QAbstractTableModel):
     def _place(self, record: Request) -> str:
         name = "" if record.address == self._main else record.address.rstrip("/").rpartition("/")[2] or record.address
         span = "" if record.start is None else f"{record.start:,}..{record.stop:,}"
-        return " ".join(part for part in (name, span) if part) or "/"
+        return " of ".join(part for part in (span, name) if part) or "/"
 
     def _lasted(self, number: int) -> str:
         plan = self.schedule

@@ -193,7 +193,7 @@ def test_overlaps_and_gaps_are_explained() -> None:
         opened.load_index()
         check_explained(opened)
         owners = [opened.explain(offset)[-1].name for offset in (8, 10, 19, 20, 22, 24, 29, 30, 109, 110)]
-        first, second, third = "payload of [0]", "payload of [1]", "payload of [2]"
+        first, second, third = "long", "inside", "deeper"
         assert owners == ["gap", first, first, second, third, first, first, first, first, "gap"]
         codes = [f.code for f in opened.verify("index").findings]
         assert codes.count("des.overlap") == 2

@@ -391,7 +391,7 @@ def test_explaining_a_member(tmp_path: Path) -> None:
     with _opened(tmp_path) as opened:
         opened.load_index()
         path = opened.explain(8, "20261103_2A_0000.des")
-        assert path[-1].name == "payload of [0]"
+        assert (path[-1].name, path[-1].text) == ("42", "zstd")
         assert [node.span.source for node in path] == ["20261103_2A_0000.des"] * 3
         assert path[-1].row == 0
         name = path[-1].decoded
