@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Span
 from shardcore.words import plural
 from shardscope.lessons.answers import Given, Verdict
 from shardscope.lessons.lesson import Answer, Question
