@@ -401,6 +401,20 @@ def test_what_a_sandbox_promises(own: MainWindow, file: Path) -> None:
             changed(own, own.breaking.sandbox.start_over)
 
 
+def test_a_change_leaves_the_keyboard_in_the_sandbox(own: MainWindow, file: Path) -> None:
+    """The file is opened again for each change; the next bit can be flipped at once."""
+    break_safely(own, file)
+    panel = own.panels.panel(BreakingPanel)
+    own.session.select_span(Span("", 87, 88))
+    until(lambda: panel.bits.keys[7].isEnabled())
+    own.activateWindow()
+    panel.to_bits()
+    until(panel.bits.keys[7].hasFocus)
+    QTest.keyClick(panel.bits.keys[7], Qt.Key.Key_Space)
+    until(lambda: panel.bits.keys[7].text() == "1" and own.session.shard is not None)
+    assert panel.bits.keys[7].hasFocus()
+
+
 def test_a_flipped_bit_keeps_the_keyboard(qtbot: QtBot) -> None:
     """While the changed file is opened there is no byte: the key is pressed again afterwards, not before."""
     bits = BitRow()
