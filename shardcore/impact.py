@@ -413,7 +413,7 @@ def _fate(old: Served, now: Served) -> tuple[Fate, str]:
         if now.recipe or old.recipe:
             return Fate.WRONG, "the answer is another one"
         sizes = f"{old.size:,} bytes before, {now.size:,} now" if old.size != now.size else f"{now.size:,} bytes"
-        return Fate.WRONG, f"other bytes are served: {sizes}"
+        return Fate.WRONG, f"other bytes are returned: {sizes}"
     if now.absent:
         return (Fate.SAME, "") if old.absent else (Fate.LOST, "")
     # What could not be read before is as it was.

@@ -16,8 +16,8 @@ SILENT = "silent"
 class Answer(Enum):
     """What a reader does where a check of ours finds something."""
 
-    WRONG = "serves wrong bytes"
-    IGNORES = "does not notice"
+    WRONG = "returns wrong bytes"
+    IGNORES = "does not detect it"
     REFUSES = "refuses"
     CRASHES = "may crash"
 

@@ -120,7 +120,7 @@ class Damaged:
     Attributes:
         source: Its bytes.
         shard: What of it opens; None where nothing does.
-        limit: Most plain bytes of one object.
+        limit: Most uncompressed bytes of one object.
         progress: Called with the bytes searched, and all; may raise `Cancelled`.
         reopen: Opens other bytes as the format, and gives what is left of them: of the file with its frame mended.
         effort: What the search may still cost.
@@ -189,7 +189,7 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         assert damaged.shard is not None
         name = ref.key if ref.key is not None else f"row-{ref.row}"
         if ref.error or ref.state is State.DAMAGED:
-            why = ref.error or "what leads to it cannot be right"
+            why = ref.error or "the reference to it is invalid"
             yield Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
         else:
             pieces = partial(bounded, damaged.shard, ref, damaged.limit)

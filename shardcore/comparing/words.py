@@ -66,7 +66,7 @@ def lookup_text(row: Row) -> str:
     if row.lookup is None:
         return UNKNOWN
     one = row.lookup
-    return f"{plural(one.requests, 'request')}, {short_size(one.bytes)}, {plural(one.rounds, 'round')}"
+    return f"{plural(one.requests, 'request')}, {short_size(one.bytes)}, {plural(one.rounds, 'round trip')}"
 
 
 def cost_text(cost: Cost | None) -> str:

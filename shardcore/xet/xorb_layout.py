@@ -107,7 +107,7 @@ CHUNK_HEADER = Record(
             "uncompressed_size",
             ("u1", 3),
             FieldRole.SIZE,
-            "Plain bytes of the chunk, decompressed; 24 bits, little-endian.",
+            "Uncompressed bytes of the chunk, decompressed; 24 bits, little-endian.",
         ),
     ),
 )

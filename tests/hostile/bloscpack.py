@@ -46,7 +46,7 @@ def bomb_chunk(size: int = GIB, codec: int = ZSTD) -> bytes:
 
 
 def empty_chunk() -> bytes:
-    """A chunk of no plain bytes."""
+    """A chunk of no uncompressed bytes."""
     return blosc_header(0, 16, flags=0x12)
 
 

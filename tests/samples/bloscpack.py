@@ -17,7 +17,7 @@ from tests.samples.entry import Entry, Key, flipped
 
 ROWS, COLUMNS = 58, 64
 CHUNK, BLOCK = 10240, 4096
-"""Plain bytes of a chunk and of a block: three chunks of three blocks, of which the last are shorter."""
+"""Uncompressed bytes of a chunk and of a block: three chunks of three blocks, of which the last are shorter."""
 
 
 def _terrain() -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ from tests.samples.words import sentences
 MONDAY, TUESDAY = "2026-01-05T09:30:00+01:00", "2026-01-06T16:05:00+01:00"
 THRESHOLD = 2000
 PART = 900
-"""Plain bytes in one part: the sixth document of number 2A finds no place in the first."""
+"""Uncompressed bytes in one part: the sixth document of number 2A finds no place in the first."""
 NUMBERS = ("42", "298", "0042", "1066", "554", "2090")
 """Uids of digits that are 42 modulo 256."""
 MISSING = "810"

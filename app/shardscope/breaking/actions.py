@@ -99,4 +99,4 @@ class BreakActions(QObject):
         self.save.setEnabled(sandbox.on and bool(sandbox.changes))
         no_file = self.tr("Of a folder, open one of its files first") if sandbox.member else why_not
         self.salvage.setEnabled(not no_file)
-        self.salvage.setToolTip(tip(no_file or self.tr("Also what no index leads to, where the format allows it")))
+        self.salvage.setToolTip(tip(no_file or self.tr("Also without an index, where the format allows it")))

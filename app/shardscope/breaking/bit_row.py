@@ -19,6 +19,7 @@ class BitRow(QWidget):
         self.setObjectName("bitRow")
         self.setAccessibleName(self.tr("Bits of the selected byte"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._value: int | None = None
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2)
@@ -29,7 +30,7 @@ class BitRow(QWidget):
             key.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             key.setMinimumWidth(18)
-            key.clicked.connect(lambda _=False, bit=bit: self.flipped.emit(bit))
+            key.clicked.connect(lambda _=False, bit=bit: self._flip(bit))
             self.keys[bit] = key
             row.addWidget(key)
             if bit == 4:
@@ -39,10 +40,12 @@ class BitRow(QWidget):
 
     def set_byte(self, value: int | None) -> None:
         """Shows another byte; None where none is selected."""
+        self._value = value
         for bit, key in self.keys.items():
             set_ = value is not None and bool(value >> bit & 1)
             key.setText("·" if value is None else "1" if set_ else "0")
-            key.setEnabled(value is not None)
+            # While the changed file is opened there is no byte: a disabled key would lose the keyboard.
+            key.setEnabled(value is not None or key.hasFocus())
             name = self.tr("Flip bit {0}, worth {1}").format(bit, 1 << bit)
             key.setToolTip(name)
             key.setAccessibleName(f"{name}: {key.text()}")
@@ -51,12 +54,15 @@ class BitRow(QWidget):
         """A digit flips that bit; left and right go from bit to bit."""
         text = event.text()
         if text and text in "01234567":
-            if self.keys[int(text)].isEnabled():
-                self.flipped.emit(int(text))
+            self._flip(int(text))
         elif event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self.focusNextPrevChild(event.key() == Qt.Key.Key_Right)
         else:
             super().keyPressEvent(event)
+
+    def _flip(self, bit: int) -> None:
+        if self._value is not None:
+            self.flipped.emit(bit)
 
     def minimumSizeHint(self) -> QSize:
         """Narrow docks show narrow keys."""

@@ -77,12 +77,12 @@ class BreakingPanel(QWidget):
     def _make_off(self) -> QWidget:
         page = QWidget()
         page.setObjectName("sandboxOff")
-        what = WrapText(self.tr("Break this file, and see who notices."), bold=True)
+        what = WrapText(self.tr("Change bytes, and see which checks detect it."), bold=True)
         self.why = WrapText(
             self.tr(
-                "A sandbox lies over the file: flip a bit, overwrite bytes, cut some out. Structure, findings and "
-                "objects follow at once, and this panel tells what noticed the change, what did not, and which reader "
-                "would be served wrong bytes. The file on disk is not changed."
+                "A sandbox keeps changes in memory: flip a bit, overwrite bytes, cut some out. Structure, findings and "
+                "objects follow at once. This panel shows which checks detect the change, and which readers return "
+                "wrong bytes. The file on disk is not changed."
             )
         )
         self.begin = QPushButton(self.tr("Break it safely"))
@@ -190,8 +190,8 @@ class BreakingPanel(QWidget):
                 self.tr(
                     "Select a byte of the file. Then press one of its eight bits above, or type new bytes and press "
                     "Overwrite, or cut something out.\n\n"
-                    "Here it then stands which checks noticed, which objects are lost or served wrong, and what other "
-                    "readers do. Ctrl+Z takes a change back."
+                    "The report then lists which checks detect the change, which objects are lost or have wrong bytes, "
+                    "and what other readers do. Ctrl+Z undoes a change."
                 )
             )
 
@@ -312,24 +312,24 @@ class BreakingPanel(QWidget):
         if impact.gone and not lost and not any(check.notices for check in impact.checks):
             return self.tr("✓ Mended: {0} gone, and {1}.").format(
                 plural(len(impact.gone), "finding is", "findings are"),
-                plural(len(impact.objects), "object is served as it was not", "objects are served as they were not"),
+                plural(len(impact.objects), "object is returned that was not", "objects are returned that were not"),
             )
         if silent:
-            return self.tr("✖ {0} served wrong, and no check says so.").format(
+            return self.tr("✖ {0} returned with wrong bytes, and no check detects it.").format(
                 plural(silent, "object is", "objects are")
             )
         if wrong:
-            return self.tr("✖ {0} served wrong; only verifying tells.").format(
+            return self.tr("✖ {0} returned with wrong bytes; only verifying detects it.").format(
                 plural(len(wrong), "object is", "objects are")
             )
         if lost:
             words = plural(len(lost), "object is", "objects are")
             worse = [one.name for one in self._others() if one.answer is Answer.WRONG]
             if worse:
-                return self.tr("✖ {0} not served here; {1} may serve wrong bytes.").format(words, ", ".join(worse))
-            return self.tr("▲ {0} not served any more; nobody gets wrong bytes.").format(words)
+                return self.tr("✖ {0} not returned here; {1} may return wrong bytes.").format(words, ", ".join(worse))
+            return self.tr("▲ {0} no longer returned; no reader returns wrong bytes.").format(words)
         if not impact.counts:
-            return self.tr("● No object is served, neither on disk nor here: only checks can notice.")
+            return self.tr("● No object is returned, neither on disk nor here: only checks can detect the change.")
         if any(check.notices for check in impact.checks):
             return self.tr("✓ A check detects it, and every object is returned as before.")
         if impact.new:

@@ -141,10 +141,10 @@ class ReportTree(QTreeWidget):
             before += self.tr(", {0} of them not readable").format(f"{impact.unreadable:,}")
         top = self._top(self.tr("Objects"), before)
         titles = {
-            Fate.WRONG: self.tr("● other bytes than before") if impact.gone else self.tr("✖ served wrong"),
+            Fate.WRONG: self.tr("● other bytes than before") if impact.gone else self.tr("✖ wrong bytes"),
             Fate.LOST: self.tr("▲ lost: the key is not found"),
             Fate.REFUSED: self.tr("✓ refused with an error"),
-            Fate.MENDED: self.tr("✓ served again, where they were not"),
+            Fate.MENDED: self.tr("✓ returned again, which they were not"),
         }
         for fate in _WORST:
             found = [one for one in impact.objects if one.fate is fate]

@@ -111,7 +111,7 @@ class SalvageSheet(QDialog):
         counts = done.counts
         told = [
             self.tr("✓ {0} whole").format(f"{counts['whole']:,}"),
-            self.tr("● {0} that nothing vouches for").format(f"{counts['unchecked']:,}"),
+            self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
             self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
             self.tr("▲ {0} lost").format(f"{counts['lost']:,}"),
         ]

@@ -38,7 +38,7 @@ _MEANINGS = (
     "Bytes of all files that the objects became.",
     "Bytes over those of the contents, and as a share of these; less than nothing where they are compressed.",
     "Bytes of sections that hold no contents: headers, indices, tables, padding.",
-    "What a first reader pays to open it, find one key and read its object; a round is one wait for an answer.",
+    "Cold cost to open it, find one key and read its object; a round trip is one wait for an answer.",
     "What it takes to add one more object.",
     "What it takes to delete an object.",
     "What it takes to verify all contents.",
@@ -119,7 +119,7 @@ def _tip(row: Row, column: int) -> str:
         return (
             f"{plural(one.opening, 'request')} to open it, {one.requests - one.opening:,} more to find and read one "
             f"{one.kind} of {plural(one.size, 'byte')}: {plural(one.bytes, 'byte')} in "
-            f"{plural(one.rounds, 'round')}."
+            f"{plural(one.rounds, 'round trip')}."
         )
     if _COSTS <= column < _LAST and row.costs:
         cost = row.costs[ACTIONS[column - _COSTS]]

@@ -83,7 +83,7 @@ def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ..
         session.select_node(path)
         session.ask_leads()
 
-    add(translate("NodeMenu", "&Who leads here?"), ask, bool(node.span.size))
+    add(translate("NodeMenu", "Find &references"), ask, bool(node.span.size))
     if node.decoded:
         add(translate("NodeMenu", "Show &decoded bytes"), lambda: go(Span(node.decoded, 0, 1)), True)
     # A field leads into another file where its record does.

@@ -125,8 +125,8 @@ def sentences() -> Mapping[str, str]:
             ),
             "sandboxDock": translate(
                 "WhatsThis",
-                "Breaks the file in memory: flip bits, overwrite, cut. Tells who notices, and which objects are served "
-                "wrong. The file on disk is not changed.",
+                "Changes the file in memory: flip bits, overwrite, cut. Shows which checks detect it, and which "
+                "objects have wrong bytes. The file on disk is not changed.",
             ),
             "sandboxBanner": translate("WhatsThis", "The bytes are those of a sandbox; the file on disk is as it was."),
             "objectsDock": translate(

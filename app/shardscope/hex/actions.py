@@ -62,7 +62,7 @@ class HexActions:
         self.select_record = self._action(self.tr("Select &record"), "Ctrl+Shift+R")
         self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
         self.follow = self._action(self.tr("Follow &pointer"))
-        self.leads = self._action(self.tr("&Who leads here?"), "Ctrl+Shift+W")
+        self.leads = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
         self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
         self.copy_drawing = self._action(self.tr("Copy d&rawing"))

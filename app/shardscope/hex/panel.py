@@ -228,7 +228,9 @@ class HexPanel(QWidget):
         self.pages.use(shard)
         self.tabs.clear()
         self.address.clear()
-        self.view.setFocus()
+        if not self._session.request.changes:
+            # A change in the sandbox opens the file again: the keyboard stays on the bits, to flip the next one.
+            self.view.setFocus()
         self.search.forget()
         self.naming.forget()
         self.drawings.opened()

@@ -1,4 +1,4 @@
-"""Who leads here: asked for by a link, answered as a list that can be followed."""
+"""The references to the selected bytes, as a list of links."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class LeadsForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("inspectorLeadsForm")
-        self.setAccessibleName(self.tr("Who leads here?"))
-        self.ask = WrapText(self.tr("Who leads here?"), link=True)
+        self.setAccessibleName(self.tr("Find references"))
+        self.ask = WrapText(self.tr("Find references"), link=True)
         self.ask.setObjectName("inspectorLeads")
         self.ask.setToolTip(self.tr("The fields, entries and slots that point to the selected bytes (Ctrl+Shift+W)"))
         self.clear = WrapText(self.tr("Clear list and arrows"), link=True)
         self.clear.setObjectName("inspectorLeadsClear")
-        self.clear.setToolTip(self.tr("Takes the list and the arrows away (Esc)"))
+        self.clear.setToolTip(self.tr("Remove the list and the arrows (Esc)"))
         self.told = WrapText(tone="muted")
         self.links: list[WrapText] = []
         self._column = QVBoxLayout(self)
@@ -64,7 +64,7 @@ class LeadsForm(QWidget):
         if question.error is not None:
             self.told.set_text(plain_words(question.error))
         elif question.leads is None:
-            self.told.set_text(self.tr("Looking for it …"))
+            self.told.set_text(self.tr("Searching …"))
         else:
             self._show(question, question.leads)
 
@@ -72,7 +72,7 @@ class LeadsForm(QWidget):
         span = question.span
         within = f" of {source_words(span.source)}" if span.source else ""
         place = f"{span.start:,} … {span.stop:,}{within}"
-        count = plural(len(leads.found) + leads.more, "place leads", "places lead") if leads.found else "Nothing leads"
+        count = plural(len(leads.found) + leads.more, "reference", "references") if leads.found else "No references"
         text = self.tr("{0} to {1}.").format(count, place)
         if not leads.complete:
             text += " " + self.tr("Read the index to see all.")

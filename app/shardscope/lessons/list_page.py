@@ -53,7 +53,7 @@ class LessonList(QScrollArea):
         self._clear()
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
-        broken = self.tr("Missions: somebody broke a file. Find out what, and mend it in the sandbox")
+        broken = self.tr("Missions: a damaged file. Find the damage, and repair it in the sandbox")
         about = self.tr("About this file's format")
         if first:
             about = f"{about}: {format_of(format).title}"

@@ -147,6 +147,7 @@ class LessonPanel(QWidget):
         self.on.clicked.connect(lambda: self.player.go(self.player.number))
         self.question = QuestionBox()
         self.question.given.connect(self.player.answer)
+        self.question.picked.connect(self.player.choose)
         inside = QWidget()
         body = self._body = QVBoxLayout(inside)
         body.setSpacing(12)
@@ -251,11 +252,16 @@ class LessonPanel(QWidget):
     def _tell(self) -> None:
         player = self.player
         lesson = player.lesson
+        # A button that is disabled or hidden would pass the keyboard to any other widget of the window.
+        held = self.isAncestorOf(QApplication.focusWidget() or self.window())
+        left = lesson is None and self.pages.currentIndex() == 1
         self.pages.setCurrentIndex(0 if lesson is None else 1)
         self.setFocusProxy(self.list if lesson is None else self.area)
         if lesson is None:
             self._asked = None
             self._list_again()
+            if held and left:
+                self.setFocus()
             return
         count = len(lesson.steps)
         self._tell_titles()
@@ -269,9 +275,11 @@ class LessonPanel(QWidget):
         self.trouble.tell(self._trouble(lesson))
         self.skipped.tell(self._skipped())
         self.on.setVisible(bool(player.astray))
-        self._tell_question()
-        self.back.setEnabled(player.number > 0)
         self.next.setEnabled(player.solved)
+        self._tell_question()
+        if held and player.solved and player.verdict is not None:
+            self.next.setFocus()
+        self.back.setEnabled(player.number > 0)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
 
     def _tell_titles(self) -> None:
@@ -328,9 +336,11 @@ class LessonPanel(QWidget):
         self.question.choose(player.chosen)
         self.question.tell(player.verdict)
         self.question.give_hints(question.hints[: player.hints])
-        self.hint.setEnabled(player.hints < len(question.hints) and not player.solved)
+        more = player.hints < len(question.hints) and not player.solved
+        if self.hint.hasFocus() and not more:
+            self.setFocus()  # else it would go to *Show me*, and Space again give the answer away
+            self.question.take_keyboard()
+        self.hint.setEnabled(more)
         left = len(question.hints) - player.hints
         self.hint.setToolTip(self.tr("{0} left").format(plural(left, "hint")))
         self.show_me.setEnabled(not player.solved)
-        if player.solved and self.question.field.hasFocus():
-            self.next.setFocus()

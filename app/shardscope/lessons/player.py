@@ -38,7 +38,7 @@ class LessonPlayer(QObject):
         trouble: Why the step cannot be shown, or empty.
         astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
         trying: Whether somebody tries a text of their own: troubles tell its lines.
-        chosen: The bytes that are selected where the question is about bytes; None before.
+        chosen: The selected bytes, choice or item that *Check* will judge; None before.
         skipped: The titles of the steps just passed over, as they are about the sample alone.
     """
 
@@ -64,7 +64,7 @@ class LessonPlayer(QObject):
         self.trouble = ""
         self.astray = ""
         self.trying = False
-        self.chosen: Selection | None = None
+        self.chosen: Selection | Given | None = None
         self.skipped: tuple[str, ...] = ()
         self._given: set[int] = set()
         self._own = ""
@@ -259,10 +259,16 @@ class LessonPlayer(QObject):
     shown_answer = Signal(object)
     """The `Given` that is the answer, when somebody asked to be shown it."""
 
+    def choose(self, given: Given) -> None:
+        """Keep a choice, or an item of a drawing, until it is judged."""
+        if not self.solved:
+            self.chosen, self.verdict = given, None
+            self.changed.emit()
+
     def choose_item(self, sketch: str, item: str) -> None:
-        """An item of a drawing was clicked."""
+        """Keep the item of a drawing that was clicked until it is judged."""
         if self._asks(Answer.ITEM):
-            self.answer(Given(item, sketch=sketch))
+            self.choose(Given(item, sketch=sketch))
 
     def _asks(self, kind: Answer) -> bool:
         question = self.stage.question if self.stage is not None else None

@@ -1,4 +1,4 @@
-"""What a step of a lesson asks: the sentence, a place for the answer, what was said to it, and hints."""
+"""The question of a lesson step: prompt, answer, verdict and hints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Span
 from shardcore.words import plural
 from shardscope.lessons.answers import Given, Verdict
 from shardscope.lessons.lesson import Answer, Question
@@ -27,9 +26,11 @@ from shardscope.selection import Selection
 
 
 class QuestionBox(QWidget):
-    """`given` carries the `Given` that somebody typed or chose; bytes and drawings are clicked elsewhere."""
+    """The question of a step, judged when *Check* is pressed; `given` carries the `Given` to judge."""
 
     given = Signal(object)
+    picked = Signal(object)
+    """A choice was selected, not judged yet."""
     spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -37,7 +38,7 @@ class QuestionBox(QWidget):
         self.setObjectName("lessonQuestion")
         self.setAccessibleName(self.tr("Question"))
         self._kind = Answer.NUMBER
-        self._bytes: Span | None = None
+        self._chosen: Given | None = None
         self.prompt = Prose(bold=True)
         self.field = QLineEdit()
         self.field.setObjectName("lessonAnswer")
@@ -65,11 +66,11 @@ class QuestionBox(QWidget):
         self._choice_column.setContentsMargins(0, 0, 0, 0)
         self._choice_column.setSpacing(6)
         self._group = QButtonGroup(self)
-        self._group.idClicked.connect(lambda number: self.given.emit(Given(str(number))))
+        self._group.idClicked.connect(lambda number: self.picked.emit(Given(str(number))))
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
         column.setSpacing(10)
-        for widget in (self.prompt, self.where, self._typing, self._choices, self.hints, self.verdict):
+        for widget in (self.prompt, self.where, self._choices, self._typing, self.hints, self.verdict):
             column.addWidget(widget)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
@@ -80,27 +81,33 @@ class QuestionBox(QWidget):
         self.where.tell(
             {
                 Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
-                Answer.ITEM: self.tr("Click in the drawing."),
+                Answer.ITEM: self.tr("Click in the drawing; then press *Check*."),
             }.get(question.kind, "")
         )
-        self._typing.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT, Answer.NODE))
-        self.field.setVisible(question.kind is not Answer.NODE)
-        self.selected.setVisible(question.kind is Answer.NODE)
+        self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
+        self.selected.setVisible(not self.field.isVisibleTo(self))
         self.choose(None)
         self.field.clear()
         self._fill_choices(question)
         self.tell(None)
         self.give_hints(())
 
-    def choose(self, selection: Selection | None) -> None:
-        """Shows which bytes are selected, for *Check* to judge; None where none are."""
-        self._bytes = selection.span if selection is not None else None
-        if selection is None or self._bytes is None:
-            self.selected.tell(self.tr("Nothing selected yet"))
+    def choose(self, chosen: Selection | Given | None) -> None:
+        """Shows the answer that *Check* will judge; None before there is one."""
+        if isinstance(chosen, Selection):
+            self._chosen = Given(span=chosen.span) if chosen.span is not None else None
+            name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
         else:
-            name = f"{selection.path[-1].name}, " if len(selection.path) > 1 else ""
-            count = plural(self._bytes.size, "byte")
-            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, f"{self._bytes.start:,}")))
+            self._chosen, name = chosen, chosen.text if chosen is not None else ""
+        if self._kind is Answer.CHOICE:
+            self.selected.tell("")
+        elif self._chosen is None:
+            self.selected.tell(self.tr("No answer selected"))
+        elif (span := self._chosen.span) is not None:
+            count = plural(span.size, "byte")
+            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, f"{span.start:,}")))
+        else:
+            self.selected.tell(shown(name))
 
     def tell(self, verdict: Verdict | None) -> None:
         """Tells what is said to the answer."""
@@ -111,7 +118,8 @@ class QuestionBox(QWidget):
             self.verdict.tell(("✓ " if verdict.right else "✗ ") + verdict.text)
         right = verdict is not None and verdict.right
         self.field.setReadOnly(right)
-        self.check.setEnabled(not right and (self._kind is not Answer.NODE or self._bytes is not None))
+        self._choices.setEnabled(not right)
+        self.check.setEnabled(not right and (self._is_typed() or self._chosen is not None))
 
     def give_hints(self, hints: tuple[str, ...]) -> None:
         """Tells hints, one below the other."""
@@ -132,10 +140,13 @@ class QuestionBox(QWidget):
         elif self._choices.isVisible() and self._group.buttons():
             self._group.buttons()[0].setFocus()
 
+    def _is_typed(self) -> bool:
+        return self._kind in (Answer.NUMBER, Answer.TEXT)
+
     def _typed(self) -> None:
-        if self._kind is Answer.NODE:
-            if self._bytes is not None:
-                self.given.emit(Given(span=self._bytes))
+        if not self._is_typed():
+            if self._chosen is not None:
+                self.given.emit(self._chosen)
         elif self.field.text().strip():
             self.given.emit(Given(self.field.text()))
 

@@ -60,7 +60,7 @@ class ObjectActions(QObject):
         self.copy_files = self._action(self.tr("Copy objects as fi&les"), "Ctrl+Shift+C", None)
         self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
         self.trace = self._action(self.tr("&Look up"), "T", self._trace)
-        self.leads = self._action(self.tr("&Who leads here?"), "W", self._ask_leads)
+        self.leads = self._action(self.tr("Find re&ferences"), "W", self._ask_leads)
         self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
         table.addActions([self.go, self.trace, self.leads, self.extract, self.extract_all])
         table.addActions([self.copy_keys, self.copy_files, self.check])

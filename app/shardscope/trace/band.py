@@ -131,7 +131,7 @@ _STATES = MappingProxyType(
     {
         State.TOMBSTONED: " was deleted: a sidecar says so, and its bytes are still in the file",
         State.DELETED: " was deleted: its content is overwritten",
-        State.DAMAGED: " is there, but what leads to its content cannot be right",
+        State.DAMAGED: " is there, but the reference to its content is invalid",
     }
 )
 

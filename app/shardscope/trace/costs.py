@@ -1,4 +1,4 @@
-"""Costs of a lookup: as read here, where much is cached already, or from a cold start."""
+"""The costs of a lookup: with what is cached here, or from a cold start."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from shardscope.looks.wrap_text import WrapText
 
 
 def cost_text(requests: int, size: int) -> str:
-    """What a step cost, in words: `read 2 ranges, 44 bytes`, or `nothing read: known already`."""
+    """What a step cost, in words: `read 2 ranges, 44 bytes`, or `cached`."""
     if not requests:
-        return "nothing read: known already"
+        return "cached, nothing read"
     return f"read {plural(requests, 'range')}, {plural(size, 'byte')}"
 
 
 def cold_text(cost: Cost) -> str:
-    """Return the cost of a cold start in words: `2 requests, 44 bytes, 1 round`."""
+    """Return a cold cost in words: `2 requests, 44 bytes, 1 round trip`."""
     if not cost.requests:
-        return "nothing to ask for: it came along before"
-    return f"{plural(cost.requests, 'request')}, {plural(cost.bytes, 'byte')}, {plural(cost.rounds, 'round')}"
+        return "cached by an earlier step"
+    return f"{plural(cost.requests, 'request')}, {plural(cost.bytes, 'byte')}, {plural(cost.rounds, 'round trip')}"
 
 
 class CostSwitch(QWidget):
-    """The costs that the steps show; `cold_wanted` carries whether those of a cold start.
+    """The switch between warm and cold costs; `cold_wanted` carries whether cold ones are shown.
 
     Attributes:
-        warm: The button for what was read here.
-        cold: The button for a cold start.
-        told: The cold cost of opening and of all; or why that is not known.
+        warm: The button for the cost with the cache.
+        cold: The button for the cost from a cold start.
+        told: The cold cost of opening, and in all; or why it is not available.
     """
 
     cold_wanted = Signal(object)
@@ -41,15 +41,15 @@ class CostSwitch(QWidget):
         self.setObjectName("traceCosts")
         self.setAccessibleName(self.tr("Costs of the lookup"))
         tips = (
-            self.tr("What each step read just now; what is in memory costs nothing"),
-            self.tr("What each step costs somebody who has read nothing yet, opening included: measured, by doing it"),
+            self.tr("Bytes that each step read now; cached bytes cost nothing"),
+            self.tr("Cost of each step with an empty cache, opening included; measured by opening the shard again"),
         )
         self.warm, self.cold = QRadioButton(self), QRadioButton(self)
         row = QHBoxLayout()
         row.setSpacing(12)
         row.addWidget(QLabel(self.tr("Cost:"), self))
         # Their letters are none of the menus.
-        texts = (self.tr("&Read here"), self.tr("C&old start"))
+        texts = (self.tr("&With cache"), self.tr("Col&d start"))
         for button, text, tip in zip((self.warm, self.cold), texts, tips, strict=True):
             button.setText(text)
             button.setToolTip(tip)
@@ -69,7 +69,7 @@ class CostSwitch(QWidget):
         self.cold.toggled.connect(self.cold_wanted.emit)
 
     def tell(self, cold: ColdTrace | None, error: str = "") -> None:
-        """Show the cost of a cold start.
+        """Show the cold cost.
 
         Args:
             cold: What was measured; None while it is not.
@@ -82,5 +82,5 @@ class CostSwitch(QWidget):
         elif cold is None:
             self.told.set_text(self.tr("Measuring …"))
         else:
-            told = self.tr("Opening: {0}.\nIn all: {1}.")
+            told = self.tr("Opening: {0}.\nTotal: {1}.")
             self.told.set_text(told.format(cold_text(cold.opening), cold_text(cold.total)))

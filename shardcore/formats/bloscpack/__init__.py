@@ -26,7 +26,7 @@ FORMAT = Format(
         checksum=lazily("shardcore.formats.bloscpack.checksums:name_of"),
         dial=Dial(
             "chunk_size",
-            "Plain bytes of a chunk: what is read at least, and what is compressed together.",
+            "Uncompressed bytes of a chunk: what is read at least, and what is compressed together.",
             ("1K", "4K", "16K", "64K", "256K", "1M"),
             "1M",
         ),

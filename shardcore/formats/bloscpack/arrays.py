@@ -45,12 +45,12 @@ class ArrayInfo:
 
     @property
     def nbytes(self) -> int:
-        """Plain bytes of the array."""
+        """Uncompressed bytes of the array."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def stride(self) -> int:
-        """Plain bytes from one place of the first axis to the next, in C order; `shape` is not empty."""
+        """Uncompressed bytes from one place of the first axis to the next, in C order; `shape` is not empty."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def of(self, data: bytes) -> NDArray[Any]:

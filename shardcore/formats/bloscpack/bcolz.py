@@ -75,12 +75,12 @@ class Column:
 
     @property
     def nbytes(self) -> int:
-        """Plain bytes of the column."""
+        """Uncompressed bytes of the column."""
         return self.array.nbytes
 
     @property
     def chunk_bytes(self) -> int:
-        """Plain bytes of every chunk but the last."""
+        """Uncompressed bytes of every chunk but the last."""
         return self.chunklen * self.array.stride
 
     @property
@@ -119,7 +119,7 @@ class Column:
         return f"{self.name}/{name}" if self.name else name
 
     def check_chunk(self, number: int, size: int) -> None:
-        """Checks how many plain bytes a chunk has; after the end of the column the last one may have more.
+        """Checks how many uncompressed bytes a chunk has; after the end of the column the last one may have more.
 
         Raises:
             FormatError: They are not those that `chunklen` and the shape leave to it.

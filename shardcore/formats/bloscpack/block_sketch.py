@@ -43,8 +43,8 @@ class _Block:
         stored: Its chunk.
         found: Where the blocks and streams of the chunk lie.
         number: Which block.
-        start: Its first byte among the plain bytes of the chunk.
-        plain: Its plain bytes.
+        start: Its first byte among the uncompressed bytes of the chunk.
+        plain: Its uncompressed bytes.
     """
 
     stored: Stored

@@ -1,7 +1,7 @@
 """A chunk: one Blosc-1 buffer. What it claims, and whether its structure holds.
 
     Blosc header 16 | start of each block, i32 | block | block | ...       flags without 0x02
-    Blosc header 16 | plain bytes                                          flags with 0x02 (plain copy)
+    Blosc header 16 | uncompressed bytes                                          flags with 0x02 (plain copy)
 
 A block is one stream, or `typesize` streams when it was split: i32 length, then that many bytes.
 
@@ -23,7 +23,7 @@ from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
 
 DEFAULT_LIMIT = 2**30
-"""Plain bytes that one chunk may have unless the caller allows more."""
+"""Uncompressed bytes that one chunk may have unless the caller allows more."""
 HEADER_SIZE = CHUNK_HEADER.size
 MAX_SPLITS = 16
 """Elements wider than this are never split into streams."""
@@ -36,7 +36,7 @@ FEW_STREAMS = 64
 # The flags as plain numbers: the operators of an enumeration cost microseconds, and every chunk needs a dozen.
 _BYTE_SHUFFLE, _PLAIN_COPY, _BIT_SHUFFLE, _RESERVED, _NOT_SPLIT = (int(flag) for flag in Flag)
 
-# The most plain bytes that one stored byte can stand for, by codec number: a run length of 255 (blosclz,
+# The most uncompressed bytes that one stored byte can stand for, by codec number: a run length of 255 (blosclz,
 # lz4), 258 bytes for two bits (zlib), a block of 128 KiB for four bytes (zstd). More cannot come out, so
 # more is never allocated.
 _EXPANSION = {0: 256, 1: 256, 3: 1032, 4: 2**17 // 4}
@@ -76,7 +76,7 @@ class ChunkHeader:
 
     @property
     def plain_copy(self) -> bool:
-        """Whether the plain bytes follow the header as they are."""
+        """Whether the uncompressed bytes follow the header as they are."""
         return bool(self.flags & _PLAIN_COPY)
 
     @property
@@ -121,7 +121,7 @@ class ChunkMap:
     stream_size: NDArray[np.int64]
 
     def block_plain(self, block: int) -> int:
-        """Plain bytes of a block."""
+        """Uncompressed bytes of a block."""
         return min(self.header.blocksize, self.header.nbytes - block * self.header.blocksize)
 
     def block_stop(self, block: int) -> int:
@@ -148,13 +148,13 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
     Args:
         header: The header.
-        limit: Plain bytes allowed.
+        limit: Uncompressed bytes allowed.
         place: The chunk or its header, for the error.
 
     Raises:
         FormatError: A field is impossible.
         Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-        LimitExceeded: The chunk claims more than `limit` plain bytes.
+        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
     """
     if header.version not in (1, 2):
         raise Unsupported(f"Blosc chunk version {header.version}: only 1 and 2 are Blosc-1", span=place)
@@ -194,7 +194,7 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
 
     Args:
         headers: Rows of `CHUNK_HEADER`, shape `(n,)`.
-        limit: Plain bytes allowed.
+        limit: Uncompressed bytes allowed.
 
     Returns:
         Shape `(n,)`.
@@ -218,7 +218,7 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
 
     Args:
         chunk: The whole chunk, header and all, and nothing else.
-        limit: Plain bytes allowed.
+        limit: Uncompressed bytes allowed.
         place: Where the chunk lies, for errors.
 
     Returns:
@@ -228,7 +228,7 @@ def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place:
         Truncated: The buffer is shorter than the chunk.
         FormatError: A number in the chunk is impossible.
         Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-        LimitExceeded: The chunk claims more than `limit` plain bytes.
+        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
     """
     header = _checked_header(chunk, limit, place)
     few = header.nblocks * header.streams <= FEW_STREAMS

@@ -48,12 +48,12 @@ def _chunks(file: BloscpackFile) -> list[Share]:
     return [
         share_of(Use.PAYLOAD, "blocks", inner, stops, "The content: where its blocks begin, and the blocks."),
         share_of(Use.INDEX, "Blosc headers", places, inner, "16 bytes at the beginning of each chunk."),
-        share_of(Use.INDEX, "digests", stops, digests, "After each chunk, so that damage to it is noticed."),
+        share_of(Use.INDEX, "digests", stops, digests, "After each chunk, so that damage to it is detected."),
     ]
 
 
 def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:
-    """Stored bytes of the chunks, beside their plain bytes."""
+    """Stored bytes of the chunks, beside their uncompressed bytes."""
     reads = 0 if file.table.loaded else CHUNK_HEADER.size * len(file.table)
     return (LoadSource("chunks", "Stored bytes of the chunks", reads, partial(_stored, file)),)
 
@@ -69,9 +69,9 @@ def _stored(file: BloscpackFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - starts,
-        "Below the line of plain bytes is what compression saves, chunk by chunk.",
+        "Below the line of uncompressed bytes is what compression saves, chunk by chunk.",
         table.headers["nbytes"].astype(np.float64),
-        "plain bytes",
+        "uncompressed bytes",
         row_bounds=np.arange(len(table.places) + 1, dtype=np.int64),
         starts=starts,
         stops=stops,

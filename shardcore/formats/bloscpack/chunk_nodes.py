@@ -19,7 +19,7 @@ from shardcore.words import plural
 
 _FLAG_DOCS = {
     Flag.BYTE_SHUFFLE: "In each block, bytes are sorted by their place in the element: like stands beside like.",
-    Flag.PLAIN_COPY: "Nothing is compressed: the plain bytes follow the header.",
+    Flag.PLAIN_COPY: "Nothing is compressed: the uncompressed bytes follow the header.",
     Flag.BIT_SHUFFLE: "In each block, bits are sorted by their place in the element: like stands beside like.",
     Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
     Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be a stream for each byte of the element.",
@@ -111,7 +111,7 @@ def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
     except ShardError as error:
         return [Node("damaged blocks", body, role=FieldRole.DATA, error=str(error))]
     if header.plain_copy or header.nbytes == 0:
-        doc = "The plain bytes of the chunk; nothing is compressed."
+        doc = "The uncompressed bytes of the chunk; nothing is compressed."
         return [Node("plain bytes", body, role=FieldRole.DATA, doc=doc)]
     table = Span("", body.start, body.start + header.nblocks * BLOCK_START.size)
     starts = Node("block starts", table, text=plural(header.nblocks, "block"), children=_starts(chunk, found, table))

@@ -21,7 +21,7 @@ from shardcore.words import grouped_digits, plural
 MOST_READ = 1 << 26
 """Stored bytes of a chunk that is read to draw its blocks; of what is kept for the next drawing as many."""
 MOST_PLAIN = 1 << 28
-"""Plain bytes of a chunk that is decompressed to be drawn."""
+"""Uncompressed bytes of a chunk that is decompressed to be drawn."""
 
 _CHUNK_DOC = "Which chunk is drawn. Reset returns to that of the lookup."
 _BLOCK_DOC = "Which of its blocks; of chunks with fewer blocks the last."
@@ -160,7 +160,7 @@ class ChunkScene:
         return within // numbers[1] if numbers is not None and numbers[1] and within is not None else 0
 
     def _header_numbers(self) -> tuple[int, int] | None:
-        """Plain bytes and block size of the chunk of the lookup; a plain copy has no blocks (0)."""
+        """Uncompressed bytes and block size of the chunk of the lookup; a plain copy has no blocks (0)."""
         told = self._told("blocksize", found=False)
         if told:
             values = told[-1].values
@@ -239,7 +239,7 @@ class ChunkScene:
         return map_chunk(stored.chunk, limit=2**32, place=stored.span)
 
     def plain(self, number: int) -> bytes:
-        """The plain bytes of a chunk; errors as for `stored`."""
+        """The uncompressed bytes of a chunk; errors as for `stored`."""
         if (kept := self._plain.get(number)) is not None:
             return kept
         data = self.file.content.decoded(self.stored(number), limit=MOST_PLAIN)

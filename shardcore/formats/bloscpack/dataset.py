@@ -116,11 +116,11 @@ class BloscpackDataSet(DataSet):
         return shard.file
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The plain bytes of a chunk, or those of a column that its shape counts."""
+        """The uncompressed bytes of a chunk, or those of a column that its shape counts."""
         return super().stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Plain bytes `[start, stop)`; of a column only the chunks that hold them are read."""
+        """Uncompressed bytes `[start, stop)`; of a column only the chunks that hold them are read."""
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
         if not 0 <= start <= stop:
@@ -189,7 +189,7 @@ class BloscpackDataSet(DataSet):
         """Reports what is wrong between the files."""
 
     def _pieces(self, column: Column, start: int, stop: int | None) -> Iterator[bytes]:
-        """The plain bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
+        """The uncompressed bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
         end = column.nbytes if stop is None else stop
         while start < end:
             number, skip = divmod(start, column.chunk_bytes)
@@ -199,7 +199,7 @@ class BloscpackDataSet(DataSet):
             start += len(plain)
 
     def _chunk(self, column: Column, number: int) -> bytes:
-        """The plain bytes of a chunk, those after the end of the column included."""
+        """The uncompressed bytes of a chunk, those after the end of the column included."""
         data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
         column.check_chunk(number, len(data))
         return data

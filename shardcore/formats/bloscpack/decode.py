@@ -1,4 +1,4 @@
-"""Plain bytes out of a chunk: `blosc2`, after the structural check and with two remedies.
+"""Uncompressed bytes out of a chunk: `blosc2`, after the structural check and with two remedies.
 
 `blosc2` reads Blosc-1 chunks, with two exceptions that it does not notice or wrongly refuses:
 
@@ -36,7 +36,7 @@ from shardcore.words import grouped_digits, plural
 
 _PIECE = 2**18
 _UNSHUFFLE_SLAB = 2**20
-"""Plain bytes whose bits are spread out at a time; spread out they take eight times as much."""
+"""Uncompressed bytes whose bits are spread out at a time; spread out they take eight times as much."""
 
 
 def decompress(
@@ -53,18 +53,18 @@ def decompress(
 
     Args:
         chunk: The whole chunk, header and all, and nothing else.
-        limit: Plain bytes allowed.
+        limit: Uncompressed bytes allowed.
         place: Where the chunk lies, for errors.
         threads: Threads inside this one call; worth it for a single large chunk.
         out: Writable bytes of exactly the chunk's plain size, to be filled instead of allocating.
 
     Returns:
-        The plain bytes; empty when `out` was given.
+        The uncompressed bytes; empty when `out` was given.
 
     Raises:
         FormatError: The chunk is damaged, or `out` has another size.
         Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-        LimitExceeded: The chunk claims more than `limit` plain bytes.
+        LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
     """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:

@@ -84,7 +84,7 @@ def element_drawing(number: int, itemsize: int, how: str) -> Drawing:
         Item(f"byte {number * itemsize}", tone=Tone.HIT, doc="Its first plain byte.", here=True),
     )
     table = Table("From the element to its first byte", ("number", "bytes each", "plain byte"), (row,))
-    return Drawing("Which byte", (table,), (), f"{how}. Chunks know nothing of elements: they hold plain bytes.")
+    return Drawing("Which byte", (table,), (), f"{how}. Chunks know nothing of elements: they hold uncompressed bytes.")
 
 
 def chunks_drawing(header: Header, number: int, within: int) -> Drawing | None:
@@ -100,7 +100,7 @@ def chunks_drawing(header: Header, number: int, within: int) -> Drawing | None:
             n * size,
             max(min(size, total - n * size), 1),
             Tone.HIT if n == number else Tone.DATA,
-            f"Chunk {n}: plain bytes from {n * size} on.",
+            f"Chunk {n}: uncompressed bytes from {n * size} on.",
             here=n == number,
         )
         for n in shown
@@ -108,7 +108,7 @@ def chunks_drawing(header: Header, number: int, within: int) -> Drawing | None:
     byte = number * size + within
     items.append(Item(f"byte {byte}", (), byte, 0, Tone.KEY, "The byte that is looked for.", here=True))
     stop = max(min(shown.stop * size, total), shown.start * size + 1)
-    ruler = Ruler("Plain bytes", shown.start * size, stop, tuple(items), "bytes")
+    ruler = Ruler("Uncompressed bytes", shown.start * size, stop, tuple(items), "bytes")
     sums = Table(
         "A division",
         (f"{byte} // {size}", f"{byte} mod {size}"),
@@ -134,7 +134,7 @@ def slot_drawing(slots: Slots, number: int, value: int, size: int, *, good: bool
     ruler = Ruler(f"The file, and its byte {value}", 0, max(size, 1), (mark,), "bytes")
     caption = "One slot for each chunk: whichever is wanted, one more read brings its place."
     if not good:
-        caption = "No chunk begins there, so the slot is not believed: the chunks are walked from the first."
+        caption = "No chunk begins there, so the slot is not used: the chunks are walked from the first."
     return Drawing("The offset slot", (cells, ruler), (Link("slot", "place", tone=Tone.POINTER),), caption)
 
 
@@ -230,7 +230,7 @@ def byte_drawing(plain: bytes, within: int, header: ChunkHeader, spans: tuple[Sp
         tone = Tone.HIT if at == within else Tone.KEY if same else Tone.FAINT
         doc = f"Byte {at} of the chunk: byte {at % size} of element {at // size}."
         items.append(Item(f"{plain[at]:02x}", spans, at, tone=tone, doc=doc, here=at == within))
-    cells = Cells(f"Plain bytes {first} to {last - 1} of the chunk", len(items), tuple(items), first=first)
+    cells = Cells(f"Uncompressed bytes {first} to {last - 1} of the chunk", len(items), tuple(items), first=first)
     told: dict[str, Any] = {"none": "", "shuffle": " and its bytes put back in order"}
     undone = told.get(header.filter_name, " and its bits put back in order")
     how = (

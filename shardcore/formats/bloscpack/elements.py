@@ -13,7 +13,7 @@ from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural
 
-BYTE_WHY = "Chunks know nothing of elements: they hold plain bytes, so the element becomes the byte it begins with."
+BYTE_WHY = "Chunks know nothing of elements: they hold raw bytes, so the element becomes the byte it begins with."
 _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
 
 
@@ -107,7 +107,7 @@ def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
     Args:
         index: One number.
         typesize: Bytes of an element; 0 when the version does not say.
-        size: Plain bytes of the content; -1 when that is not known.
+        size: Uncompressed bytes of the content; -1 when that is not known.
 
     Raises:
         UsageError: There is more than one number, a negative one, or no typesize.

@@ -29,7 +29,7 @@ class BloscpackFile:
 
     Attributes:
         table: Where the chunks are.
-        content: Their plain bytes.
+        content: Their uncompressed bytes.
     """
 
     def __init__(self, source: Source, header: Header, metadata: MetadataSection | None, offsets: Offsets) -> None:

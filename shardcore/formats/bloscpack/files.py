@@ -121,12 +121,12 @@ class BloscpackFiles(DataSet):
         return replace(ref, size=whole.size)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The plain bytes of a file, in pieces."""
+        """The uncompressed bytes of a file, in pieces."""
         shard = self._shard_of(ref)
         return shard.stream(shard.find(ALL))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Plain bytes `[start, stop)`; only the chunks that hold them are read."""
+        """Uncompressed bytes `[start, stop)`; only the chunks that hold them are read."""
         shard = self._shard_of(ref)
         return shard.read_range(shard.find(ALL), start, stop, limit=limit)
 
@@ -179,7 +179,7 @@ class BloscpackFiles(DataSet):
         return self._rows.get(name)
 
     def size_of(self, row: int) -> tuple[int, State]:
-        """Plain bytes and state of a file, as far as that is known without opening it; -1 before."""
+        """Uncompressed bytes and state of a file, as far as that is known without opening it; -1 before."""
         name = self.members[row].name
         if name in self.unreadable:
             return -1, State.DAMAGED

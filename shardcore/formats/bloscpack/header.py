@@ -26,8 +26,8 @@ class Header:
         options: Bits of `HeaderOption`.
         checksum: The digest after every chunk.
         typesize: Bytes of one element; 0 when the version does not say.
-        chunk_size: Plain bytes of every chunk but the last.
-        last_chunk: Plain bytes of the last chunk.
+        chunk_size: Uncompressed bytes of every chunk but the last.
+        last_chunk: Uncompressed bytes of the last chunk.
         nchunks: Number of chunks.
         max_app_chunks: Spare offset slots.
     """
@@ -65,7 +65,7 @@ class Header:
 
     @property
     def plain_size(self) -> int:
-        """Plain bytes of the whole content; -1 when the header does not say."""
+        """Uncompressed bytes of the whole content; -1 when the header does not say."""
         if self.nchunks == 0:
             return 0
         if UNKNOWN in (self.nchunks, self.last_chunk):
@@ -79,7 +79,7 @@ class Header:
         return _place(self.record, name)
 
     def plain_size_of(self, chunk: int) -> int:
-        """Plain bytes that a chunk should have; -1 when the header does not say."""
+        """Uncompressed bytes that a chunk should have; -1 when the header does not say."""
         return self.last_chunk if chunk == self.nchunks - 1 else self.chunk_size
 
 

@@ -70,8 +70,8 @@ _SIZE_FIELDS = (
         differs=Differs("adler32 costs 32 bytes for each chunk", "it costs 32 bits; adler32 and crc32 are 4 bytes"),
     ),
     Field("typesize", "u1", Role.NUMBER, "Bytes of one element; only informs: each chunk has its own."),
-    Field("chunk_size", "<i4", Role.SIZE, "Plain bytes of every chunk but the last; -1 when unknown."),
-    Field("last_chunk", "<i4", Role.SIZE, "Plain bytes of the last chunk; -1 when unknown."),
+    Field("chunk_size", "<i4", Role.SIZE, "Uncompressed bytes of every chunk but the last; -1 when unknown."),
+    Field("last_chunk", "<i4", Role.SIZE, "Uncompressed bytes of the last chunk; -1 when unknown."),
     Field(
         "nchunks",
         "<i8",
@@ -154,12 +154,12 @@ METADATA_HEADER = Record(
             "meta_level",
             "u1",
             Role.NUMBER,
-            "Compression level that was asked for.",
+            "Requested compression level.",
             differs=Differs(
                 "it has to be 0 where the text is stored plain", "writers leave the level set, 6, even then: ignore it"
             ),
         ),
-        Field("meta_size", "<u4", Role.SIZE, "Plain bytes of the metadata: the text, decompressed."),
+        Field("meta_size", "<u4", Role.SIZE, "Uncompressed bytes of the metadata: the text, decompressed."),
         Field(
             "max_meta_size", "<u4", Role.SIZE, "Bytes reserved for the stored metadata, so that it can grow in place."
         ),
@@ -206,8 +206,8 @@ CHUNK_HEADER = Record(
         Field(
             "typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255; the shuffles sort by place in the element."
         ),
-        Field("nbytes", "<u4", Role.SIZE, "Plain bytes of the chunk: decompressed."),
-        Field("blocksize", "<u4", Role.SIZE, "Plain bytes of each block but the last, which may have fewer."),
+        Field("nbytes", "<u4", Role.SIZE, "Uncompressed bytes of the chunk: decompressed."),
+        Field("blocksize", "<u4", Role.SIZE, "Uncompressed bytes of each block but the last, which may have fewer."),
         Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the digest."),
     ),
 )
@@ -226,7 +226,7 @@ STREAM_LENGTH = Record(
             "length",
             "<i4",
             Role.SIZE,
-            "Stored bytes of the stream that follow; as many as its plain bytes when it is stored plain.",
+            "Stored bytes of the stream that follow; as many as its uncompressed bytes when it is stored plain.",
         ),
     ),
 )

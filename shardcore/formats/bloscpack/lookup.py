@@ -37,8 +37,8 @@ WALK_STEPS = 20
 
 
 ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
-WHICH_WHY = "All chunks but the last have one plain size, so a division tells the chunk without a look at any."
-PAST_WHY = "The plain size follows from the header: a byte past it lies in no chunk."
+WHICH_WHY = "All chunks but the last have one uncompressed size, so a division tells the chunk without a look at any."
+PAST_WHY = "The uncompressed size follows from the header: a byte past it lies in no chunk."
 COUNT_WHY = "Chunks are numbered without gaps, so their count proves that there is no such one."
 
 
@@ -136,7 +136,7 @@ class BloscpackLookup:
             "Header fields",
             f"{self._chunk_sizes()} {self._digests()}",
             Span("", 5, header.size),
-            why="All chunks but the last have the same plain size: these few numbers place any byte in its chunk."
+            why="All chunks but the last have the same uncompressed size: these numbers place any byte in its chunk."
             if header.version > 1
             else "Version 1 has only their number here: how long each one is, stands at its own beginning.",
             **_header_values(header),
@@ -178,7 +178,7 @@ class BloscpackLookup:
         geometry = self._file.table.geometry
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
         span = Span("", min(geometry.first, geometry.size), geometry.size)
-        look.step("All chunks", "The plain bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
+        look.step("All chunks", "The uncompressed bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
 
     def _element(self, key: BloscpackKey) -> Element:
@@ -220,7 +220,7 @@ class BloscpackLookup:
         how = f"{offset} // {size} = {number}, {offset} mod {size} = {within}"
         why = WHICH_WHY
         if size <= 0:
-            how = "the plain sizes in the Blosc headers, added up, tell"
+            how = "the uncompressed sizes in the Blosc headers, added up, tell"
             why = "The header does not say how long chunks are when plain, so their own sizes are added up."
         text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
@@ -335,7 +335,7 @@ class BloscpackLookup:
                 f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
                 draw=lambda: drawings.digest_drawing(stored, digest, self._header.checksum.name),
-                why="Damage is noticed before anything is decompressed, and not served as if it were content.",
+                why="Damage is detected before anything is decompressed, and is not returned as content.",
                 stored=stored.digest.hex(),
                 computed=computed,
             )

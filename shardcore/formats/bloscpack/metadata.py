@@ -20,7 +20,7 @@ from shardcore.words import grouped_digits, plural
 
 CODECS = ("none", "zlib")
 DEFAULT_LIMIT = FREE.size
-"""Plain bytes that metadata may have."""
+"""Uncompressed bytes that metadata may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEF
     Args:
         section: The section.
         stored: The bytes of `section.stored`.
-        limit: Plain bytes allowed.
+        limit: Uncompressed bytes allowed.
 
     Raises:
         Unsupported: The codec is not known.

@@ -42,7 +42,7 @@ class Packing:
         level: 0 to 9.
         shuffle: Whether bytes are sorted by their place in the element.
         typesize: Bytes of an element; None: those of the array's type, else 8.
-        chunk_size: Plain bytes of every chunk but the last.
+        chunk_size: Uncompressed bytes of every chunk but the last.
         checksum: The digest after every chunk.
         offsets: Whether there is a table of offsets.
         spare: Spare slots in it; None: ten for each chunk.
@@ -75,7 +75,7 @@ class Packing:
         """The chunks of a content.
 
         Args:
-            size: Its plain bytes.
+            size: Its uncompressed bytes.
             itemsize: Bytes of an element of the array that it is; None for other contents.
         """
         known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
@@ -112,7 +112,7 @@ class Shape:
 
     @property
     def sizes(self) -> I64:
-        """Plain bytes of each chunk."""
+        """Uncompressed bytes of each chunk."""
         sizes = np.full(self.nchunks, self.chunk_size, np.int64)
         sizes[-1] = self.last_chunk
         return sizes

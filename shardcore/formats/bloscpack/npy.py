@@ -38,7 +38,7 @@ class Content:
     """What is to be packed.
 
     Attributes:
-        size: Plain bytes.
+        size: Uncompressed bytes.
         pieces: They come in these; each time the iterator is asked, more of the input is read.
         array: The array that they are, or None.
     """
@@ -110,7 +110,7 @@ def array_metadata(array: ArrayInfo) -> dict[str, Any]:
 
 
 def chunks_of(content: Content, chunk_size: int, label: str) -> Iterator[bytes]:
-    """The plain bytes of each chunk; an empty content is one chunk of no bytes.
+    """The uncompressed bytes of each chunk; an empty content is one chunk of no bytes.
 
     Raises:
         SourceError: The input has other bytes than it said; it cannot be read.

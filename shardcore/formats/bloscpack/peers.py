@@ -19,7 +19,7 @@ def peers() -> tuple[Peer, ...]:
             ("bloscpack.digest",),
             Answer.REFUSES,
             "It compares the digest after each chunk, where there is one, and ends at a wrong one: the chunks after it "
-            "are not served.",
+            "are not returned.",
         ),
         Peer(
             _NAME,

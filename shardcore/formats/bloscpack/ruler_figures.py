@@ -1,4 +1,4 @@
-"""The figures of the two rulers: plain bytes above, stored bytes below, and what joins them."""
+"""The figures of the two rulers: uncompressed bytes above, stored bytes below, and what joins them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, by
     below.append(Item("", (), start_of, 0, Tone.POINTER, doc, f"start {number}"))
     bands = tuple(_chunk_band(chunk, here=chunk.number == number) for chunk in chunks)
     stop = last.plain + last.header.nbytes
-    plain = Ruler("Plain bytes", first.plain, max(stop, first.plain + 1), tuple(above), "bytes")
+    plain = Ruler("Uncompressed bytes", first.plain, max(stop, first.plain + 1), tuple(above), "bytes")
     start = 0 if fronts else first.place
     stored = Ruler("The file", start, max(last.stop, start + 1), tuple(below), "bytes")
     return Ribbon("Each chunk is compressed by itself", plain, stored, bands)
@@ -60,7 +60,7 @@ def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, by
 
 def _plain_item(chunk: Placed, *, here: bool) -> Item:
     size = chunk.header.nbytes
-    doc = f"Chunk {chunk.number}: plain bytes {chunk.plain} to {chunk.plain + size - 1}."
+    doc = f"Chunk {chunk.number}: uncompressed bytes {chunk.plain} to {chunk.plain + size - 1}."
     tone = Tone.HIT if here else Tone.DATA
     return Item(f"chunk {chunk.number}", (), chunk.plain, max(size, 1), tone, doc, here=here)
 
@@ -149,7 +149,7 @@ def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> t
 
 
 def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | None) -> tuple[Ribbon, int]:
-    """A chunk's plain bytes above, its stored bytes below, a band for each block; and how many are not drawn.
+    """A chunk's uncompressed bytes above, its stored bytes below, a band for each block; and how many are not drawn.
 
     Args:
         stored: The chunk.
@@ -180,7 +180,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
     if not len(found.starts) and header.nbytes:
         body = Span("", head.stop, stored.span.stop)
         doc = "A plain copy: the codec found nothing to gain, so the bytes stand as they are."
-        above.append(Item("plain bytes", (), 0, header.nbytes, Tone.HIT, doc, here=True))
+        above.append(Item("uncompressed bytes", (), 0, header.nbytes, Tone.HIT, doc, here=True))
         below.append(Item("the same", (body,), body.start, body.size, Tone.HIT, doc, here=True))
         bands.append(Band(Item("copied", (body,), 0, header.nbytes, Tone.HIT, doc, here=True), (body.start, body.stop)))
     if within is not None:
@@ -191,7 +191,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
         below.append(Item("digest", (place,), place.start, place.size, Tone.SIZE, doc))
     low = shown.start * header.blocksize if len(found.starts) else 0
     high = min(shown.stop * header.blocksize, header.nbytes) if len(found.starts) else header.nbytes
-    plain_ruler = Ruler(f"Plain bytes of chunk {stored.number}", low, max(high, low + 1), tuple(above), "bytes")
+    plain_ruler = Ruler(f"Uncompressed bytes of chunk {stored.number}", low, max(high, low + 1), tuple(above), "bytes")
     end = stored.digest_span.stop
     file_ruler = Ruler(f"Chunk {stored.number} in the file", start, end, tuple(below), "bytes")
     how = f"{plural(header.nblocks, 'block')}, {header.codec_name}, {_filter_text(header.filter_name)}"

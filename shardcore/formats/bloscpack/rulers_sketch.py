@@ -1,4 +1,4 @@
-"""The sketch `rulers`: from an element to plain byte, chunk and block; plain bytes above, stored ones below."""
+"""The sketch `rulers`: from an element to plain byte, chunk and block; uncompressed bytes above, stored ones below."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class BloscpackShard(Shard):
         return content.whole(limit=limit) if wanted.key == ALL else content.plain(_number(wanted), limit=limit)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The plain bytes of a chunk or of all, in pieces; see `Shard.stream`."""
+        """The uncompressed bytes of a chunk or of all, in pieces; see `Shard.stream`."""
         chunks = (0, None) if ref.key == ALL else (_number(ref), _number(ref) + 1)
         for plain in self.file.content.plains(*chunks, limit=DEFAULT_LIMIT):
             if len(plain) <= 2 * PIECE:
@@ -180,7 +180,7 @@ class BloscpackShard(Shard):
                 yield bytes(view[start : start + PIECE])
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Plain bytes `[start, stop)` of a chunk or of all; only the chunks that hold them are read."""
+        """Uncompressed bytes `[start, stop)` of a chunk or of all; only the chunks that hold them are read."""
         if not 0 <= start <= stop:
             raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         if ref.key == ALL:

@@ -49,7 +49,7 @@ class Worker:
         Raises:
             FormatError: The chunk is damaged, or the decoder died of it, or took longer than `timeout`.
             Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
-            LimitExceeded: The chunk claims more than `limit` plain bytes.
+            LimitExceeded: The chunk claims more than `limit` uncompressed bytes.
             ShardError: The process cannot be started.
         """
         with self._lock:
@@ -119,7 +119,7 @@ class Worker:
 
 
 def _serve(pipe: Connection[Any, Any]) -> None:
-    """The life of the process: chunk in, plain bytes or error out, until the pipe closes."""
+    """The life of the process: chunk in, uncompressed bytes or error out, until the pipe closes."""
     ready = json.dumps(_READY).encode()
     pipe.send_bytes(ready)
     while True:

@@ -50,7 +50,7 @@ class BloscpackWriter(Writer):
         level: 0 to 9.
         shuffle: `byte` or `none`.
         typesize: Bytes of an element; None: those of the array's type, else 8.
-        chunk_size: Plain bytes of every chunk but the last; whole elements of it are taken.
+        chunk_size: Uncompressed bytes of every chunk but the last; whole elements of it are taken.
         checksum: The name of the digest after every chunk.
         offsets: Whether there is a table of offsets.
         spare: Spare slots in it; None: ten for each chunk.

@@ -280,8 +280,8 @@ class AddressSketch:
             elif number < at:
                 said.append(("not in it", Tone.FAINT))
             else:
-                said.append(("not asked", Tone.INDEX))
-        title = f"{plural(len(names), 'file')} may hold it: asked in this order"
+                said.append(("not searched", Tone.INDEX))
+        title = f"{plural(len(names), 'file')} may contain it, searched in this order"
         return candidates_figure(shown, said, title), len(names) - len(shown)
 
     def _candidates(self, route: Route) -> list[str]:
@@ -296,14 +296,14 @@ class AddressSketch:
     def _caption(self, uid: Uid, route: Route, found: _Row | None, trouble: str) -> str:
         scene = self._scene
         if trouble:
-            return f"The uid leads to {scene.member}, which cannot be read: {trouble}."
+            return f"The uid refers to {scene.member}, which cannot be read: {trouble}."
         if not scene.folder:
             return self._agreement(uid, route, found)
         if scene.n_bits is None:
             return (
                 f"How many bits choose the file is not known, so any file may hold the uid; {route.n_bits} are drawn."
             )
-        told = "The file is computed from the uid alone: no list of uids is kept anywhere, and no server is asked."
+        told = "The file is computed from the uid alone: no list of uids is kept anywhere, without a server."
         if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
             return f"{told} No shard has the uid any more, but a copy of it was kept longer."
         if found is None:
@@ -311,7 +311,7 @@ class AddressSketch:
         if found.row is None:
             return f"{told} Only the walk past every entry of each such file proves that the uid is not there."
         if found.file.sidecar_error is not None:
-            return f"{told} The sidecar cannot be used, so nobody knows whether the entry was deleted."
+            return f"{told} The sidecar cannot be used, so it is unknown whether the entry was deleted."
         if found.file.tombstone(found.row) is not None:
             return f"{told} The entry is still there: what deletes it is the stamp beside the shard, and readers look."
         return f"{told} In it entries differ in length, so a reader walks from one to the next."
@@ -335,9 +335,9 @@ class AddressSketch:
             )
         if own.hex != route.hex:
             return (
-                f"The name does not agree: it says {own.hex}, the uid {route.hex}. Nobody would look for it here.{has}"
+                f"The name does not agree: it says {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
             )
-        return f"The name agrees: {own.hex} is what the uid leads to, so every reader comes to this file.{has}"
+        return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
     # --- what if -----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Compressing payloads as the reference does: frames that state the plain size, without a checksum."""
+"""Compressing payloads as the reference does: frames that state the uncompressed size, without a checksum."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def route_drawing(uid: str, route: Route, date: str, names: Sequence[str]) -> Dr
     shown = list(names[:FILES])
     if shown:
         what = [("may hold it", Tone.INDEX)] * len(shown)
-        figures.append(candidates_figure(shown, what, "Files of that number, in the order in which they are asked"))
-    caption = "Nobody has to be asked where a uid lies: its number is computed, and the number is in the file name."
+        figures.append(candidates_figure(shown, what, "Files of that number, in the order in which they are searched"))
+    caption = "No directory is needed: the shard number is computed from the uid, and the number is in the file name."
     if not date:
         caption += " The uid does not tell the date, so the files of all dates may hold it."
     links = (Link("low", "hex", tone=Tone.KEY),)
@@ -109,7 +109,7 @@ def footer_drawing(file: DesFile) -> Drawing:
         f"A reader begins at the end: {size} - {FOOTER.size} - {file.footer['index_size']} = {start}, where the index "
         "begins."
     )
-    return Drawing("The footer leads to the index", figures, (Link("size", "index", tone=Tone.POINTER),), caption)
+    return Drawing("The footer refers to the index", figures, (Link("size", "index", tone=Tone.POINTER),), caption)
 
 
 def header_drawing(header: Mapping[str, Any]) -> Drawing:
@@ -261,7 +261,7 @@ def sidecar_drawing(file: DesFile, row: int, place: Span) -> Drawing | None:
     entry = file.entries.span(row)
     item = Item(f"entry {row}", (entry,), entry.start, entry.size, Tone.DEAD, "Unchanged by its deletion.", "entry")
     ruler = Ruler("The index", file.entries.data_stop, file.index_stop, (item,), "bytes")
-    caption = "The shard is never changed: who does not look into the sidecar serves what was deleted."
+    caption = "The shard is never changed: a reader that ignores the sidecar returns deleted objects."
     links = (Link("stamp", "entry", tone=Tone.DEAD),)
     return Drawing("Deleted", (ruler, mark), links, caption)
 

@@ -217,7 +217,7 @@ class DesDataSet(DataSet):
             "Route",
             text,
             draw=lambda: route_drawing(key.text, route, self.date, found),
-            why="The file is computed from the uid alone: every reader comes to the same one, and no server is asked.",
+            why="The file is computed from the uid alone: every reader opens the same one, without a server.",
             **values,
             candidates=found[:100],
         )

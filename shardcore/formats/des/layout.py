@@ -101,7 +101,7 @@ _CODING = (
         "uncompressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Plain bytes of the content, decompressed.",
+        "Uncompressed bytes of the content, decompressed.",
         differs=Differs(
             "an entry has the sizes of its content", "the reference compares this one only after it has decompressed"
         ),

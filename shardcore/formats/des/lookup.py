@@ -228,7 +228,7 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
         place = Span(str(SourceName(file.sidecar_name)), 0, 0)
         look.step(
             "Sidecar",
-            f"The sidecar cannot be used, so nobody knows what was deleted: {file.sidecar_error.message}.",
+            f"The sidecar cannot be used, so it is unknown what was deleted: {file.sidecar_error.message}.",
             place,
             why=SIDECAR_WHY,
         )
@@ -273,7 +273,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
             "Payload",
             "The content is not read, because the object is or may be deleted.",
             *ref.spans[:1],
-            why="What somebody had deleted must not be served, although its bytes are still there.",
+            why="A deleted object must not be returned, although its bytes are still there.",
         )
         return
     if max(ref.size, ref.stored_size) > MAX_TOLD:
@@ -289,7 +289,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
                 "Payload",
                 sentence(error.message),
                 *ref.spans[:1],
-                why="The entry says only what the content is called; without that file there is nothing to serve.",
+                why="The entry says only what the content is called; without that file there is no content.",
             )
             look.elsewhere("entry")
             return

@@ -51,7 +51,7 @@ class Loose:
         start: First byte of the payload.
         stop: One past its last byte.
         codec: How it is stored.
-        size: Its plain bytes, as the entry states.
+        size: Its uncompressed bytes, as the entry states.
     """
 
     uid: str

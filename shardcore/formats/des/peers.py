@@ -25,7 +25,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("des.checksum", "des.gap", "des.overlap", "des.offset-in-header", SILENT),
             Answer.WRONG,
-            "Content that is stored plain is served as it is: it has no digest, and its size is not compared.",
+            "Content that is stored uncompressed is returned as it is: no checksum, and its size is not compared.",
         ),
         Peer(_NAME, ("des.bigfile",), Answer.WRONG, "Of a BigFile it compares the size alone, not the sha256."),
         Peer(

@@ -49,7 +49,7 @@ from shardcore.span import Span
 from shardcore.words import plural
 
 _BY_DIGEST = "the sha256 that its entry states"
-_SIZE_ONLY = "the plain size fits; there is no digest"
+_SIZE_ONLY = "the uncompressed size fits; there is no digest"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 1024
 _LEAST_ENTRY = UID_HEAD.size + 1
@@ -166,7 +166,7 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
                         why = "" if by else _SIZE_ONLY
                         return Found(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
     if ref.error or ref.state is State.DAMAGED:
-        why = ref.error or "what leads to it cannot be right"
+        why = ref.error or "the reference to it is invalid"
         return Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
     pieces = partial(bounded, shard, ref, damaged.limit)
     if checksum:

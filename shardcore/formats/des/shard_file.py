@@ -41,7 +41,7 @@ class Entry:
     Attributes:
         uid: The uid, UTF-8.
         meta: The metadata as stored.
-        size: Plain bytes of the content.
+        size: Uncompressed bytes of the content.
         codec: How it is stored.
         digest: Of a BigFile, its sha256 in hex; empty for others.
     """
@@ -62,7 +62,7 @@ class ShardFile:
         version: 1 or 2.
 
     Attributes:
-        plain: Plain bytes of what it holds, BigFiles included: what packers limit.
+        plain: Uncompressed bytes of what it holds, BigFiles included: what packers limit.
         count: Its objects.
     """
 

@@ -24,7 +24,7 @@ from shardcore.text import short
 from shardcore.words import plural
 
 RATIO = 1 << 16
-"""Plain bytes for each stored one that are believed: zstd makes 32,768 of runs of one byte."""
+"""Uncompressed bytes for each stored one that are believed: zstd makes 32,768 of runs of one byte."""
 
 
 def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:

@@ -60,7 +60,7 @@ class DesWriter(Writer):
         version: Layout of the entries.
         skip: Endings of uids that are not compressed.
         n_bits: For a folder: bits of the shard number.
-        max_bytes: For a folder: plain bytes in one shard at most, unless one object alone is longer.
+        max_bytes: For a folder: uncompressed bytes in one shard at most, unless one object alone is longer.
         date: For a folder: `created_at` of objects that state none.
         sidecar: Whether each shard gets a `.meta` with checksums.
         keep_date: Whether `created_at` is stored in the metadata, too.

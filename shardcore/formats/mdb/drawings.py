@@ -85,7 +85,7 @@ def rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], 
             Item(str(first + number), (span,), tone=tone, doc=f"Entry {first + number}.", here=bool(name)),
             Item(f"{row['key']:016x}", (_part(table, span, "key"),), tone=tone, doc="Its table key.", name=name),
             Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the key looked for."),
-            Item(str(row["index"]), (_part(table, span, "index"),), tone=Tone.POINTER, doc="The record it leads to."),
+            Item(str(row["index"]), (_part(table, span, "index"),), tone=Tone.POINTER, doc="The record it refers to."),
         ]
         if chunks:
             cells.append(Item(str(row["chunk"]), (_part(table, span, "chunk"),), tone=Tone.POINTER, doc="The chunk."))
@@ -187,7 +187,7 @@ def walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) -> 
         for hit in hits[:_CHUNKS]
     ]
     ruler = Ruler("The section, from its first record on", section.start, section.stop, (whole, *shown), "bytes")
-    caption = "Without a table there is no short entrance: each record is looked at, from the first to the end mark."
+    caption = "Without a table each record is read, from the first to the end mark."
     return Drawing("The walk", (ruler,), (), caption, more=len(hits) - len(shown))
 
 
@@ -283,7 +283,7 @@ def shards_drawing(
     for number in shown:
         asked, hit = number <= last, bool(found) and number == last
         name = names[number] if len(names[number]) <= _SHORT else f"{names[number][:_WORD]}…"
-        answer = "lists it" if hit else "does not list it" if asked else "not asked"
+        answer = "lists it" if hit else "does not list it" if asked else "not searched"
         tone = Tone.HIT if hit else Tone.FAINT
         if asked and names[number] in damaged:
             answer, tone = "damaged", Tone.MISS
@@ -295,8 +295,8 @@ def shards_drawing(
         rows.append(row if found is not None else row[:2])
     headings = ("", "shard", "answer") if found is not None else ("", "shard")
     caption = (
-        f"Nothing in {key[:_WORD]}… tells which shard lists it: each is asked in turn, and its table answers with a "
+        f"Nothing in {key[:_WORD]}… shows which shard lists it: each is searched in turn, and its table answers with a "
         "few bytes."
     )
-    table = Table("Shards in the order in which they are asked", headings, tuple(rows))
+    table = Table("Shards in the order in which they are searched", headings, tuple(rows))
     return Drawing("Which shard", (table,), (), caption, more=len(names) - len(shown), legend={Tone.MISS: "damaged"})

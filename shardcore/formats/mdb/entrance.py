@@ -29,7 +29,7 @@ class EntranceSketch:
     """
 
     name = "entrance"
-    title = "Short entrance"
+    title = "Hash lookup"
     controls: tuple[Control, ...] = ()
 
     def __init__(self, scene: Scene) -> None:
@@ -77,7 +77,7 @@ class EntranceSketch:
                 f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash are "
                 "enough to know that."
             )
-            return Drawing("The short entrance", tuple(figures), (), caption, more=left_out)
+            return Drawing("Hash lookup", tuple(figures), (), caption, more=left_out)
         section, number = scene.file.geometry.section(table.kind), self._number(table.kind, place)
         figures.append(drawings.section_figure(table.kind, section, place, f"record {number}"))
         stored = index.data[place.start : place.start + len(raw)]
@@ -87,7 +87,7 @@ class EntranceSketch:
             "Sixteen digits find the entry, the entry names the record, the record has all 64 digits: only they decide."
         )
         legend = drawings.COMPARED
-        return Drawing("The short entrance", tuple(figures), links, caption, more=left_out, legend=legend)
+        return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
 
     def _without(self, kind: str, raw: bytes) -> Drawing:
         """The same where the shard has no table of the kind: every record is compared."""
@@ -104,7 +104,7 @@ class EntranceSketch:
         drawing = drawings.walk_drawing(kind, whole, hits, count)
         compared = [drawings.compare_figure(raw, raw, hit) for hit in hits]
         figures = (drawings.key_figure(raw), *(drawing.figures if whole.size else ()), *compared)
-        return Drawing("No short entrance", figures, (), drawing.caption, more=drawing.more)
+        return Drawing("Hash lookup without a table", figures, (), drawing.caption, more=drawing.more)
 
     def _number(self, kind: str, place: Span) -> int:
         return (place.start - self._scene.file.geometry.section(kind)[0]) // RECORD_SIZE

@@ -62,7 +62,7 @@ class MdbDataSet(DataSet):
         names = [member.name for member in self.members]
         look.step(
             "Ask every shard",
-            f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is asked in turn.",
+            f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is searched in turn.",
             why="Nothing in a hash says which shard lists it; the short tables make asking all of them cheap.",
             draw=lambda: shards_drawing(names, to_text(key.raw)),
             shards=len(names),
@@ -92,7 +92,7 @@ class MdbDataSet(DataSet):
         key, names = self.parse_key(trace.key), [member.name for member in self.members]
         told = {step.text.partition(": ")[0] for step in trace.steps if step.title in UNREADABLE}
         asked = shards_drawing(names, to_text(key.raw), trace.member, told, found=trace.outcome == FOUND)
-        return (*super().sketches(trace), Still("shards", "Shards asked", asked))
+        return (*super().sketches(trace), Still("shards", "Shards searched", asked))
 
     @cached_property
     def settings(self) -> dict[str, Any]:

@@ -110,7 +110,7 @@ FILE_ENTRY = Record(
             "unpacked_segment_bytes",
             "<u4",
             FieldRole.SIZE,
-            "Plain bytes of the segment: those of its chunks, decompressed.",
+            "Uncompressed bytes of the segment: those of its chunks, decompressed.",
         ),
         Field("chunk_index_start", "<u4", FieldRole.NUMBER, "Number of the segment's first chunk in the xorb, from 0."),
         Field("chunk_index_end", "<u4", FieldRole.NUMBER, "One past the number of the segment's last chunk."),
@@ -166,7 +166,7 @@ CAS_HEADER = Record(
         _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (`xorb_hash` in the reference source)."),
         Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
         Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
-        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Plain bytes of all its chunks, decompressed."),
+        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Uncompressed bytes of all its chunks, decompressed."),
         Field(
             "num_bytes_on_disk",
             "<u4",
@@ -193,7 +193,7 @@ CAS_ENTRY = Record(
             FieldRole.OFFSET,
             "First byte of the chunk in the plain xorb: all chunks decompressed and joined.",
         ),
-        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Plain bytes of the chunk, decompressed."),
+        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Uncompressed bytes of the chunk, decompressed."),
         Field(
             "flags",
             "<u4",

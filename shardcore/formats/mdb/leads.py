@@ -85,7 +85,7 @@ def _gather_entries(index: MdbIndex, kind: str, into: Gathered, records: NDArray
         start, stop = section.byte_of(record), section.byte_of(record + 1)
         if kind != CHUNK and block >= 0:
             stop = section.byte_of(int(section.ends[block]))
-        why = f"Entry {number} of the {kind} lookup table leads to this record."
+        why = f"Entry {number} of the {kind} lookup table refers to this record."
         return Pointing(table.span(number, number + 1), Span("", start, stop), why)
 
     into.add_rows(there.tolist(), entry_to)

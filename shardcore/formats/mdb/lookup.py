@@ -153,7 +153,7 @@ class MdbLookup:
                 "The footer has an HMAC key, so chunk hashes are stored under it: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
                 geometry.key_span,
-                why="Who has a chunk can compute its keyed hash and look it up; nobody else learns its hash.",
+                why="Who has a chunk can compute its keyed hash and look it up; other readers do not learn its hash.",
                 draw=lambda: drawings.hmac_drawing(plain, raw, geometry.key_span),
                 plain=to_text(plain),
                 stored=to_text(raw),

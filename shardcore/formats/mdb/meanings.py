@@ -8,7 +8,7 @@ from shardcore.trace import Meaning, Meanings
 
 MEANINGS: Meanings = MappingProxyType(
     {
-        "plain": Meaning("the hash of the chunk's plain bytes"),
+        "plain": Meaning("the hash of the chunk's uncompressed bytes"),
         "stored": Meaning("the hash as the shard stores it, keyed by the HMAC key"),
         "key": Meaning("the first 16 digits of the hash, as a number; stored as 8 bytes, the lowest first"),
         "hash": Meaning("the hash that is looked for in the tables"),

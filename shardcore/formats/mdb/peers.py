@@ -18,7 +18,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("mdb.file-hash", "mdb.range-hash"),
             Answer.WRONG,
-            "It follows segments as they stand and compares no hash: a segment of other chunks serves other bytes.",
+            "It follows segments as they stand and compares no hash: a segment of other chunks returns other bytes.",
         ),
         Peer(
             _NAME,

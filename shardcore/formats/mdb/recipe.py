@@ -33,7 +33,7 @@ TOLD_BYTES = 16 * 1024 * 1024
 
 OPEN = "Open the xorb"
 XORB_WHY = "A shard has no content, only recipes: the chunks lie in xorbs, where files that share them store them once."
-CHECK_WHY = "Content is called by its hash, so whoever has it can prove that it is the right one."
+CHECK_WHY = "Content is called by its hash, so a reader that has it can prove that it is the right one."
 
 
 def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
     look.step(
         "Content elsewhere",
         f"The {look.described} is found; the bytes lie in xorbs that are not within reach.",
-        why="A shard only says how content is put together: whoever wants the bytes has to fetch the xorbs as well.",
+        why="A shard only says how content is put together: the bytes are in the xorbs, which are fetched separately.",
         inputs=_records_of(ref),
     )
 

@@ -38,7 +38,7 @@ class RibbonsSketch:
     """
 
     name = "ribbons"
-    title = "Ribbons"
+    title = "Chunk map"
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -80,8 +80,8 @@ def ribbons_drawing(scene: Scene, number: int) -> Drawing:
     end = shelves[-1].at + shelves[-1].size if shelves else 0
     figure = Ribbon(
         "Each band is a segment: bytes of a file, chunks of a xorb",
-        Ruler("Files, their plain bytes", 0, max(at, 1), tuple(above), "bytes"),
-        Ruler("Xorbs, the plain bytes of their chunks", 0, max(end, 1), tuple(below), "bytes"),
+        Ruler("Files, their uncompressed bytes", 0, max(at, 1), tuple(above), "bytes"),
+        Ruler("Xorbs, the uncompressed bytes of their chunks", 0, max(end, 1), tuple(below), "bytes"),
         # What is looked at lies over the others.
         tuple(sorted(bands, key=lambda band: band.item.here)),
     )

@@ -227,7 +227,7 @@ def fragments_drawing(fragments: Span, manifest: Span, lods: int, count: int) ->
             manifest.start,
             manifest.size,
             Tone.HIT,
-            "What the key leads to.",
+            "The value of the key.",
             "manifest",
             here=True,
         )
@@ -238,7 +238,7 @@ def fragments_drawing(fragments: Span, manifest: Span, lods: int, count: int) ->
     ruler = Ruler(
         "Around the manifest", fragments.start, max(manifest.stop, fragments.start + 1), tuple(items), "bytes"
     )
-    caption = "The key leads to the manifest alone; the sizes in it tell how far in front of it the fragments begin."
+    caption = "The key refers to the manifest alone; the sizes in it tell how far in front of it the fragments begin."
     return Drawing("A mesh", (ruler,), (), caption)
 
 

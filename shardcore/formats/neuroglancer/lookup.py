@@ -181,7 +181,7 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         "Split",
         f"{_says('lowest', spec.minishard_bits, 'minishard', place.minishard)}, "
         f"{_says('next', spec.shard_bits, 'shard', place.shard)}: the file {name}.",
-        why="Two fields of one number replace a directory: every reader computes the place, and no server is asked.",
+        why="Two fields of one number replace a directory: every reader computes the place, without a server.",
         inputs=origin.fields_at("minishard_bits", "shard_bits"),
         minishard=place.minishard,
         shard=place.shard,

@@ -45,10 +45,10 @@ def peers() -> tuple[Peer, ...]:
             _TENSORSTORE,
             ("neuroglancer.overlap", "neuroglancer.shared-index"),
             Answer.WRONG,
-            "It does not notice that two ranges share bytes, and serves both.",
+            "It does not detect that two ranges share bytes, and returns both.",
         ),
         *(
-            Peer(name, (SILENT,), Answer.WRONG, "A value that is stored raw has no digest: it is served as it stands.")
+            Peer(name, (SILENT,), Answer.WRONG, "A value that is stored raw has no checksum: it is returned as it is.")
             for name in (_TENSORSTORE, _CLOUD_VOLUME)
         ),
     )

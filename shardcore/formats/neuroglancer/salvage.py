@@ -27,7 +27,7 @@ from shardcore.span import Span
 _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
 _MOST_INDEX = 1 << 26
-"""Plain bytes of a minishard index that is looked for."""
+"""Uncompressed bytes of a minishard index that is looked for."""
 _MOST_GAPS = 100
 """Stretches in which a plain minishard index is looked for."""
 _MOST_TRIES = 2000

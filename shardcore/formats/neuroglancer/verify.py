@@ -129,7 +129,7 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
         return f"the running sum of chunk_ids passes 2^64 and wraps to {_key(table, row)}"
 
     def repeats(row: int) -> str:
-        return f"key {_key(table, row)} is listed twice: some readers serve the first value, some the last"
+        return f"key {_key(table, row)} is listed twice: some readers return the first value, some the last"
 
     def outside(row: int) -> str:
         place = outside_text(int(entries.starts[row]), int(entries.sizes[row]), file.source.size)

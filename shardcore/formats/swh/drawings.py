@@ -72,7 +72,7 @@ def header_drawing(header: dict[str, Any], hash_stop: int) -> Drawing:
         "The header says where everything lies",
         (table, Ruler("The file", 0, hash_stop, items, "bytes")),
         links,
-        "The name at the start says what the file is; three positions lead to objects, index and hash function.",
+        "The name at the start says what the file is; three offsets refer to objects, index and hash function.",
     )
 
 
@@ -307,6 +307,6 @@ def asked_drawing(names: Sequence[str], key: bytes, ended: str = "", *, found: b
         row = (Item(str(number + 1)), name, Item(answer, tone=tone))
         rows.append(row if last >= 0 else row[:2])
     headings = ("", "shard", "answer") if last >= 0 else ("", "shard")
-    caption = f"Nothing in the key {tag(key)}… tells which shard holds it, so each is asked in turn until one has it."
-    table = Table("Shards in the order in which they are asked", headings, tuple(rows))
+    caption = f"Nothing in the key {tag(key)}… shows which shard has it, so each is searched until one has it."
+    table = Table("Shards in the order in which they are searched", headings, tuple(rows))
     return Drawing("Which shard", (table,), (), caption, more=len(names) - len(shown))

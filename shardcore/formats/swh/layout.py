@@ -34,7 +34,7 @@ NO_OBJECT = 2**64 - 1
 _MAGIC_DIFFERS = Differs("the magic is padded with zeros to 32 bytes", "readers compare the first 9 bytes alone")
 _POSITION_DIFFERS = Differs(
     "the header reaches from byte 32 to objects_position",
-    "it ends at 88; objects begin at 512 in every known file, and what lies between is padding that nobody checks",
+    "it ends at 88; objects begin at 512 in every known file, and what lies between is padding that no reader checks",
 )
 
 HEADER = Record(

@@ -334,7 +334,7 @@ class SwhLookup:
             verdict = "whether it holds an object, its offset tells"
         look.step(
             "Is it really this key?",
-            f"Any key leads to some slot, so the key in it is compared. Slot {slot} holds {stored.hex()}: {verdict}.",
+            f"Any key has some slot, so the key in it is compared. Slot {slot} holds {stored.hex()}: {verdict}.",
             key_span,
             why="A perfect hash sends every key to some slot, even one never written: only comparing decides.",
             stored=stored.hex(),
@@ -349,7 +349,7 @@ class SwhLookup:
                 "Its offset says that there is no object: the slot was never used, or its object was deleted."
                 + (f" Not found by this lookup; {doubt}." if doubt else ""),
                 offset_span,
-                why="There are more slots than objects, to have room for parking; the offset tells which are unused.",
+                why="There are more slots than objects, to find free ones sooner; the offset shows which are unused.",
                 offset=offset,
                 draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
             )

@@ -50,7 +50,7 @@ class ParkingSketch:
     """
 
     name = "parking"
-    title = "Parking"
+    title = "Slot placement"
 
     def __init__(self, scene: KeyedScene) -> None:
         self._scene = scene

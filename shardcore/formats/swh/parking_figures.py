@@ -172,7 +172,7 @@ def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int)
         )
         for car in cars
     )
-    title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} on"
+    title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} single slots"
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
 
 

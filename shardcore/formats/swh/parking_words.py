@@ -14,9 +14,9 @@ def title_of(hashed: Hashed, tried: int, street: Street) -> str:
     """Where the key comes to, in a few words."""
     key, slot = f"key {tag(hashed.key)}…", street.cars[0].slot
     if tried != hashed.displacement:
-        return f"With d = {tried} the {key} would come to slot {slot}"
+        return f"With d = {tried} the {key} would be in slot {slot}"
     lives = street.member and street.cars[0].fits
-    return f"Why the {key} lives in slot {slot}" if lives else f"The {key} comes to slot {slot}, and is not there"
+    return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, and is not there"
 
 
 def caption_of(geometry: Geometry, hashed: Hashed, tried: int, street: Street, *, few: bool) -> str:
@@ -58,7 +58,7 @@ def caption_of(geometry: Geometry, hashed: Hashed, tried: int, street: Street, *
 def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
     """What another displacement than the stored one would do."""
     if own and all(car.slot == car.home for car in own):
-        return f"With d = {tried} each key comes to where it lies: the {stored} that is stored is damaged."
+        return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
     losers, keys = sum(not car.fits for car in own), plural(len(own), "key")
     told = f"{losers} of {keys} would fall on slots that are taken" if losers else f"all {keys} would find slots, too"
     why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
@@ -70,9 +70,9 @@ def _absent_caption(street: Street) -> str:
     slot = street.cars[0].slot
     if street.held[slot].key is None:
         return (
-            f"This key comes to slot {slot}, which is unused. Any key comes to some slot, whether it is there or not."
+            f"This key has slot {slot}, which is unused. Any key has some slot, whether it is there or not."
         )
     return (
-        f"This key is not in the shard, yet it comes to slot {slot}, as any key comes to some slot. Only comparing it "
-        "with the key that is stored there tells that it is absent."
+        f"This key is not in the shard, yet it has slot {slot}, as any key has some slot. Only comparing it "
+        "with the key that is stored there shows that it is absent."
     )

@@ -35,7 +35,7 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("swh.object-length",),
             Answer.REFUSES,
-            "It fails where a content would end after the file; where it ends inside, what follows is served with it.",
+            "It fails where a content would end after the file; where it ends inside, it returns what follows, too.",
         ),
         Peer(
             _NAME,
@@ -49,7 +49,7 @@ def peers() -> tuple[Peer, ...]:
             ("swh.damaged", "swh.objects-count", "swh.objects-position"),
             Answer.IGNORES,
             "It goes by index_position and hash_position alone and adds nothing up: where one of these is wrong, keys "
-            "are not there for it or the file does not open; all else serves it well.",
+            "are not there for it or the file does not open; all other damage does not affect it.",
             within=_FIELDS,
         ),
         Peer(

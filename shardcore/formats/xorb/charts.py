@@ -30,7 +30,7 @@ def shares(file: XorbFile) -> tuple[Share, ...]:
 
 
 def loads(file: XorbFile) -> tuple[LoadSource, ...]:
-    """Stored bytes of the chunks, beside their plain bytes."""
+    """Stored bytes of the chunks, beside their uncompressed bytes."""
     known = file.records.unpacked_ends is not None or file.headers is not None
     reads = 0 if known else file.records.count * HEADER_SIZE
     return (LoadSource("chunks", "Stored bytes of the chunks", reads, partial(_stored, file)),)
@@ -46,10 +46,10 @@ def _stored(file: XorbFile, progress: Progress) -> Load:
         "chunk",
         "stored byte",
         stops - inner,
-        "Chunks are cut where their content says so, from 8 KiB to 128 KiB; below the line of plain bytes is what "
+        "Chunks are cut where their content says so, from 8 KiB to 128 KiB; below the uncompressed bytes is what "
         "compression saves.",
         file.chunk_sizes().astype(np.float64),
-        "plain bytes",
+        "uncompressed bytes",
         row_bounds=np.arange(file.records.count + 1, dtype=np.int64),
         starts=starts,
         stops=stops,

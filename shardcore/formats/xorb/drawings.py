@@ -181,14 +181,14 @@ class RecordsSketch:
             tuple(bands),
         )
         caption = (
-            f"{self._absent}Each chunk is stored uncompressed (none), as LZ4, or as LZ4 of its bytes in four lanes "
+            f"{self._absent}Each chunk is stored uncompressed (none), as LZ4, or as LZ4 of its four byte planes "
             "(bg4). Both rulers have one scale: a record that is narrower than its chunk was compressed."
         )
         return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
 
 
 class LanesSketch:
-    """Numbers of four bytes, and the same bytes in four lanes.
+    """Numbers of four bytes, and the same bytes in four byte planes.
 
     Args:
         file: The xorb.
@@ -200,7 +200,7 @@ class LanesSketch:
     """
 
     name = "lanes"
-    title = "Four lanes"
+    title = "Byte planes"
 
     def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
         self._file = file
@@ -234,11 +234,11 @@ class LanesSketch:
         used = "It is stored so." if scheme == Scheme.BG4_LZ4 else "It is not stored so: another way was smaller."
         caption = (
             f"{self._absent}Bytes at the same place of neighbouring numbers are alike (the sign and exponent of floats "
-            f"above all), so a lane has long runs, and LZ4 makes runs short. {used}"
+            f"above all), so a plane has long runs, and LZ4 makes runs short. {used}"
         )
         more = max(len(data) - len(part), 0)
         runs = {Tone.HIT: "equal bytes side by side"}
-        return Drawing(f"Chunk {number} in four lanes", figures, (), caption, more=more, legend=runs)
+        return Drawing(f"Chunk {number} in four byte planes", figures, (), caption, more=more, legend=runs)
 
     def _unpacked(self, number: int) -> tuple[bytes, int]:
         """A chunk as it is, and the scheme it is stored by."""
@@ -279,6 +279,6 @@ def _in_lanes(data: bytes, place: Place) -> Cells:
             at, tone = lane * columns + column, Tone.HIT if alike else _LANES[lane]
             of = column * GROUPS + lane
             items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"lane byte {of}"))
-    names = tuple(f"lane {lane}" for lane in range(GROUPS))
-    title = "In four lanes: all first bytes, then all second ones …"
+    names = tuple(f"plane {lane}" for lane in range(GROUPS))
+    title = "In four byte planes: all first bytes, then all second ones …"
     return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)

@@ -18,6 +18,6 @@ MEANINGS: Meanings = MappingProxyType(
         "stop": Meaning("where its record ends", "byte"),
         "codec": Meaning("how the chunk is compressed"),
         "stored_size": Meaning("stored bytes of the chunk, without the header of its record", "bytes"),
-        "size": Meaning("plain bytes of the chunk", "bytes"),
+        "size": Meaning("uncompressed bytes of the chunk", "bytes"),
     }
 )

@@ -120,7 +120,7 @@ def _chunk_root(name: str, size: int, number: int) -> Node:
     """The root of the tree of an unpacked chunk."""
     span = Span(name, 0, size)
     text = f"chunk {number}, {plural(size, 'byte')}"
-    kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The plain bytes of the chunk.")
+    kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The uncompressed bytes of the chunk.")
     return Node(name, span, children=(kid,), row=number)
 
 

@@ -13,12 +13,14 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.impact import Fate
 from shardcore.salvaging import REPORT
 from shardcore.trace import ABSENT
 from shardscope import assets
+from shardscope.breaking.bit_row import BitRow
 from shardscope.breaking.new_bytes import new_bytes
 from shardscope.breaking.panel import BreakingPanel
 from shardscope.breaking.sandbox import Sandbox
@@ -366,17 +368,17 @@ def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) 
         drawing = drawings.panel.drawing if drawings.panel is not None else None
         return drawings.in_front and drawing is not None and drawing.title == title
 
-    until(lambda: drawn("Why the key e3b0… lives in slot 1"))
+    until(lambda: drawn("Why the key e3b0… is in slot 1"))
     select(window, 5052, 5053)
     changed(window, lambda: window.breaking.sandbox.flip(0))
-    until(lambda: drawn("The key e3b0… comes to slot 3, and is not there"))
+    until(lambda: drawn("The key e3b0… belongs in slot 3, and is not there"))
     trace = window.session.walk.trace
     assert trace is not None
     assert trace.outcome == ABSENT
     assert window.session.walk.step == 2
     assert window.session.selection.span == Span("", 5052, 5053)
     changed(window, window.breaking.actions.undo.trigger)
-    until(lambda: drawn("Why the key e3b0… lives in slot 1"))
+    until(lambda: drawn("Why the key e3b0… is in slot 1"))
     drawings.hide()
 
 
@@ -397,3 +399,35 @@ def test_what_a_sandbox_promises(own: MainWindow, file: Path) -> None:
         promise(own, file)
         if own.breaking.sandbox.changes:
             changed(own, own.breaking.sandbox.start_over)
+
+
+def test_a_change_leaves_the_keyboard_in_the_sandbox(own: MainWindow, file: Path) -> None:
+    """The file is opened again for each change; the next bit can be flipped at once."""
+    break_safely(own, file)
+    panel = own.panels.panel(BreakingPanel)
+    own.session.select_span(Span("", 87, 88))
+    until(lambda: panel.bits.keys[7].isEnabled())
+    own.activateWindow()
+    panel.to_bits()
+    until(panel.bits.keys[7].hasFocus)
+    QTest.keyClick(panel.bits.keys[7], Qt.Key.Key_Space)
+    until(lambda: panel.bits.keys[7].text() == "1" and own.session.shard is not None)
+    assert panel.bits.keys[7].hasFocus()
+
+
+def test_a_flipped_bit_keeps_the_keyboard(qtbot: QtBot) -> None:
+    """While the changed file is opened there is no byte: the key is pressed again afterwards, not before."""
+    bits = BitRow()
+    qtbot.addWidget(bits)
+    bits.show()
+    bits.set_byte(0x79)
+    flipped: list[int] = []
+    bits.flipped.connect(flipped.append)
+    bits.activateWindow()
+    bits.keys[7].setFocus()
+    qtbot.waitUntil(bits.keys[7].hasFocus)
+    for value in (None, 0xF9):
+        bits.set_byte(value)
+        assert bits.keys[7].hasFocus()
+        qtbot.keyClick(bits.keys[7], Qt.Key.Key_Space)
+    assert flipped == [7]

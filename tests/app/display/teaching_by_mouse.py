@@ -152,7 +152,7 @@ def ask_who_leads(person: Person) -> None:
     person.until(lambda state: state["span"] and state["span"][0] <= first, "the byte")
     person.mouse.do("click", "3")
     person.until(lambda state: state["popup"], "the menu")
-    person.click("menu:Who leads here?")
+    person.click("menu:Find references")
     state = person.until(lambda state: state["leads"] >= 0 and not state["busy"], "the answer")
     person.look("leads")
     if state["leads"]:

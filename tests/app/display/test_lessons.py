@@ -100,8 +100,10 @@ def by_mouse(person: Person, lesson: Lesson, number: int) -> None:
         wrong, right = state["choices"]
         if wrong >= 0:
             person.click(f"choice:{wrong}")
+            person.click("lessonCheck")
             person.until(lambda state: state["verdict"].startswith("✗"), "a word to the wrong answer")
             person.click(f"choice:{right}")
+            person.click("lessonCheck")
         else:
             person.click("lessonShowMe")
         person.until(lambda state: state["verdict"].startswith("✓"), "a word to the right answer")

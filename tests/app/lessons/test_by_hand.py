@@ -38,7 +38,7 @@ def des(_: str, told: dict[str, int]) -> str:
 
 
 def bloscpack(_: str, told: dict[str, int]) -> str:
-    """A division by the plain size of a chunk."""
+    """A division by the uncompressed size of a chunk."""
     return str(told["b"] // told["chunk_size"])
 
 

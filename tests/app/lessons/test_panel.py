@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QRadioButton
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
@@ -134,6 +135,45 @@ def test_a_lesson_is_walked_through(
     assert panel.pages.currentWidget() is panel.list
     qtbot.waitUntil(lambda: not made.exists())
     assert session.request.uri == str(data / "swh/small.shard"), "what was open before the lesson"
+
+
+def test_a_choice_is_judged_by_check_alone(panel: LessonPanel, qtbot: QtBot) -> None:
+    """Arrow keys pass over wrong choices without a verdict; once solved, the keyboard is on *Next*."""
+    panel.player.start(LESSON, own=True, step=4)
+    step(panel, qtbot, 4)
+    box = panel.question
+    assert not box.check.isEnabled()
+    choices = {one.accessibleName(): one for one in box.findChildren(QRadioButton)}
+    for name in ("this", "that", "this"):
+        choices[name].click()
+        qtbot.waitUntil(box.check.isEnabled)
+        assert not box.verdict.text(), "selecting is no answer"
+    qtbot.mouseClick(box.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "not this" in box.verdict.text())
+    choices["that"].click()
+    assert not box.verdict.text(), "the verdict was about the other choice"
+    qtbot.mouseClick(box.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(panel.next.hasFocus)
+    assert not choices["this"].isEnabled(), "a right answer stays"
+
+
+def test_the_keyboard_stays_in_the_lesson(panel: LessonPanel, qtbot: QtBot) -> None:
+    """Neither the last hint leads to *Show me*, nor the answer shown, nor *Leave*, to another part of the window."""
+    panel.player.start(LESSON, own=True, step=1)
+    step(panel, qtbot, 1)
+    panel.hint.setFocus()
+    qtbot.keyClick(panel.hint, Qt.Key.Key_Space)
+    assert not panel.hint.isEnabled()
+    assert panel.question.field.hasFocus()
+    panel.show_me.setFocus()
+    qtbot.keyClick(panel.show_me, Qt.Key.Key_Space)
+    qtbot.waitUntil(panel.next.hasFocus)
+    qtbot.keyClick(panel.next, Qt.Key.Key_Space)
+    step(panel, qtbot, 2)
+    assert panel.question.selected.text() == "No answer selected"
+    panel.leave.setFocus()
+    panel.leave.click()
+    assert panel.isAncestorOf(QApplication.focusWidget())
 
 
 def test_a_lesson_goes_on_where_it_was_left(

@@ -149,7 +149,7 @@ def test_what_a_first_reader_pays(desk: Desk, qtbot: QtBot, data: Path) -> None:
     cold = desk.session.walk.cold
     assert cold is not None
     assert f"Opening: {cold.opening.requests} requests" in costs.told.text
-    assert f"In all: {cold.total.requests} requests" in costs.told.text
+    assert f"Total: {cold.total.requests} requests" in costs.told.text
     texts = [card.cost.text for card in desk.trace.cards]
     assert sum("request" in text for text in texts) == sum(cost.requests > 0 for cost in cold.steps) > 0
     assert all("here: " in text for text in texts)

@@ -327,7 +327,7 @@ def _ref(session: Session, key: str) -> ObjectRef:
 
 def test_words() -> None:
     """Costs and values read as sentences do."""
-    assert cost_text(0, 0) == "nothing read: known already"
+    assert cost_text(0, 0) == "cached, nothing read"
     assert cost_text(1, 1) == "read 1 range, 1 byte"
     assert cost_text(2, 3944) == "read 2 ranges, 3,944 bytes"
     assert [value_text(v) for v in (True, b"\x01\xff", 7)] == ["yes", "01ff", "7"]

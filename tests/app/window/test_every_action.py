@@ -414,7 +414,7 @@ SWH = (
     Row("View > Default layout", brings("objects"), lambda window: window.panels.by_name["objects"].hide()),
     Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
-    Row("Go > Who leads here?", lambda window: window.session.question is not None, at(512, 513)),
+    Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
     Row("Go > Back", selects(40, 48), two_places),
     Row("Go > Forward", selects(4000, 4008), forward),
     Row("Go > Filter objects", focused(lambda window: window.objects.filter)),
@@ -442,7 +442,7 @@ SWH = (
         lambda window: window.focusWidget() is window.hex.view,
         lambda window: window.objects.table.setFocus(),
     ),
-    Row("Objects > Who leads here?", lambda window: window.session.question is not None),
+    Row("Objects > Find references", lambda window: window.session.question is not None),
     changing("Objects > Hide unused and deleted rows", lambda window: window.objects.filter.text()),
     Row(
         "Objects > Reset column widths",

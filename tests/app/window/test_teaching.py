@@ -85,8 +85,11 @@ def test_what_a_lesson_does_to_the_window(
     assert window.session.uri == str(own.with_name("beside.shard"))
     qtbot.waitUntil(lambda: drawings.panel is not None and drawings.panel.values == {"displacement": 0})
     drawings.item_chosen.emit("parking", "h")
+    assert not panel.question.verdict.text(), "looking around in a drawing is no answer"
+    panel.question.check.click()
     qtbot.waitUntil(lambda: "that is the step" in panel.question.verdict.text())
     drawings.item_chosen.emit("parking", "")
+    panel.question.check.click()
     qtbot.waitUntil(lambda: "another one" in panel.question.verdict.text())
     panel.show_me.click()
     qtbot.waitUntil(lambda: drawings.panel is not None and drawings.panel.name == "displacement")

@@ -48,7 +48,7 @@ def make_chunk(
         codec: Number of the codec: 1 lz4, 3 zlib, 4 zstd.
         how: The filter, as its flag.
         typesize: Bytes of one element.
-        blocksize: Plain bytes of a block.
+        blocksize: Uncompressed bytes of a block.
         split: Split blocks into streams where their sizes allow it.
         old: Leave flag 0x10 clear although nothing can be split, as Blosc did before 1.5.
         order: The order in which the blocks are laid down.

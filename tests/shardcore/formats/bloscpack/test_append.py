@@ -239,7 +239,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out)["changes"][-1]["what"] == "chunks"
     assert run(["append", str(path), str(tmp_path / "more")]) == 2
     assert path.read_bytes() == before
-    assert "append 4 plain bytes in place: 3 chunks become 3" in capsys.readouterr().err
+    assert "append 4 uncompressed bytes in place: 3 chunks become 3" in capsys.readouterr().err
     assert run(["append", str(path), str(tmp_path / "more"), "--yes"]) == 0
     assert whole(path)[0] == WALK[:9000] + b"more"
     assert run(["undo", str(path), "--yes"]) == 0

@@ -78,11 +78,11 @@ def test_plain_copies_are_read(size: int) -> None:
 
 @pytest.mark.parametrize("chunk", [make_chunk(sample(5000)), plain_copy(sample(5000))], ids=["zlib", "copy"])
 def test_into_a_buffer(chunk: bytes) -> None:
-    """The plain bytes can go to a buffer of the caller's, which must have their size."""
+    """The uncompressed bytes can go to a buffer of the caller's, which must have their size."""
     out = np.zeros(5000, np.uint8)
     assert decompress(chunk, out=memoryview(out)) == b""
     assert out.tobytes() == sample(5000)
-    with pytest.raises(FormatError, match="5,000 plain bytes, not 4,999"):
+    with pytest.raises(FormatError, match="5,000 uncompressed bytes, not 4,999"):
         decompress(chunk, out=memoryview(np.zeros(4999, np.uint8)))
 
 

@@ -119,7 +119,7 @@ def test_a_cut_header_is_truncated() -> None:
     ],
 )
 def test_plain_size(fields: dict[str, int], size: int) -> None:
-    """The plain size follows from the counts, in whole numbers of any size, or is not known."""
+    """The uncompressed size follows from the counts, in whole numbers of any size, or is not known."""
     assert read_header(header(**fields)).plain_size == size
 
 

@@ -115,7 +115,7 @@ def test_the_way_to_a_part_of_a_folder() -> None:
     assert [texts(row) for row in asked.rows] == [
         ["20260105_2A_0000.des", "not in it"],
         ["20260105_2A_0001.des", "found here"],
-        ["20260106_2A_0000.des", "not asked"],
+        ["20260106_2A_0000.des", "not searched"],
     ]
     assert {span.source for item in drawing.items for span in item.spans} == {"20260105_2A_0001.des"}
     assert {(link.start, link.stop) for link in drawing.links} >= {("low", "shard"), ("shard", "hex")}

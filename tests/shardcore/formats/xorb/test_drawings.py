@@ -1,4 +1,4 @@
-"""The drawings of a xorb: records on two rulers, and bytes in four lanes."""
+"""The drawings of a xorb: records on two rulers, and bytes in four byte planes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TestDrawings(DrawingContract):
 
 
 def test_chunks_stand_on_both_rulers() -> None:
-    """Plain bytes above, stored bytes below; each in the colour of the way in which it is stored."""
+    """Uncompressed bytes above, stored bytes below; each in the colour of the way in which it is stored."""
     with shardcore.open(SAMPLES / "chunks.xorb") as shard:
         drawing = next(one for one in shard.sketches() if one.name == "records").draw({"chunk": 1})
         (figure,) = drawing.figures
