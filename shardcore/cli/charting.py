@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
 from shardcore.cli.output import print_json, print_line, write_text_to
-from shardcore.errors import ShardError, UsageError
+from shardcore.errors import UsageError
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -79,28 +78,13 @@ def chart(
 
 
 def _shares(shard: Shard) -> tuple[Share, ...]:
-    """The byte budget of a file, or of all files of a folder together.
-
-    Raises:
-        ShardError: A file cannot be read.
-    """
-    from shardcore.charting.members import summed_shares
+    """The byte budget of a file, or of all files of a folder together."""
     from shardcore.dataset import DataSet
 
     if not isinstance(shard, DataSet):
         return shard.byte_shares
-    found = []
-
-    def shares(number: int, member: Shard) -> tuple[Share, ...]:
-        member.load_index()
-        return member.byte_shares
-
-    with progress_bar("counting") as progress, closing(shard.each_member(shares, progress)) as each:
-        for _, told in each:
-            if isinstance(told, ShardError):
-                raise told
-            found.append(told)
-    return summed_shares(found)
+    with progress_bar("counting") as progress:
+        return shard.count_shares(progress)
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
