@@ -6,6 +6,8 @@ import hashlib
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -221,9 +223,10 @@ def tombstone(
     elif dry_run:
         for one in rewrites:
             told = one.told()
-            print_line(f"{one.path}: {one.what}")
-            for name in ("old", "new"):
-                print_line(f"  {name}  {told[name] if told[name] is not None else 'no file'}")
+            print_line(f"{one.path}: {one.what}" + ("" if told["old"] is not None else " (a new file)"))
+            old, new = ((told[name] or "").splitlines() for name in ("old", "new"))
+            for line in islice(unified_diff(old, new, lineterm="", n=1), 2, None):
+                print_line(f"  {line}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()

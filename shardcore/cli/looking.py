@@ -22,6 +22,7 @@ from shardcore.cli.options import (
 from shardcore.cli.output import (
     NodeCount,
     children_of,
+    error_line,
     info_json,
     json_safe,
     known_size,
@@ -90,7 +91,7 @@ def info(
             for name, value in shard.fields.items():
                 print_line(f"  {name:<{width}}  {texts.get(name) or _cut(_field_text(value))}")
         if shard.damage is not None:
-            warn(f"damaged: {shard.damage}")
+            warn(f"damaged: {error_line(shard.damage)}")
     return 0
 
 
@@ -115,7 +116,7 @@ def tree(
             count.take()
             _print_tree(root, depth, 0, count)
         if shard.damage is not None:
-            warn(f"damaged: {shard.damage}")
+            warn(f"damaged: {error_line(shard.damage)}")
     return 0
 
 
@@ -298,7 +299,7 @@ def _load(shard: Shard) -> None:
         with progress_bar("loading the index") as progress:
             shard.load_index(progress)
     except FormatError as error:
-        warn(f"damaged: {error}")
+        warn(f"damaged: {error_line(error)}")
 
 
 def _cut(text: str) -> str:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -255,7 +254,7 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
     ),
 }
 _TAPE = Annotated[
-    str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write all requests to FILE; -: their sum.")
+    str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write the request log; print its sum.")
 ]
 
 _YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect to the stores that a file names without asking.")]
@@ -340,7 +339,7 @@ def _taped(target: str | None) -> Iterator[Tape | None]:
     Raises:
         SourceError: It cannot be written.
     """
-    from shardcore.cli.output import warn
+    from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.tape import Tape
 
     tape = Tape()
@@ -349,13 +348,9 @@ def _taped(target: str | None) -> Iterator[Tape | None]:
     finally:
         for note in tape.notes:
             warn(note)
-        if target == "-":
+        if target is not None:
             warn(tape.summary())
-        elif target is not None:
-            try:
-                Path(target).write_text(tape.lines(), encoding="utf-8")
-            except (OSError, ValueError) as error:
-                raise SourceError(f"cannot write the tape to {target}: {reason_of(error)}") from error
+            write_text_to(target, tape.lines())
 
 
 def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:

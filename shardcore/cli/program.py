@@ -53,7 +53,7 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
                 code = command(*arguments, **options)
             sys.stdout.flush()
         except ShardError as error:
-            return told(error)
+            return told(error, command.__name__)
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
@@ -100,9 +100,11 @@ def _options(
     """Options before the command."""
 
 
-def told(error: ShardError) -> int:
-    """Tells an error on standard error; returns its exit code."""
-    warn(worded(error.placed, error.remedy))
+def told(error: ShardError, name: str) -> int:
+    """Print an error of a command on standard error; return its exit code."""
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    options = {option for one in getattr(commands.get(name), "params", ()) for option in one.opts}
+    warn(worded(error.placed, error.remedy, options))
     if isinstance(error, NotAShard):
         for candidate in error.candidates:
             warn(f"  {candidate}")

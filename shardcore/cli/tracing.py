@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from shardcore.cli.output import json_safe
+from shardcore.cli.output import json_safe, worded
 from shardcore.text import said
 from shardcore.trace import COMPUTED
 from shardcore.words import plural
@@ -67,7 +67,8 @@ def trace_lines(
             yield from _drawn_lines(step.drawing)
     if cold is not None:
         yield f"A first reader pays {cost_text(cold.total)}."
-    yield f"{trace.ending}: {trace.key}" + (f" ({trace.error})" if trace.error else "")
+    error = worded(trace.error, trace.remedy, ("--deleted", "--spec", "--xorbs"))
+    yield f"{trace.ending}: {trace.key}" + (f" ({error})" if error else "")
 
 
 def cost_text(cost: Cost) -> str:

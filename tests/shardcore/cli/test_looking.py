@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 import shardcore
+from shardcore.cli import program
 from shardcore.cli.program import run
-from shardcore.cli.tracing import cost_text
+from shardcore.cli.tracing import cost_text, trace_lines
 from shardcore.cold import cold_trace
+from shardcore.errors import LimitExceeded, Remedy
 from shardcore.registry import all_formats
+from shardcore.trace import Trace
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
@@ -342,3 +345,14 @@ def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
     out = capsys.readouterr().out
     assert "offset = byte 520" in out
     assert "length = 1 byte" in out
+
+
+def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command without `--limit-bytes` says which commands have it."""
+    error = LimitExceeded("a chunk of 2 GiB")
+    assert program.told(error, "draw") == program.told(error, "get") == 3
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("; get and extract read it with a higher --limit-bytes")
+    assert second.endswith("; --limit-bytes raises the limit")
+    trace = Trace("0", "damaged", (), error="a chunk of 2 GiB", remedy=Remedy.LIMIT)
+    assert "get and extract" in "".join(trace_lines(trace))

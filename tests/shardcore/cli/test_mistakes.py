@@ -143,7 +143,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (4, "there is no folder OUT", ["get", "SWH", A, "-o", "OUT/x"]),
     (4, "cannot make the folder THERE: it is a file", ["extract", "SWH", "THERE"]),
     (4, "cannot make the folder /proc/x", ["extract", "SWH", "/proc/x"]),
-    (1, f"{A}: TAKEN/{A} exists already; --force replaces it", ["extract", "SWH", "TAKEN", A]),
+    (1, f"TAKEN/{A} exists already; --force replaces it", ["extract", "SWH", "TAKEN", A]),
     (2, "THERE exists already; --force replaces it", ["pack", "swh", "THERE", "TEXT"]),
     (2, "THERE exists already; --force replaces it", ["pack", "swh", "THERE", "TEXT", "--plan"]),
     (2, "there is no folder OUT", ["pack", "swh", "OUT/x", "TEXT"]),
