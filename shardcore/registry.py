@@ -70,7 +70,7 @@ def format_of(name: str) -> Format:
         UsageError: There is none.
     """
     if name not in FORMATS:
-        raise UsageError(f"no format is called {short(name)}; there is {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {short(name)}; there is {', '.join(FORMATS)}")
     found: Format = import_module(f"shardcore.formats.{name}").FORMAT
     return found
 

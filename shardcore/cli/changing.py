@@ -64,9 +64,7 @@ def pack(
     ] = None,
     manifest: Annotated[
         str | None,
-        typer.Option(
-            "--manifest", metavar="FILE|-", help="Which file gets which key: JSON Lines, or extract's manifest."
-        ),
+        typer.Option("--manifest", metavar="FILE|-", help="The key of each file: JSON Lines, or extract's manifest."),
     ] = None,
     spec: Annotated[
         str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
@@ -170,7 +168,7 @@ def convert(
         str | None, typer.Option("--source-spec", metavar="JSON|FILE", help="neuroglancer: the specification of URI.")
     ] = None,
     xorbs: Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder of the xorbs.")] = None,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Take tombstoned objects, too.")] = False,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Convert tombstoned objects, too.")] = False,
     option: Options = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
@@ -229,7 +227,7 @@ def rekey(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write a Xet shard again with its chunk hashes under an HMAC key, with another expiry, or both."""
+    """Write a Xet shard again with an HMAC key for its chunk hashes, another expiry, or both."""
     from shardcore.editing import edit_for
     from shardcore.editing import rekey as rekey_shard
 

@@ -38,10 +38,10 @@ class What(StrEnum):
 @opens
 def chart(
     uri: Uri,
-    what: Annotated[What, typer.Argument(help="What is counted.")] = What.BUDGET,
-    of: Annotated[str, typer.Option("--of", metavar="NAME", help="Which load, or which kind of objects.")] = "",
+    what: Annotated[What, typer.Argument(help="The figures to count.")] = What.BUDGET,
+    of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
     whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes, instead of a sample.")] = False,
-    spread: Annotated[bool, typer.Option("--spread", help="Load: how many places hold how many.")] = False,
+    spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
     svg: Annotated[
@@ -49,7 +49,7 @@ def chart(
     ] = None,
     how: Opening = USUAL,
 ) -> int:
-    """What the bytes are for, how large the objects are, how surprising the bytes are, how full slots are."""
+    """Count bytes per use, object sizes, entropy, or the load of slots."""
     from shardcore.charting import svg as drawn
     from shardcore.charting import written
 
@@ -99,23 +99,23 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
     with progress_bar("Counting") as progress:
         if what is What.SIZES:
             if of and of not in shard.objects.kinds:
-                raise UsageError(f"{short(of)} is not a kind here: {', '.join(shard.objects.kinds)}")
+                raise UsageError(f"{short(of)} is not a kind of this file: {', '.join(shard.objects.kinds)}")
             return object_sizes(shard.objects, of, progress).chart()
         if what is What.ENTROPY:
             if shard.source is None:
-                raise UsageError("a folder has no bytes of its own: name one of its files")
+                raise UsageError("a folder has no bytes of its own: give one of its files")
             return entropy_chart((whole_entropy if whole else sampled_entropy)(shard.source, progress))
         names = [load.name for load in shard.loads]
         if not names:
             raise UsageError(shard.no_loads)
         if of and of not in names:
-            raise UsageError(f"{short(of)} is no load here: {', '.join(names)}")
+            raise UsageError(f"{short(of)} is not a load of this file: {', '.join(names)}")
         load = shard.loads[names.index(of or names[0])].make(progress)
         if not spread:
             return load_chart(load).chart
         turned = spread_chart(load)
         if turned is None:
-            raise UsageError(f"{load.title}: no chance spreads them, so nothing is expected of how many hold how many")
+            raise UsageError(f"{load.title}: not spread by a hash function, so --spread has nothing to compare with")
         return turned
 
 

@@ -158,7 +158,7 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
 
     found = purge(path, dry_run=True)
     if not found:
-        raise UsageError(f"{path} has no journals: nothing to remove")
+        raise UsageError(f"{path} has no undo files: nothing to remove")
     sizes = [one.stat().st_size for one in found]
     if not as_json:
         for one, size in zip(found, sizes, strict=True):
@@ -225,8 +225,9 @@ def tombstone(
             told = one.told()
             print_line(f"{one.path}: {one.what}" + ("" if told["old"] is not None else " (a new file)"))
             old, new = ((told[name] or "").splitlines() for name in ("old", "new"))
+            # Without its two names.
             for line in islice(unified_diff(old, new, lineterm="", n=1), 2, None):
-                print_line(f"  {line}")
+                print_line(f"  {line if line[0] != '@' else '…'}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
@@ -342,7 +343,7 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
 
     for finding in done.report.findings if done.report is not None else ():
         if finding.severity is Severity.ERROR:
-            warn(f"the file has an error now: {finding.code}: {finding.message}")
+            warn(f"the file has an error: {finding.code}: {finding.message}")
     if as_json:
         tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:

@@ -61,7 +61,7 @@ def size_from(text: str) -> int:
     try:
         return int(Option("", OptionType.SIZE, "").value_of(text))
     except UsageError as error:
-        raise typer.BadParameter(error.message.partition(": ")[2]) from error
+        raise typer.BadParameter(error.message.removeprefix(" ").rpartition(", not ")[0]) from error
 
 
 Limit = Annotated[
@@ -184,9 +184,7 @@ USUAL = Opening()
 
 # The flags of every command that opens something: `--format`, and one for each option that deserves one. Formats
 # declare the options; a command that prints its help must not import the formats to learn of them.
-_FORMAT = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Take it for this format instead of recognising it.")
-]
+_FORMAT = Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format, instead of recognising it.")]
 _FLAGS: dict[str, tuple[Any, Any]] = {
     "spec": (
         Annotated[
@@ -257,7 +255,7 @@ _TAPE = Annotated[
     str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write the request log; print its sum.")
 ]
 
-_YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect to the stores that a file names without asking.")]
+_YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect without asking to stores that a file names.")]
 
 _JOBS = Annotated[
     int | None,

@@ -57,7 +57,7 @@ def ls(
 ) -> int:
     """List the objects: state, kind, size in bytes, key."""
     if digest not in (None, "sha256"):
-        raise UsageError(f"--digest knows sha256, not {digest!r}")
+        raise UsageError(f"--digest must be sha256, not {digest!r}")
     from shardcore.cli.rows import list_members, list_rows, print_header, shown_rows, unserved, warn_unreadable
     from shardcore.dataset import DataSet
     from shardcore.extraction.choice import kind_code

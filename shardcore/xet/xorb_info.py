@@ -157,7 +157,7 @@ def read_info(data: bytes, start: int) -> Info:
     _check_ends(ends, start, place)
     if unpacked is not None and (np.diff(unpacked, prepend=0) > MAX_UNPACKED).any():
         raise FormatError(
-            f"a chunk has at most {MAX_UNPACKED:,} plain bytes; by the unpacked ends one has more", span=place
+            f"a chunk has at most {MAX_UNPACKED:,} uncompressed bytes; by the unpacked ends one has more", span=place
         )
     if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
         raise FormatError("the unpacked ends do not ascend", span=place)

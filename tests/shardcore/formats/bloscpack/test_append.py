@@ -125,7 +125,7 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
         assert isinstance(shard, BloscpackShard)
         np.testing.assert_array_equal(shard.read_array(), array)
         (tmp_path / "x.bin").write_bytes(b"abc")
-        with pytest.raises(UsageError, match="no whole number of places"):
+        with pytest.raises(UsageError, match="not a multiple of one item"):
             append(shard, tmp_path / "x.bin")
         np.save(tmp_path / "x.npy", array.astype("<i8"))
         with pytest.raises(UsageError, match="another type or shape"):
@@ -239,7 +239,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out)["changes"][-1]["what"] == "chunks"
     assert run(["append", str(path), str(tmp_path / "more")]) == 2
     assert path.read_bytes() == before
-    assert "append 4 plain bytes in place: 3 chunks become 3" in capsys.readouterr().err
+    assert "append 4 uncompressed bytes in place: 3 chunks become 3" in capsys.readouterr().err
     assert run(["append", str(path), str(tmp_path / "more"), "--yes"]) == 0
     assert whole(path)[0] == WALK[:9000] + b"more"
     assert run(["undo", str(path), "--yes"]) == 0

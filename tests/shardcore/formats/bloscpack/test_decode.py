@@ -82,7 +82,7 @@ def test_into_a_buffer(chunk: bytes) -> None:
     out = np.zeros(5000, np.uint8)
     assert decompress(chunk, out=memoryview(out)) == b""
     assert out.tobytes() == sample(5000)
-    with pytest.raises(FormatError, match="5,000 plain bytes, not 4,999"):
+    with pytest.raises(FormatError, match="5,000 uncompressed bytes, not 4,999"):
         decompress(chunk, out=memoryview(np.zeros(4999, np.uint8)))
 
 

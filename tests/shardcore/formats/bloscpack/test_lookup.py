@@ -139,7 +139,7 @@ def test_steps_say_units_and_reasons() -> None:
         texts = {step.title: step.text for step in shard.trace("@5000").steps}
     assert "Plain byte 5000 is byte 904 of chunk 1: 5000 // 4096 = 1, 5000 mod 4096 = 904." in texts["Which chunk"]
     assert texts["Walk past chunk 0"].endswith("32 + 407 stored bytes + 4 of digest = 443, where chunk 1 begins.")
-    assert texts["Blosc header"].startswith("4,096 plain bytes stored in 407, this header included")
+    assert texts["Blosc header"].startswith("4,096 uncompressed bytes stored in 407, this header included")
     with shardcore.open(DATA / "tiny.blp") as shard:
         steps = {step.title: step for step in shard.trace("@9").steps}
         chunk = next(node for node in shard.tree.children if node.name == "chunks").children[0]
