@@ -159,7 +159,9 @@ def test_chunks_of_another_size_are_no_column(column: Path) -> None:
             File([plain_copy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
         )
         with opened_column(column) as shard:
-            with pytest.raises(FormatError, match=f"chunk 4 holds {size} plain bytes; by its shape the column has 960"):
+            with pytest.raises(
+                FormatError, match=f"chunk 4 holds {size} uncompressed bytes; by its shape the column has 960"
+            ):
                 shard.read(shard.find("all"))
             assert errors(shard) == ["bloscpack.column-chunk-size"]
 
