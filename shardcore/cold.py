@@ -77,7 +77,7 @@ def _cold(shard: Shard, bill: Bill) -> Source | Folder:
     if isinstance(shard, DataSet):
         return ColdFolder(shard.folder, bill)
     if shard.source is None:
-        raise UsageError("there are no bytes of which a lookup could be measured")
+        raise UsageError("a cold start can be measured for files and folders only")
     folder = ColdFolder(shard.source.folder, bill) if shard.source.folder is not None else None
     return ColdSource(shard.source, bill, folder, first=head_bytes(shard.source.name), owned=False)
 

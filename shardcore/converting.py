@@ -133,7 +133,7 @@ def convert(
     earlier = None
     if manifest is not None:
         if choice is not KeyChoice.USUAL:
-            raise UsageError("keys come from the manifest: give no rule for keys")
+            raise UsageError("the manifest gives the keys: leave out --key")
         earlier = Earlier(manifest, shard)
     objects = taking(shard, TakenAsked(deleted, plan and unread, shard.jobs))
     source = _Source(objects, found, earlier, joined=not means_folder(out))

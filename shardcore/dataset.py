@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once
-from shardcore.charting.members import CountedFiles
+from shardcore.charting.budget import Share
+from shardcore.charting.members import CountedFiles, summed_shares
 from shardcore.drawing.model import Sketch
 from shardcore.drawing.moved import moved_sketches
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError, shown_key
@@ -162,6 +163,25 @@ class DataSet(CountedFiles, OpenMembers):
                 else:
                     total += count
         self._counted, self._unreadable = total, unreadable
+
+    def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
+        """Return the byte budget of all files together; the index of each of them is read.
+
+        Raises:
+            ShardError: A file cannot be read.
+        """
+
+        def shares(_: int, member: Shard) -> tuple[Share, ...]:
+            member.load_index()
+            return member.byte_shares
+
+        found = []
+        with closing(self.each_member(shares, progress)) as each:
+            for member, counted in each:
+                if isinstance(counted, ShardError):
+                    raise placed_error(counted, member.name)
+                found.append(counted)
+        return summed_shares(found)
 
     def _loaded_objects(self) -> Objects:
         return self._joining.get(lambda: self._join(no_progress))

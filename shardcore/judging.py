@@ -29,7 +29,7 @@ def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
 def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
     """Says that a mark is only partly there, and which format saw it."""
     candidate = f"{found.name}: {verdict.why}"
-    return NotAShard(f"{name}: no format recognises it; {candidate}", candidates=(candidate,))
+    return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
 
 
 def judge(probe: PrefetchedSource, formats: Formats) -> tuple[Format, Verdict]:
@@ -104,9 +104,9 @@ def _ask(formats: Formats, question: Callable[[Format], Verdict | None]) -> list
 
 def _surest(verdicts: list[tuple[Format, Verdict]], name: str) -> tuple[Format, Verdict]:
     if not verdicts:
-        raise NotAShard(f"{name}: no format recognises it")
+        raise NotAShard(f"{name}: unrecognised format")
     best = max(verdicts, key=lambda fv: fv[1].certainty)
     rivals = [f"{f.name}: {v.why}" for f, v in verdicts if v.certainty is best[1].certainty]
     if len(rivals) > 1 and best[1].certainty is Certainty.PARTLY:
-        raise NotAShard(f"{name}: nothing is whole; {'; '.join(rivals)}", candidates=tuple(rivals))
+        raise NotAShard(f"{name}: nothing is intact; {'; '.join(rivals)}", candidates=tuple(rivals))
     return best

@@ -97,11 +97,11 @@ class Option:
         try:
             return reader(given)
         except ValueError as error:
-            raise UsageError(f"{self.name}={given}: {error}") from error
+            raise UsageError(f"{self.name} must be {error}, not {short(str(given))}") from error
 
     def _chosen(self, given: Any) -> str:
         if given not in self.choices:
-            raise ValueError(f"one of {', '.join(self.choices)} is wanted")
+            raise ValueError(f"one of {', '.join(self.choices)}")
         return str(given)
 
 
@@ -127,14 +127,14 @@ def read_options(declared: Iterable[Option], given: Mapping[str, Any], purpose: 
 
 def _integer(given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, (int, str)):
-        raise ValueError("a whole number is wanted")
+        raise ValueError("a whole number")
     try:
         # Python takes `4_4_40` for a number.
         number = int(given.replace("_", "x"), 0) if isinstance(given, str) else given
     except ValueError:
-        raise ValueError("a whole number is wanted") from None
+        raise ValueError("a whole number") from None
     if number < 0:
-        raise ValueError("a number that is not negative is wanted")
+        raise ValueError("0 or more")
     return number
 
 
@@ -143,7 +143,7 @@ def _size(given: Any) -> int:
         return _integer(given)
     unit = given[-1:].upper() if given[-1:].isalpha() else ""
     if unit not in _UNITS:
-        raise ValueError("a number of bytes is wanted, with K, M or G for powers of 1024")
+        raise ValueError("a number of bytes, such as 4096, 64K or 1M")
     return _integer(given[: len(given) - len(unit)]) * _UNITS[unit]
 
 
@@ -152,11 +152,11 @@ def _flag(given: Any) -> bool:
         return given
     text = str(given).lower()
     if text not in ("yes", "no", "true", "false", "1", "0"):
-        raise ValueError("yes or no is wanted")
+        raise ValueError("yes or no")
     return text in ("yes", "true", "1")
 
 
 def _text(given: Any) -> str:
     if not isinstance(given, (str, int)) or isinstance(given, bool):
-        raise ValueError("a text is wanted")
+        raise ValueError("text")
     return str(given)

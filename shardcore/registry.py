@@ -70,7 +70,7 @@ def format_of(name: str) -> Format:
         UsageError: There is none.
     """
     if name not in FORMATS:
-        raise UsageError(f"no format is called {short(name)}; there is {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {short(name)}; there is {', '.join(FORMATS)}")
     found: Format = import_module(f"shardcore.formats.{name}").FORMAT
     return found
 
@@ -149,8 +149,8 @@ def open(
         SourceError: The bytes cannot be had, or an interrupted run left some of them replaced and some not.
     """
     values, named, claim = _opening_options(options, remote, tape)
-    target = source_of(where, remote, tape, _first_bytes(where))
     name = format or named
+    target = source_of(where, remote, tape, _first_bytes(where, name))
     elsewhere = Elsewhere(remote, getattr(target, "tape", tape))
     context = OpenContext(
         _open_as,
@@ -180,21 +180,25 @@ def open(
         raise
 
 
-def _first_bytes(where: object) -> int:
+def _first_bytes(where: object, format: str | None = None) -> int:
     """How many bytes of the beginning of a remote file are asked for at once, by its name.
 
     Most formats keep there a few fields only, and what is needed next at another place.
     """
     return (
-        head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2])
+        head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2], format)
         if is_address(where)
         else SMALL_HEAD
     )
 
 
-def head_bytes(name: str) -> int:
-    """How many bytes of the beginning of a file of that name a reader asks a store for at once."""
-    whole = any(re.fullmatch(one.head_names, name) for one in all_formats() if one.head_names)
+def head_bytes(name: str, format: str | None = None) -> int:
+    """Return how many bytes of the beginning of a file a reader requests at once.
+
+    Before the first request only the name of the file is known, and the format where it was given.
+    """
+    formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
+    whole = any(re.fullmatch(one.head_names, name) for one in formats)
     return WHOLE_HEAD if whole else SMALL_HEAD
 
 

@@ -172,7 +172,7 @@ def salvage(
     source = source_of(where, remote)
     if isinstance(source, Folder):
         source.close()
-        raise UsageError(f"{source.uri} is a folder: what is whole is taken out of one of its files")
+        raise UsageError(f"{source.uri} is a folder: give one of its files")
     try:
         target = _made(folder)
         with budgeted(taking=target is not None, allowed=limit if limit != DEFAULT_LIMIT else 0) as budget:
@@ -214,7 +214,7 @@ def _made(folder: str | Path | None) -> Path | None:
         if (path / REPORT).exists():
             raise UsageError(f"{path / REPORT} exists already: give another folder")
     except OSError as error:
-        raise SourceError(f"cannot make the folder {path}: {error.strerror or error}") from error
+        raise SourceError(f"cannot create the folder {path}: {error.strerror or error}") from error
     return path
 
 
@@ -382,7 +382,7 @@ class _Saver:
         try:
             parent.mkdir(exist_ok=True)
         except OSError as error:
-            raise SourceError(f"cannot make the folder {parent}: {error.strerror or error}") from error
+            raise SourceError(f"cannot create the folder {parent}: {error.strerror or error}") from error
         while (parent / name).exists():
             name = self._names.rename(name)
         write_whole(parent / name, pieces)

@@ -477,7 +477,7 @@ class Shard(Counted, ABC):
             SourceError: The bytes cannot be had.
         """
         if self.source is None and not source:
-            raise UsageError("a folder has no bytes of its own: name one of its files")
+            raise UsageError("a folder has no bytes of its own: give one of its files")
         root = self.tree_of(source)
         if not root.span.covers(offset):
             raise UsageError(f"there is no byte {offset}; {source or 'the file'} has {root.span.size} bytes")

@@ -13,7 +13,7 @@ from typing import Any
 
 from shardcore.drawing.model import Drawing
 from shardcore.drawing.moved import moved
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
 from shardcore.nodes.placed import placed_span
 from shardcore.objects import ObjectRef, State
 from shardcore.sources.base import Source
@@ -118,6 +118,7 @@ class Trace:
         ref: The object, when found.
         error: Why it ended, when it was not found.
         described: What was found of an object whose content is out of reach: `recipe`; else empty.
+        remedy: What helps against the error, if anything does.
     """
 
     key: str
@@ -126,6 +127,7 @@ class Trace:
     ref: ObjectRef | None = None
     error: str = ""
     described: str = ""
+    remedy: Remedy | None = None
 
     @property
     def ending(self) -> str:
@@ -260,7 +262,7 @@ def tell(
         return Trace(key, ABSENT, tuple(look.steps), error=error.placed)
     except (FormatError, NotAShard, LimitExceeded) as error:
         look.damaged(error)
-        return Trace(key, DAMAGED, tuple(look.steps), error=error.placed)
+        return Trace(key, DAMAGED, tuple(look.steps), error=error.placed, remedy=error.remedy)
     return Trace(key, FOUND, tuple(look.steps), ref=ref, described=look.described)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +25,7 @@ from shardcore.cli.options import (
     reaches,
     size_from,
 )
-from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
+from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn, write_text_to
 from shardcore.cli.targets import Target, target_of
 from shardcore.errors import UsageError
 from shardcore.finding import Depth, Severity
@@ -61,9 +64,7 @@ def pack(
     ] = None,
     manifest: Annotated[
         str | None,
-        typer.Option(
-            "--manifest", metavar="FILE|-", help="Which file gets which key: JSON Lines, or extract's manifest."
-        ),
+        typer.Option("--manifest", metavar="FILE|-", help="The key of each file: JSON Lines, or extract's manifest."),
     ] = None,
     spec: Annotated[
         str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
@@ -80,7 +81,13 @@ def pack(
     ] = False,
     report: Annotated[
         Path | None,
-        typer.Option("--report", metavar="FILE", help="Write the key of every input to a JSON file.", dir_okay=False),
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write the key of every input to a JSON file; -: standard output.",
+            dir_okay=False,
+            allow_dash=True,
+        ),
     ] = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
@@ -99,7 +106,7 @@ def pack(
         if not any(one.name == "dedupe" for one in format_of(format_name).options_for(Purpose.WRITE)):
             raise UsageError(f"--dedupe is not supported for {format_name} (supported: swh)")
         options["dedupe"] = True
-    with target_of(out, how, force=force) as target:
+    with target_of(out, how, force=force) as target, _report_file(report) as report_path:
         with progress_bar("packing") as progress:
             done = pack_files(
                 format_name,
@@ -110,12 +117,27 @@ def pack(
                 force=force,
                 plan=plan,
                 skip_unreadable=skip_unreadable,
-                report=report,
+                report=report_path,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
                 jobs=how.jobs,
                 progress=progress,
             )
-        return sent(done, target, as_json=json)
+        if report_path == report or not report_path or not report_path.exists():
+            return sent(done, target, as_json=json)
+        write_text_to("-", report_path.read_text(encoding="utf-8"))
+        # Standard output is the report alone.
+        with redirect_stdout(sys.stderr):
+            return sent(done, target, as_json=json)
+
+
+@contextmanager
+def _report_file(report: Path | None) -> Iterator[Path | None]:
+    """The file of a report; for standard output a temporary one."""
+    if str(report) != "-":
+        yield report
+        return
+    with TemporaryDirectory(prefix="shardcore-") as folder:
+        yield Path(folder) / "report.json"
 
 
 @reaches
@@ -146,7 +168,7 @@ def convert(
         str | None, typer.Option("--source-spec", metavar="JSON|FILE", help="neuroglancer: the specification of URI.")
     ] = None,
     xorbs: Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder of the xorbs.")] = None,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Take tombstoned objects, too.")] = False,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Convert tombstoned objects, too.")] = False,
     option: Options = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
@@ -205,7 +227,7 @@ def rekey(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write a Xet shard again with its chunk hashes under an HMAC key, with another expiry, or both."""
+    """Write a Xet shard again with an HMAC key for its chunk hashes, another expiry, or both."""
     from shardcore.editing import edit_for
     from shardcore.editing import rekey as rekey_shard
 

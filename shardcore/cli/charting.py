@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
 from shardcore.cli.output import print_json, print_line, write_text_to
-from shardcore.errors import ShardError, UsageError
+from shardcore.errors import UsageError
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -39,10 +38,10 @@ class What(StrEnum):
 @opens
 def chart(
     uri: Uri,
-    what: Annotated[What, typer.Argument(help="What is counted.")] = What.BUDGET,
-    of: Annotated[str, typer.Option("--of", metavar="NAME", help="Which load, or which kind of objects.")] = "",
+    what: Annotated[What, typer.Argument(help="The figures to count.")] = What.BUDGET,
+    of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
     whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes, instead of a sample.")] = False,
-    spread: Annotated[bool, typer.Option("--spread", help="Load: how many places hold how many.")] = False,
+    spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
     svg: Annotated[
@@ -50,7 +49,7 @@ def chart(
     ] = None,
     how: Opening = USUAL,
 ) -> int:
-    """What the bytes are for, how large the objects are, how surprising the bytes are, how full slots are."""
+    """Count bytes per use, object sizes, entropy, or the load of slots."""
     from shardcore.charting import svg as drawn
     from shardcore.charting import written
 
@@ -79,28 +78,13 @@ def chart(
 
 
 def _shares(shard: Shard) -> tuple[Share, ...]:
-    """The byte budget of a file, or of all files of a folder together.
-
-    Raises:
-        ShardError: A file cannot be read.
-    """
-    from shardcore.charting.members import summed_shares
+    """The byte budget of a file, or of all files of a folder together."""
     from shardcore.dataset import DataSet
 
     if not isinstance(shard, DataSet):
         return shard.byte_shares
-    found = []
-
-    def shares(number: int, member: Shard) -> tuple[Share, ...]:
-        member.load_index()
-        return member.byte_shares
-
-    with progress_bar("counting") as progress, closing(shard.each_member(shares, progress)) as each:
-        for _, told in each:
-            if isinstance(told, ShardError):
-                raise told
-            found.append(told)
-    return summed_shares(found)
+    with progress_bar("counting") as progress:
+        return shard.count_shares(progress)
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
@@ -115,23 +99,23 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) ->
     with progress_bar("Counting") as progress:
         if what is What.SIZES:
             if of and of not in shard.objects.kinds:
-                raise UsageError(f"{short(of)} is not a kind here: {', '.join(shard.objects.kinds)}")
+                raise UsageError(f"{short(of)} is not a kind of this file: {', '.join(shard.objects.kinds)}")
             return object_sizes(shard.objects, of, progress).chart()
         if what is What.ENTROPY:
             if shard.source is None:
-                raise UsageError("a folder has no bytes of its own: name one of its files")
+                raise UsageError("a folder has no bytes of its own: give one of its files")
             return entropy_chart((whole_entropy if whole else sampled_entropy)(shard.source, progress))
         names = [load.name for load in shard.loads]
         if not names:
             raise UsageError(shard.no_loads)
         if of and of not in names:
-            raise UsageError(f"{short(of)} is no load here: {', '.join(names)}")
+            raise UsageError(f"{short(of)} is not a load of this file: {', '.join(names)}")
         load = shard.loads[names.index(of or names[0])].make(progress)
         if not spread:
             return load_chart(load).chart
         turned = spread_chart(load)
         if turned is None:
-            raise UsageError(f"{load.title}: no chance spreads them, so nothing is expected of how many hold how many")
+            raise UsageError(f"{load.title}: not spread by a hash function, so --spread has nothing to compare with")
         return turned
 
 

@@ -45,7 +45,7 @@ def compare(
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """Pack the same objects into every format in memory; say what each costs to keep, find and change."""
+    """Pack the same objects into every format in memory, and compare size, lookups and edits."""
     from shardcore.comparing import BUILT_IN, compare, files_of, to_csv, to_json, to_svg
     from shardcore.comparing.comparison import write_text
 
@@ -87,7 +87,7 @@ def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
         name, equals, value = one.partition("=")
         format, dot, inner = name.partition(".")
         if not (equals and dot and format and inner):
-            raise UsageError(f"-O {one}: FORMAT.NAME=VALUE is wanted")
+            raise UsageError(f"-O takes FORMAT.NAME=VALUE, not {one}")
         found.setdefault(format, {})[inner] = value
     return found
 

@@ -19,25 +19,23 @@ if TYPE_CHECKING:
 def draw(
     uri: Uri,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key whose lookup is drawn.", show_default=False)] = "",
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Which drawing; without it they are listed.")
-    ] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The drawing; default: list them.")] = "",
     values: Annotated[
-        list[str] | None, typer.Option("--set", metavar="CONTROL=VALUE", help="What would be: a control, set.")
+        list[str] | None, typer.Option("--set", metavar="CONTROL=VALUE", help="Set a control of the drawing.")
     ] = None,
     svg: Annotated[str, typer.Option("--svg", metavar="FILE", help="Write an SVG file; - for standard output.")] = "",
     width: Annotated[int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Of the SVG.")] = 760,
     dark: Annotated[bool, typer.Option("--dark", help="SVG: light on dark.")] = False,
-    text: Annotated[bool, typer.Option("--text", help="Print text; without SVG and JSON that is done anyway.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print text; the default without SVG and JSON.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Drawings of the file, or of the lookup of a key; as text unless SVG or JSON is asked for."""
+    """Draw the file, or the lookup of a key, as text, SVG or JSON."""
     with how.open(uri) as shard:
         sketches = shard.sketches(shard.trace(key) if key else None)
         if not name:
             if values or svg:
-                raise UsageError(f"--name says what is drawn: {_names(sketches)}")
+                raise UsageError(f"--set and --svg require --name: {_names(sketches)}")
             _list(sketches, json=json)
             return 0
         sketch = next((one for one in sketches if one.name == name), None)

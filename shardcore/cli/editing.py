@@ -6,6 +6,8 @@ import hashlib
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,7 +158,7 @@ def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
 
     found = purge(path, dry_run=True)
     if not found:
-        raise UsageError(f"{path} has no journals: nothing to remove")
+        raise UsageError(f"{path} has no undo files: nothing to remove")
     sizes = [one.stat().st_size for one in found]
     if not as_json:
         for one, size in zip(found, sizes, strict=True):
@@ -221,9 +223,11 @@ def tombstone(
     elif dry_run:
         for one in rewrites:
             told = one.told()
-            print_line(f"{one.path}: {one.what}")
-            for name in ("old", "new"):
-                print_line(f"  {name}  {told[name] if told[name] is not None else 'no file'}")
+            print_line(f"{one.path}: {one.what}" + ("" if told["old"] is not None else " (a new file)"))
+            old, new = ((told[name] or "").splitlines() for name in ("old", "new"))
+            # Without its two names.
+            for line in islice(unified_diff(old, new, lineterm="", n=1), 2, None):
+                print_line(f"  {line if line[0] != '@' else '…'}")
     elif json:
         for one in rewrites:
             sha256 = hashlib.sha256(one.new).hexdigest()
@@ -339,7 +343,7 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
 
     for finding in done.report.findings if done.report is not None else ():
         if finding.severity is Severity.ERROR:
-            warn(f"the file has an error now: {finding.code}: {finding.message}")
+            warn(f"the file has an error: {finding.code}: {finding.message}")
     if as_json:
         tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
     else:

@@ -22,6 +22,7 @@ from shardcore.cli.options import (
 from shardcore.cli.output import (
     NodeCount,
     children_of,
+    error_line,
     info_json,
     json_safe,
     known_size,
@@ -65,7 +66,7 @@ def info(
     count: Annotated[bool, typer.Option("--count", help="Load the index to know how many objects there are.")] = False,
     how: Opening = USUAL,
 ) -> int:
-    """What the file is, its sections and its header fields."""
+    """Print format, sections and header fields."""
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         if count:
@@ -90,7 +91,7 @@ def info(
             for name, value in shard.fields.items():
                 print_line(f"  {name:<{width}}  {texts.get(name) or _cut(_field_text(value))}")
         if shard.damage is not None:
-            warn(f"damaged: {shard.damage}")
+            warn(f"damaged: {error_line(shard.damage)}")
     return 0
 
 
@@ -103,7 +104,7 @@ def tree(
     nodes: Annotated[int, typer.Option(help="At most so many nodes; 0 for all.", min=0)] = MANY_NODES,
     how: Opening = USUAL,
 ) -> int:
-    """The file as a tree of sections, records and fields."""
+    """Print the tree of sections, records and fields."""
     count = NodeCount(nodes or None)
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
@@ -115,7 +116,7 @@ def tree(
             count.take()
             _print_tree(root, depth, 0, count)
         if shard.damage is not None:
-            warn(f"damaged: {shard.damage}")
+            warn(f"damaged: {error_line(shard.damage)}")
     return 0
 
 
@@ -124,11 +125,11 @@ def explain(
     uri: Uri,
     offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
-    leads: Annotated[bool, typer.Option("--leads", help="Say which bytes lead there, too.")] = False,
+    leads: Annotated[bool, typer.Option("--leads", help="Print the references to it, too.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """What one byte is: the path from the file to the smallest thing that owns it."""
+    """Explain one byte: the path from the file to the smallest field that has it."""
     from shardcore.cli.leading import lead_lines, leads_json
     from shardcore.leads import leads_to
     from shardcore.span import Span
@@ -171,13 +172,13 @@ def trace(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key to look up.", show_default=False)],
     json: Json = False,
     cold: Annotated[
-        bool, typer.Option("--cold", help="Say what a first reader pays: requests, bytes and rounds.")
+        bool, typer.Option("--cold", help="Measure a cold start: requests, bytes and round trips.")
     ] = False,
     draw: Annotated[bool, typer.Option("--draw", help="Draw each step that has a drawing.")] = False,
     brief: Annotated[bool, typer.Option("--brief", help="One line per step.")] = False,
     how: Opening = USUAL,
 ) -> int:
-    """How a key is found, step by step; ends at the step that proves the answer."""
+    """Look up a key step by step; the last step proves the answer."""
     from shardcore.cli.tracing import trace_json, trace_lines
     from shardcore.cold import cold_trace
     from shardcore.trace import ABSENT, FOUND
@@ -199,7 +200,7 @@ def trace(
 @opens
 def verify(
     uri: Uri,
-    depth: Annotated[Depth, typer.Option(help="How far to look.")] = Depth.CONTENT,
+    depth: Annotated[Depth, typer.Option(help="Depth of the checks.")] = Depth.CONTENT,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
@@ -229,14 +230,14 @@ def verify(
 @reaches
 def locate(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key to place.", show_default=False)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key.", show_default=False)],
     option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs; -O help lists it.")
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the routing; -O help lists them.")
     ] = None,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """In which shard a key lies, from the routing rule alone."""
+    """Compute the shard of a key from the routing rule alone."""
     from shardcore.cli.changing import tell_options
     from shardcore.options import Purpose
     from shardcore.registry import locate as locate_key
@@ -298,7 +299,7 @@ def _load(shard: Shard) -> None:
         with progress_bar("loading the index") as progress:
             shard.load_index(progress)
     except FormatError as error:
-        warn(f"damaged: {error}")
+        warn(f"damaged: {error_line(error)}")
 
 
 def _cut(text: str) -> str:

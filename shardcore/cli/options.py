@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -62,7 +61,7 @@ def size_from(text: str) -> int:
     try:
         return int(Option("", OptionType.SIZE, "").value_of(text))
     except UsageError as error:
-        raise typer.BadParameter(error.message.partition(": ")[2]) from error
+        raise typer.BadParameter(error.message.removeprefix(" ").rpartition(", not ")[0]) from error
 
 
 Limit = Annotated[
@@ -185,9 +184,7 @@ USUAL = Opening()
 
 # The flags of every command that opens something: `--format`, and one for each option that deserves one. Formats
 # declare the options; a command that prints its help must not import the formats to learn of them.
-_FORMAT = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Take it for this format instead of recognising it.")
-]
+_FORMAT = Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format, instead of recognising it.")]
 _FLAGS: dict[str, tuple[Any, Any]] = {
     "spec": (
         Annotated[
@@ -255,10 +252,10 @@ _REMOTE: dict[str, tuple[Any, Any]] = {
     ),
 }
 _TAPE = Annotated[
-    str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write all requests to FILE; -: their sum.")
+    str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write the request log; print its sum.")
 ]
 
-_YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect to the stores that a file names without asking.")]
+_YES = Annotated[bool, typer.Option("--yes", "-y", help="Connect without asking to stores that a file names.")]
 
 _JOBS = Annotated[
     int | None,
@@ -340,7 +337,7 @@ def _taped(target: str | None) -> Iterator[Tape | None]:
     Raises:
         SourceError: It cannot be written.
     """
-    from shardcore.cli.output import warn
+    from shardcore.cli.output import warn, write_text_to
     from shardcore.sources.remote.tape import Tape
 
     tape = Tape()
@@ -349,13 +346,9 @@ def _taped(target: str | None) -> Iterator[Tape | None]:
     finally:
         for note in tape.notes:
             warn(note)
-        if target == "-":
+        if target is not None:
             warn(tape.summary())
-        elif target is not None:
-            try:
-                Path(target).write_text(tape.lines(), encoding="utf-8")
-            except (OSError, ValueError) as error:
-                raise SourceError(f"cannot write the tape to {target}: {reason_of(error)}") from error
+            write_text_to(target, tape.lines())
 
 
 def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:

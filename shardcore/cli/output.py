@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, Remedy, SourceError
+from shardcore.errors import FormatError, Remedy, SourceError, reason_of
 from shardcore.text import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from shardcore.errors import ShardError
     from shardcore.nodes.node import Node
     from shardcore.objects import ObjectRef
     from shardcore.record import FieldRole, Value
@@ -56,8 +60,8 @@ def write_text_to(target: str | Path, text: str) -> None:
         return
     try:
         Path(target).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"cannot write {target}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot write {target}: {reason_of(error)}") from error
 
 
 def silence_output() -> None:
@@ -115,9 +119,33 @@ FLAGS = {
 """What helps, in the words of the command line."""
 
 
-def worded(text: str, remedy: Remedy | None) -> str:
-    """What failed, and what to do about it here."""
-    return text if remedy is None else f"{text}; {FLAGS[remedy]}"
+WITHOUT_FLAG = {
+    Remedy.LIMIT: "get and extract read it with a higher --limit-bytes",
+    Remedy.REPLACE: "give another name, or remove it first",
+    Remedy.DEDUPE: "--key number or name makes different keys, where the format allows them",
+}
+"""The same for commands that do not have the options."""
+
+
+def worded(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
+    """Return what failed, and what to do about it.
+
+    Args:
+        text: What failed.
+        remedy: What helps; None where nothing is known to.
+        options: The options of the command; None for those that the remedy names.
+    """
+    if remedy is None:
+        return text
+    advice = FLAGS[remedy]
+    if options is not None and any(flag not in options for flag in re.findall(r"--[a-z-]+", advice)):
+        advice = WITHOUT_FLAG.get(remedy, "")
+    return f"{text}; {advice}" if advice else text
+
+
+def error_line(error: ShardError) -> str:
+    """Return an error with its place and its remedy, in the words of the command line."""
+    return worded(error.placed, error.remedy)
 
 
 def json_value(value: Value) -> Any:
@@ -230,7 +258,7 @@ def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
                 return children, count.over
             children.append(child)
     except FormatError as error:
-        return children, str(error)
+        return children, error_line(error)
     return children, ""
 
 

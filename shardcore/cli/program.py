@@ -13,6 +13,7 @@ import typer
 import shardcore
 from shardcore.budget import budgeted
 from shardcore.cli import changing, charting, comparing, drawing, editing, looking, saving, taking
+from shardcore.cli.options import FORMATS
 from shardcore.cli.output import silence_output, warn, worded
 from shardcore.cli.plain import PlainCommand, PlainGroup
 from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
@@ -53,7 +54,7 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
                 code = command(*arguments, **options)
             sys.stdout.flush()
         except ShardError as error:
-            return told(error)
+            return told(error, command.__name__)
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
@@ -73,7 +74,7 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
 app = typer.Typer(
     name="shardcore",
     cls=PlainGroup,
-    help="Look into shard files: what they hold, where it lies, how a key is found, and which errors they have.",
+    help="Inspect shard files: contents, offsets, lookups and errors.",
     epilog="Exit codes: 0 fine; 1 key absent, or errors found; 2 usage; 3 not a shard, or damaged; 4 file or network.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -100,12 +101,18 @@ def _options(
     """Options before the command."""
 
 
-def told(error: ShardError) -> int:
-    """Tells an error on standard error; returns its exit code."""
-    warn(worded(error.placed, error.remedy))
+def told(error: ShardError, name: str) -> int:
+    """Print an error of a command on standard error; return its exit code."""
+    commands = getattr(typer.main.get_command(app), "commands", {})
+    options = {option for one in getattr(commands.get(name), "params", ()) for option in one.opts}
+    text = worded(error.placed, error.remedy, options)
+    if error.remedy is None and isinstance(error, NotAShard) and "--format" in options:
+        text += f"; force one with --format ({FORMATS})"
+    warn(text)
     if isinstance(error, NotAShard):
         for candidate in error.candidates:
-            warn(f"  {candidate}")
+            if candidate not in error.message:
+                warn(f"  {candidate}")
     return exit_code(error)
 
 
@@ -165,14 +172,14 @@ def allow_many_files() -> None:
 
 
 _PLAIN_WORDS = {
-    "Input should be a valid integer, unable to parse string as an integer": "a whole number is wanted",
-    "Input should be greater than or equal to": "it has to be at least",
-    "No such option:": "there is no option",
-    "No such command": "there is no command",
+    "Input should be a valid integer, unable to parse string as an integer": "must be a whole number",
+    "Input should be greater than or equal to": "must be at least",
+    "No such option:": "no such option:",
+    "No such command": "no such command:",
     "Possible options:": "perhaps",
     ". Did you mean": ", perhaps",
     "Missing argument": "missing:",
-    "requires an argument": "needs a value",
+    "requires an argument": "requires a value",
     "Got unexpected extra argument(s)": "too many arguments:",
     "Got unexpected extra argument": "too many arguments:",
 }
@@ -189,6 +196,6 @@ def _argument_text(error: Exception) -> str:
         what = what.replace(theirs, plain)
     what = what.rstrip("?")
     parameters = getattr(getattr(context, "command", None), "params", ())
-    if what.startswith("there is no option") and any(one.name in ("key", "keys") for one in parameters):
+    if what.startswith("no such option:") and any(one.name in ("key", "keys") for one in parameters):
         what += "; put keys that begin with a dash after --"
     return f"{without_secrets(what)}; {where} --help tells more"

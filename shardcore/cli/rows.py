@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shardcore.ahead import fetched_ahead
 from shardcore.cli.options import progress_bar
-from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
+from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, worded
 from shardcore.comparing.words import short_size
 from shardcore.dataset import DataSet
 from shardcore.errors import ShardError
@@ -225,7 +225,7 @@ def _line(row: Row, member: str) -> dict[str, Any]:
     found = object_json(located(row.ref, member, None) if member else row.ref)
     told = row.digested
     if told is not None and told.error:
-        found["error"] = worded(told.error, told.remedy)
+        found["error"] = worded(told.error, told.remedy, ())
     elif told is not None:
         found |= {"sha256": told.sha256, "size": told.size}
     return found
@@ -256,7 +256,7 @@ def warn_unreadable(shard: Shard) -> int:
     """Names the members of a data set that are left out; returns how many."""
     unreadable = shard.unreadable if isinstance(shard, DataSet) else {}
     for name, error in unreadable.items():
-        warn(f"{name}: {error}")
+        warn(f"{name}: {error_line(error)}")
     return len(unreadable)
 
 

@@ -26,16 +26,14 @@ def salvage(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")
     ] = False,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Also stretches that nobody claims, as they lie there (des).")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Extract unclaimed bytes, too (des).")] = False,
     limit_bytes: Limit = DEFAULT_LIMIT,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Take out of a damaged file what is whole, also what no index leads to, with a report."""
+    """Extract the intact objects of a damaged file, also without its index, and write a report."""
     if folder is None and not plan:
-        raise UsageError("where to? give a folder, or --plan to look only")
+        raise UsageError("give the folder to write to, or --plan to only report")
     from shardcore.extraction import ANY_SIZE
     from shardcore.salvaging import salvage as save
 
@@ -69,7 +67,7 @@ def _tell(one: Saved) -> None:
     if one.raw:
         tell_line(f"{'raw':9}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
     elif one.sha256:
-        by = f"checked by {one.checked_by}" if one.checked_by else "nothing vouches for it"
+        by = f"checked by {one.checked_by}" if one.checked_by else "unverified: it has no checksum"
         key = "" if one.key is not None else "; found without a key"
         tell_line(f"{one.condition.value:9}  {name}  {one.size}  {one.sha256}  ({by}{key})")
     else:
@@ -81,12 +79,12 @@ def _sum_up(done: Salvage) -> None:
     counts = done.counts
     parts = [f"{counts[name]:,} {name}" for name in ("whole", "unchecked", "damaged", "lost")]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
-    stretches = f"; {plural(done.raw, 'stretch', 'stretches')} that nobody claims" if done.raw else ""
+    stretches = f"; {plural(done.raw, 'stretch', 'stretches')} of unclaimed bytes" if done.raw else ""
     found = len(done.items) - done.raw
     what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
     tell_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{stretches}")
     if done.opens:
-        warn(f"the file does not open as a whole: {done.opens}")
+        warn(f"the file cannot be opened: {done.opens}")
     for note in done.notes:
         warn(note)
 

@@ -27,7 +27,7 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import FLAGS, tell_json, tell_line, warn, worded
+from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
 from shardcore.cli.targets import Target, target_of
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, UsageError
 from shardcore.sources.remote.address import is_address
@@ -57,7 +57,7 @@ def ls(
 ) -> int:
     """List the objects: state, kind, size in bytes, key."""
     if digest not in (None, "sha256"):
-        raise UsageError(f"--digest knows sha256, not {digest!r}")
+        raise UsageError(f"--digest must be sha256, not {digest!r}")
     from shardcore.cli.rows import list_members, list_rows, print_header, shown_rows, unserved, warn_unreadable
     from shardcore.dataset import DataSet
     from shardcore.extraction.choice import kind_code
@@ -87,7 +87,7 @@ def ls(
                 shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare, human=human
             )
         if shard.damage is not None:
-            warn(f"damaged: {shard.damage}")
+            warn(f"damaged: {error_line(shard.damage)}")
             return 3
     return 1 if errors else 0
 
@@ -176,7 +176,7 @@ def extract(
 
     def warned(name: str, error: ShardError) -> None:
         unreadable.append(name)
-        warn(f"{name}: {error}")
+        warn(f"{name}: {error_line(error)}")
 
     out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
     with target_of(out, how, force=force) as target, how.open_rest(uri) as shard:
@@ -200,7 +200,7 @@ def extract(
             return 1
         target.send()
         if shard.damage is not None:
-            warn(f"damaged: {shard.damage}")
+            warn(f"damaged: {error_line(shard.damage)}")
             return 3
     return 1 if failed or unreadable else 0
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from shardcore.cli.output import json_safe
+from shardcore.cli.output import json_safe, worded
 from shardcore.text import said
 from shardcore.trace import COMPUTED
 from shardcore.words import plural
@@ -66,15 +66,16 @@ def trace_lines(
         if draw and step.drawing is not None:
             yield from _drawn_lines(step.drawing)
     if cold is not None:
-        yield f"A first reader pays {cost_text(cold.total)}."
-    yield f"{trace.ending}: {trace.key}" + (f" ({trace.error})" if trace.error else "")
+        yield f"Cold start: {cost_text(cold.total)}."
+    error = worded(trace.error, trace.remedy, ("--deleted", "--spec", "--xorbs"))
+    yield f"{trace.ending}: {trace.key}" + (f" ({error})" if error else "")
 
 
 def cost_text(cost: Cost) -> str:
     """What somebody pays, in words: `2 requests, 66,127 bytes, 2 rounds`."""
     if not cost.requests:
-        return "nothing to ask for"
-    size, rounds = plural(cost.bytes, "byte"), plural(cost.rounds, "round")
+        return "no requests"
+    size, rounds = plural(cost.bytes, "byte"), plural(cost.rounds, "round trip")
     return f"{plural(cost.requests, 'request')}, {size}, {rounds}"
 
 

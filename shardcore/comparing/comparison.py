@@ -122,7 +122,7 @@ def check_options(name: str, values: Mapping[str, Any]) -> None:
     if dial is not None and dial.name in rest:
         value = str(rest.pop(dial.name))
         if dial.options is not None and value not in dial.values:
-            raise UsageError(f"{dial.name}={value}: one of {', '.join(dial.values)} is wanted")
+            raise UsageError(f"{dial.name} must be one of {', '.join(dial.values)}, not {value}")
         if dial.options is None:
             rest[dial.name] = value
     read_options(found.options, rest, Purpose.WRITE, name)

@@ -77,7 +77,8 @@ class Packed:
         """
         files = BytesFolder(self.files)
         base = files.open(name)
-        return self.open(ColdSource(base, bill, ColdFolder(files, bill), first=head_bytes(base.name), owned=False))
+        first = head_bytes(base.name, self.format.name)
+        return self.open(ColdSource(base, bill, ColdFolder(files, bill), first=first, owned=False))
 
     def open(self, source: Source) -> Shard:
         """Opens a source as one of the files.

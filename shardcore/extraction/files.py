@@ -118,7 +118,7 @@ def extract_objects(
     except (OSError, ValueError) as error:
         # Path.is_file raises for names that are too long, and where looking is not allowed.
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
-        raise SourceError(f"cannot make the folder {where}: {what}") from error
+        raise SourceError(f"cannot create the folder {where}: {what}") from error
     taking = _Taking(shard, where, options, each_piece)
     manifest = Manifest(shard, where) if options.manifest else None
     try:
@@ -271,7 +271,7 @@ class _Taking:
             if not _is_folder(folder):
                 raise UsageError(f"{folder} exists already, and is no folder") from None
         except OSError as error:
-            raise SourceError(f"cannot make the folder {folder}: {reason_of(error)}") from error
+            raise SourceError(f"cannot create the folder {folder}: {reason_of(error)}") from error
         self._known.add(folder)
 
 

@@ -173,7 +173,7 @@ class Source(ABC):
         size = self.size
         if stop > size:
             raise Truncated(
-                f"{self.name}: bytes {start}..{stop} were asked for; it ends at {size}",
+                f"{self.name}: bytes {start}..{stop} were requested; it ends at {size}",
                 span=Span("", min(start, size), size),
             )
 

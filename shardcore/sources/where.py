@@ -87,7 +87,7 @@ def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, t
     if isinstance(target, Folder):
         return target
     target.close()
-    raise UsageError(f"{where} is a file; a folder is wanted")
+    raise UsageError(f"{where} is a file, not a folder")
 
 
 def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None = None) -> bytes:

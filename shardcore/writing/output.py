@@ -298,7 +298,7 @@ class Output:
             try:
                 one.mkdir()
             except OSError as error:
-                raise SourceError(f"cannot make the folder {one}: {reason_of(error)}") from error
+                raise SourceError(f"cannot create the folder {one}: {reason_of(error)}") from error
             self._made.append(one)
         if not missing and folder not in self._swept:
             sweep(folder, self._stem)

@@ -61,7 +61,7 @@ def test_a_uid_costs_its_own_zone_only(
             assert opened.tape is not None
             assert opened.tape.requests
         capsys.readouterr()
-        assert run(["ls", str(path), "--json", "--tape", "-", "-y"]) == 0
+        assert run(["ls", str(path), "--json", "--tape", str(tmp_path / "log"), "-y"]) == 0
         told = capsys.readouterr()
         assert [json.loads(line)["shard"] for line in told.out.splitlines()][-1] == "low/20261103_2A_0000.des"
         assert " requests" in told.err

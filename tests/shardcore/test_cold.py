@@ -8,10 +8,15 @@ import pytest
 
 import shardcore
 from shardcore.cold import cold_trace
+from shardcore.comparing import BUILT_IN
+from shardcore.comparing.packed import pack_in_memory
+from shardcore.comparing.shaped import uncompressed
 from shardcore.errors import UsageError
+from shardcore.reading import Purpose, reading_for
+from shardcore.registry import format_of
 from shardcore.sources.cold import Bill, ColdFolder, ColdSource, Cost
 from shardcore.sources.local import LocalFolder
-from shardcore.sources.memory import BytesSource
+from shardcore.sources.memory import BytesFolder, BytesSource
 
 
 def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
@@ -79,3 +84,18 @@ def test_nothing_is_fetched_unasked() -> None:
     with pytest.raises(UsageError, match="3 bytes of bytes would have to be fetched"):
         ColdSource(Far(b"abc"), Bill(fetch=False), None, owned=False)
     assert ColdSource(Far(b"abc"), Bill(fetch=True), None, owned=False).read(0, 3) == b"abc"
+
+
+@pytest.mark.parametrize("format", ["swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer"])
+def test_a_cold_trace_costs_what_finding_and_reading_costs(format: str) -> None:
+    """The trace of each format reads the object, too: its total is the cost that `compare` shows."""
+    packed = pack_in_memory(format_of(format), BUILT_IN.objects(200, None), uncompressed(format, {}))
+    files, bill = BytesFolder(packed.files), Bill(fetch=True)
+    name = packed.file_of(100)
+    with packed.open(files.open(name)) as shard:
+        refs = [ref for ref in shard.objects[:] if ref.size > 0 and ref.kind in ("object", "file", "chunk")]
+        key = str(refs[len(refs) // 2].key)
+        total = cold_trace(shard, key, fetch=True).total
+    with packed.open_cold(bill, name) as shard, reading_for(Purpose.LOOKUP):
+        assert b"".join(shard.stream(shard.find(key)))
+    assert total == bill.cost

@@ -105,7 +105,7 @@ def test_an_old_warning_tells_nothing_of_new_damage(
 
 
 def test_a_cut_file_refuses_what_it_cannot_find(tmp_path: Path) -> None:
-    """A file without its end does not open as a whole: opening tells, and no object gives wrong bytes."""
+    """A file without its end the file cannot be opened: opening tells, and no object gives wrong bytes."""
     impact = impact_of(SAMPLES / "swh" / "small.shard", Change.cut(600, 5064))
     assert checks(impact)[0] == "opening"
     assert fates(impact) == {"refused": 12}

@@ -167,7 +167,7 @@ def test_a_mark_that_its_own_format_refuses_makes_no_shard(data: Path) -> None:
     whole = (data / "swh/small.shard").read_bytes()
     almost = whole[:8] + b"\x01" + whole[9:]
     for call in (shardcore.detect, shardcore.open):
-        with pytest.raises(NotAShard, match="no format recognises it; swh: magic SWHShard without the zero") as caught:
+        with pytest.raises(NotAShard, match="unrecognised format; swh: magic SWHShard without the zero") as caught:
             call(almost)
         assert caught.value.candidates == ("swh: magic SWHShard without the zero after it",)
     with shardcore.open(almost, partial=True) as shard:

@@ -76,14 +76,18 @@ class Target:
     place: tuple[int, int] | None = None
 
 
-def count_budget(shard: Shard) -> Found:
-    """The byte budget: reads nothing."""
-    shares = shard.byte_shares
-    if shares:
-        return Found(shares)
-    if shard.source is None:
+def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool) -> Found:
+    """The byte budget; of a folder that of its files, where much would have to be read, what it costs."""
+    if not isinstance(shard, DataSet):
+        shares = shard.byte_shares
+        return Found(shares) if shares else Found(why="The file has no bytes.")
+    if not shard.listed and not agreed:
         return Found(why="The files of this data set are not listed yet. Read the index to see how large they are.")
-    return Found(why="The file has no bytes.")
+    cost = 0 if shard.loaded else min(shard.index_bytes, whole(shard))
+    if cost > (0 if remote else CHEAP) and not agreed:
+        why = f"Byte budget: reading the index of each file reads up to {cost:,} bytes."
+        return Found(why=why, cost=cost, more="Read and count")
+    return Found(shard.count_shares(progress))
 
 
 def count_sizes(shard: Shard, kind: str, progress: Progress) -> Found:

@@ -239,7 +239,7 @@ class ChartPages(QWidget):
 
         def work(shard: Shard, job: Job) -> Found:
             if kind is Kind.BUDGET:
-                return count_budget(shard)
+                return count_budget(shard, job.progress, remote=remote, agreed=agreed)
             if kind is Kind.SIZES:
                 return count_sizes(shard, chosen, job.progress)
             if kind is Kind.ENTROPY:
@@ -348,7 +348,7 @@ class ChartPages(QWidget):
     def _show_more(self, found: Found | None) -> None:
         """The button for what has to be read first."""
         loading = self._session.index_state is IndexState.LOADING
-        waits = self.kind is Kind.SIZES or (self.kind is Kind.BUDGET and found is not None and bool(found.why))
+        waits = self.kind is Kind.SIZES or (self.kind is Kind.BUDGET and found is not None and not found.cost)
         shard = self._session.shard
         if waits and shard is not None and not shard.loaded and found is not None and found.why:
             self.more.setText(self.tr("The index is being read …") if loading else self.tr("Read the index"))

@@ -87,7 +87,7 @@ def append(shard: Shard, *paths: Path) -> Edit:
     _check(shard)
     local = edit_of(shard.source, "", ()).path
     if not paths:
-        raise UsageError("what is to be appended? give files")
+        raise UsageError("no files to append: give at least one")
     with ExitStack() as stack:
         contents = []
         for path in paths:
@@ -149,7 +149,7 @@ class _Append:
         how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
         files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
         grows = f"{plural(header.nchunks, 'chunk')} become "
-        what = f"append {plural(self._added, 'plain byte')}{files} {how}: {grows}"
+        what = f"append {plural(self._added, 'uncompressed byte')}{files} {how}: {grows}"
         size = start + self._kept.size
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
@@ -215,13 +215,15 @@ class _Append:
         if array is None or section is None:
             for label, content in self._contents:
                 if content.array is not None:
-                    raise UsageError(f"{label}: a .npy is appended to an array; this file has none")
+                    raise UsageError(f"{label}: a .npy can be appended to an array only; this file has none")
             return []
         rows = array.shape and array.order == "C" and array.stride
         for label, content in self._contents:
             more = content.array
             if not rows or content.size % array.stride:
-                raise UsageError(f"{label}: no whole number of places of the first axis of the array in this file")
+                raise UsageError(
+                    f"{label}: its bytes are not a multiple of one item of the first axis of the array in this file"
+                )
             if more is not None and (more.dtype, more.shape[1:], more.order) != (array.dtype, array.shape[1:], "C"):
                 raise UsageError(f"{label}: an array of another type or shape than the one in this file")
         length = array.shape[0] + self._added // array.stride
@@ -257,9 +259,9 @@ def _check(shard: BloscpackShard) -> None:
     """
     header = shard.file.header
     if header.version != 3:
-        raise UsageError(f"version {header.version}: only files of version 3 are appended to; pack it anew")
+        raise UsageError(f"version {header.version}: append supports version 3 only; pack the content again")
     if UNKNOWN in (header.nchunks, header.chunk_size, header.last_chunk) or not header.nchunks:
-        raise UsageError("the header does not say how many chunks of which size there are; pack the content anew")
+        raise UsageError("the header does not say how many chunks of which size there are; pack the content again")
     shard.load_index()
     table = shard.file.table
     if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.odd:

@@ -127,7 +127,9 @@ class Column:
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
-            message = f"chunk {number} holds {plural(size, 'plain byte')}; by its shape the column has {wanted:,}"
+            message = (
+                f"chunk {number} holds {plural(size, 'uncompressed byte')}; by its shape the column has {wanted:,}"
+            )
             raise FormatError(message, span=_span(file.name, file.size))
 
 

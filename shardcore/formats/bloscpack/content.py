@@ -389,7 +389,7 @@ class Content:
         elif header.nbytes <= TRIED_RATIO * header.ctbytes:
             self.decoded(stored)
         else:
-            text = f"{header.ctbytes} stored bytes claim {header.nbytes} plain ones: not decompressed"
+            text = f"{header.ctbytes} stored bytes claim {header.nbytes} uncompressed bytes: not decompressed"
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:

@@ -115,7 +115,7 @@ def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
     """
     key = index_text(index)
     if not typesize:
-        raise UsageError(f"{key}: version 1 does not say how many bytes an element has; ask for a plain byte, as @8")
+        raise UsageError(f"{key}: version 1 does not say how many bytes an element has; request a byte, as @8")
     if len(index) != 1 or index[0] < 0:
         raise UsageError(f"{key}: no array is described here, so elements have one number each, from 0: [7]")
     number = index[0]

@@ -61,15 +61,15 @@ class Packing:
 
     def __post_init__(self) -> None:
         if self.codec not in CODECS:
-            raise UsageError(f"codec={self.codec}: one of {', '.join(CODECS)} is wanted")
+            raise UsageError(f"codec must be one of {', '.join(CODECS)}, not {self.codec}")
         if not 0 <= self.level <= 9:
-            raise UsageError(f"level={self.level}: 0 to 9 are possible")
+            raise UsageError(f"level must be 0 to 9, not {self.level}")
         if self.typesize is not None and not 1 <= self.typesize <= 255:
-            raise UsageError(f"typesize={self.typesize}: 1 to 255 bytes are possible")
+            raise UsageError(f"typesize must be 1 to 255, not {self.typesize}")
         if not 1 <= self.chunk_size <= LARGEST:
             raise UsageError(f"chunk_size={self.chunk_size}: 1 to {grouped_digits(LARGEST)} bytes are possible")
         if self.spare is not None and self.spare and not self.offsets:
-            raise UsageError("spare slots are slots of the offsets: with offsets=no there are none")
+            raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> Shape:
         """The chunks of a content.
@@ -85,7 +85,7 @@ class Packing:
         nchunks = -(-size // chunk_size) if size else 1
         spare = 0 if not self.offsets else SPARE_FACTOR * nchunks if self.spare is None else self.spare
         if nchunks + spare > MAX_CHUNKS:
-            raise UsageError(f"spare={self.spare}: there can be 2^63 - 1 slots at most")
+            raise UsageError(f"spare={self.spare}: at most 2^63 - 1 slots are possible")
         return Shape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
 
     def recipe(self, shape: Shape) -> Recipe:

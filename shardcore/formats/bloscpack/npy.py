@@ -214,7 +214,7 @@ def _read_npy(head: bytes, who: str) -> tuple[ArrayInfo, int]:
             raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0 and 2.0 are")
         shape, fortran, dtype = _READERS[version](stream)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise UsageError(f"{who}: the .npy header makes no sense: {short(str(error))}") from error
+        raise UsageError(f"{who}: the .npy header is invalid: {short(str(error))}") from error
     if dtype.hasobject:
         raise UsageError(f"{who}: elements that are Python objects are not packed")
     # NumPy takes an array of one axis, or of nothing, for C order whatever its header says.

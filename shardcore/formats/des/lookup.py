@@ -205,7 +205,7 @@ def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
     offset, length, size = int(c.offset[row]), int(c.length[row]), int(c.size[row])
     code = int(c.codec[row])
     codec = CODECS[code] if code < len(CODECS) else f"number {code}"
-    text = f"{plural(size, 'plain byte')} stored in {length:,} from byte {offset} on, codec {codec}."
+    text = f"{plural(size, 'uncompressed byte')} stored in {length:,} from byte {offset} on, codec {codec}."
     values: dict[str, Any] = {
         "offset": offset,
         "length": length,
@@ -338,7 +338,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
         SourceError: The zones file cannot be read.
     """
     if not date:
-        raise UsageError("a uid is routed by its date, too: give `date`, the object's created_at")
+        raise UsageError("a uid is routed by its date, too: pass -O date=, the created_at of the object")
     day = shard_date(str(date))
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):

@@ -122,7 +122,7 @@ def check_bits(n_bits: object) -> int:
         UsageError: It is not a whole number in 4..16.
     """
     if isinstance(n_bits, bool) or not isinstance(n_bits, int) or not MIN_BITS <= n_bits <= MAX_BITS:
-        raise UsageError(f"n_bits is {n_bits!r}; it has to be a whole number from {MIN_BITS} to {MAX_BITS}")
+        raise UsageError(f"n_bits is {n_bits!r}; it must be a whole number from {MIN_BITS} to {MAX_BITS}")
     return n_bits
 
 

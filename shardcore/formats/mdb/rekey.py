@@ -62,7 +62,7 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
     if not file.footer_fields:
         raise UsageError("the upload form has no footer: there is no place for an HMAC key or an expiry")
     if key != ZERO and index.keyed:
-        raise UsageError("the chunk hashes are under an HMAC key already; the plain ones cannot be had from the shard")
+        raise UsageError("the chunk hashes are under an HMAC key already; the original hashes cannot be restored")
     fields = dict(file.footer_fields)
     data = np.frombuffer(bytearray(index.data), np.uint8)
     if key != ZERO:

@@ -23,7 +23,7 @@ def read_key(text: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != SIZE or len(text) != 2 * SIZE:
-        raise UsageError(f"key={short(text)}: 64 hex digits are wanted")
+        raise UsageError(f"key must be 64 hex digits, not {short(text)}")
     if key == ZERO:
         raise UsageError("key=00…: a key of zeros means that there is none; leave it out")
     return key
@@ -51,7 +51,7 @@ def read_time(name: str, text: str) -> int | None:
     except (ValueError, OverflowError):
         seconds = -1
     if not 0 <= seconds < NO_EXPIRY:
-        raise UsageError(f"{name}={short(text)}: a date such as 2030-01-31, or Unix seconds, is wanted")
+        raise UsageError(f"{name} must be a date such as 2030-01-31, or Unix seconds, not {short(text)}")
     return seconds
 
 

@@ -98,9 +98,9 @@ def expiry_text(seconds: int, now: datetime | None = None) -> str:
         now: What to compare with; the clock by default.
     """
     if seconds == NO_EXPIRY:
-        return "none: valid for ever"
+        return "never expires"
     if seconds == 0:
-        return "none recorded"
+        return "not recorded"
     date = date_text(seconds)
     expired = (now or datetime.now(UTC)).timestamp() > seconds
     return f"expired since {date}" if expired else f"valid until {date}"

@@ -155,7 +155,7 @@ def of_info(members: Mapping[str, Any]) -> Described:
     """
     found = spaces_of(members)
     if len(found) != 1:
-        raise UsageError(f"the info has {plural(len(found), 'key space')}; one is wanted here")
+        raise UsageError(f"the info has {plural(len(found), 'key space')}; one is required")
     return found[0]
 
 

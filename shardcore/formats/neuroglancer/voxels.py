@@ -136,5 +136,5 @@ def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
 def _three(name: str, text: str, form: str) -> list[str]:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 3 or not all(re.fullmatch(form, part) for part in parts):
-        raise UsageError(f"{name}={text}: three numbers are wanted, as 64,64,64")
+        raise UsageError(f"{name}={text}: three numbers are required, such as 64,64,64")
     return parts

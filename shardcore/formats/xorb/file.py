@@ -132,7 +132,7 @@ class XorbFile:
         """
         if not 0 <= first <= last <= self.records.count:
             raise FormatError(
-                f"chunks {first} to {last} are asked for; the xorb has {plural(self.records.count, 'chunk')}"
+                f"chunks {first} to {last} are requested; the xorb has {plural(self.records.count, 'chunk')}"
             )
         return chunks(self.source.read, self.records, first, last)
 

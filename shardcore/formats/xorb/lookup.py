@@ -235,7 +235,8 @@ class XorbLookup:
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(
             "Read the record's header",
-            f"The record begins with a header of {HEADER_SIZE} bytes: {plural(ref.size, 'plain byte')} are stored in "
+            f"The record begins with a header of {HEADER_SIZE} bytes: {plural(ref.size, 'uncompressed byte')} are "
+            "stored in "
             f"{ref.stored_size:,}, codec {ref.codec}.",
             Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
             ref.spans[0],
@@ -245,4 +246,21 @@ class XorbLookup:
             size=ref.size,
             draw=lambda: drawings.record_drawing(self.file.records, number, ref),
         )
+        if look.telling:
+            self._tell_content(number, ref, look)
         return ref
+
+    def _tell_content(self, number: int, ref: ObjectRef, look: Look) -> None:
+        """Read the chunk, as every reader does that looks it up."""
+        size = plural(len(self.file.check_chunk(look.meter(self.file.source), number)), "byte")
+        content = (
+            f"{size}, stored uncompressed" if ref.codec == CODECS[0] else f"{size} when decompressed ({ref.codec})"
+        )
+        checked = "no hash of it is stored"
+        why = "Without a stored hash, only the codec detects a corrupt chunk."
+        hashes: list[Span] = []
+        if self.file.records.hashes is not None:
+            checked = "the computed hash equals the stored one"
+            why = "The hash detects a corrupt chunk."
+            hashes.append(self._listed("chunk hashes", number))
+        look.step("Read and check the chunk", f"The chunk has {content}; {checked}.", ref.spans[0], *hashes, why=why)

@@ -176,9 +176,9 @@ def _web_address(body: str) -> Address:
         parts = urlsplit(body)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise UsageError("the address is no web address: its server or port cannot be read") from error
+        raise UsageError("the address is invalid: its server or port cannot be parsed") from error
     if not host:
-        raise UsageError("the address names no server")
+        raise UsageError("the address has no server")
     host = f"[{host}]" if ":" in host else host
     place = f"{host}:{port}" if port is not None else host
     login = unquote(parts.netloc.rpartition("@")[0])

@@ -123,7 +123,7 @@ class Fetch:
             data += piece
             if expected is not None and len(data) > expected:
                 raise RangeRefused(
-                    f"{self._address.shown}: the server sends more than was asked for", status=reply.status
+                    f"{self._address.shown}: the server returned more bytes than requested", status=reply.status
                 )
             if expected is None and len(data) > limit:
                 text = f"{self._address.shown}: the server gives no ranges, only the whole file; it has more than"

@@ -111,7 +111,7 @@ class HttpTransport:
                 "GET", url, headers=headers, preload_content=False, redirect=False, retries=False, timeout=self._timeout
             )
         except (broken.LocationParseError, broken.LocationValueError, UnicodeError) as error:
-            raise RemoteError(f"{address.shown} is no address that can be asked") from error
+            raise RemoteError(f"{address.shown} is not a valid address") from error
         except (broken.HTTPError, OSError) as error:
             raise Broken(failure(error, address)) from error
 

@@ -226,13 +226,13 @@ def failure(error: Exception, where: Address) -> ConnectionFailed:
         traceback.clear_frames(one.__traceback__)
     place = f"the store of {where.shown}" if where.in_store else where.place
     if "ProxyError" in names or "ProxyConnectionError" in names:
-        return ProxyFailed(f"the proxy on the way to {place} does not answer", remedy=Remedy.PROXY)
+        return ProxyFailed(f"the proxy for {place} cannot be reached", remedy=Remedy.PROXY)
     if "SSL" in names or "Certificate" in names:
-        return TlsFailed(f"{place} cannot prove who it is over TLS", remedy=Remedy.TRUST)
+        return TlsFailed(f"TLS verification of {place} failed", remedy=Remedy.TRUST)
     if "NameResolution" in names or "gaierror" in names:
-        return HostUnknown(f"{place}: its server has no address", remedy=Remedy.HOST)
+        return HostUnknown(f"cannot resolve the host name of {place}", remedy=Remedy.HOST)
     if "Timeout" in names or "timeout" in names:
-        return TimedOut(f"{place} did not answer in time for {where.shown}", remedy=Remedy.AGAIN)
+        return TimedOut(f"{place} timed out for {where.shown}", remedy=Remedy.AGAIN)
     if "ConnectionRefused" in names or "NewConnectionError" in names or "EndpointConnectionError" in names:
-        return ConnectionFailed(f"{place} takes no connection", remedy=Remedy.HOST)
+        return ConnectionFailed(f"connection refused by {place}", remedy=Remedy.HOST)
     return ConnectionFailed(f"the connection to {place} broke while {where.shown} was read", remedy=Remedy.AGAIN)

@@ -226,7 +226,7 @@ def _without_answer(error: Exception, where: str) -> RemoteError:
     if any(word in name for word in words):
         text = f"the credentials for {where} cannot be had ({name})"
         return CredentialsRefused(text, remedy=Remedy.RENEW)
-    return RemoteError(f"{where} cannot be asked ({name})")
+    return RemoteError(f"{where} cannot be requested ({name})")
 
 
 def profiles() -> list[str]:

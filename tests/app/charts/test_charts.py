@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+import shardcore
 from shardcore import Span
 from shardscope.charts.counting import Kind
 from shardscope.charts.pages import ChartPages
@@ -120,6 +121,20 @@ def test_what_cannot_be_shown_is_told_in_a_sentence(charts: Charts, session: Ses
     open_in(session, qtbot, data / "neuroglancer/tiny_worked_example")
     turn(pages, qtbot, Kind.ENTROPY)
     assert "A data set has no bytes of its own" in pages.why.text
+
+
+def test_the_budget_of_a_folder_is_that_of_its_files(
+    charts: Charts, session: Session, qtbot: QtBot, data: Path
+) -> None:
+    """As on the command line: index and padding of the files are not payload."""
+    pages = shown(charts, qtbot)
+    open_in(session, qtbot, data / "neuroglancer/tiny_worked_example")
+    qtbot.waitUntil(lambda: pages.found is not None and bool(pages.found.shares))
+    assert pages.found is not None
+    with shardcore.open(data / "neuroglancer/tiny_worked_example") as shard:
+        assert isinstance(shard, shardcore.DataSet)
+        assert pages.found.shares == shard.count_shares()
+    assert {share.use.value for share in pages.found.shares} > {"payload"}
 
 
 def test_far_files_are_not_fetched_for_charts(

@@ -105,7 +105,7 @@ def test_a_wrong_option_is_told_beside_it(qtbot: QtBot, open_sheet: OpenSheet, n
     assert field.line.placeholderText() == "7"
     wrong = sheet.form.options.findChild(QLabel, "wrong_level")
     assert wrong is not None
-    for text, told in (("much", "level=much: a whole number is wanted"), ("12", "level=12: 0 to 9 are possible")):
+    for text, told in (("much", "level must be a whole number, not 'much'"), ("12", "level must be 0 to 9, not 12")):
         field.line.setText(text)
         qtbot.waitUntil(partial(says, wrong, f"✖ {told}"))
         assert not sheet.form.write.isEnabled()

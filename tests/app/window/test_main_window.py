@@ -260,7 +260,7 @@ def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tm
     path = tmp_path / "letter.txt"
     path.write_bytes(b"Dear reader, this is not a shard. " * 50)
     opened(window, qtbot, path)
-    assert "no format recognises it" in window.notices.text
+    assert "unrecognised format" in window.notices.text
     assert window.notices.text.startswith("Not a shard: ")
     assert window.hex.view.state.layout.size == path.stat().st_size
 

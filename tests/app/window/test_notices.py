@@ -63,7 +63,7 @@ def test_a_failed_extraction_replaces_the_earlier_notice(shown: MainWindow, tmp_
     (tmp_path / "taken").touch()
     extract(shown, tmp_path / "taken")
     assert tones(shown) == [Tone.ERROR]
-    assert shown.notices.text.startswith("0 of 12 files written to taken; stopped: cannot make the folder")
+    assert shown.notices.text.startswith("0 of 12 files written to taken; stopped: cannot create the folder")
     assert shown.notices.text.endswith("it is a file")
     jobs = shown.transfers.jobs.model
     assert jobs.job(jobs.index(0, 0)).state is JobState.FAILED

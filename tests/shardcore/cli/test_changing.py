@@ -235,3 +235,30 @@ def test_rekey_of_a_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["rekey", str(folder), str(tmp_path / "new.mdb"), "--key", "11" * 32]) == 2
     assert capsys.readouterr().err == "shardcore: rekey writes one shard: give one file of the folder\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rekey_writes_key_and_expiry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--key` and `--expiry` are options; `info` shows both."""
+    shard = next((Path(__file__).parents[3] / "resources" / "samples" / "mdb" / "cache").glob("*.mdb"))
+    out = tmp_path / "new.mdb"
+    assert run(["rekey", str(shard), str(out), "--key", "11" * 32, "--expiry", "2999-12-31"]) == 0
+    capsys.readouterr()
+    assert run(["info", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert "11" * 32 in told
+    assert "valid until 2999-12-31" in told
+    assert run(["rekey", str(shard), str(tmp_path / "b.mdb"), "--expiry", "none"]) == 0
+    capsys.readouterr()
+    assert run(["info", str(tmp_path / "b.mdb")]) == 0
+    assert "never expires" in capsys.readouterr().out
+
+
+def test_a_report_can_be_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--report -` prints the report alone; what was written is told on standard error."""
+    (tmp_path / "a").write_bytes(b"a")
+    out = tmp_path / "out.shard"
+    assert run(["pack", "swh", str(out), str(tmp_path / "a"), "--report", "-"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["objects"][0]["path"] == str(tmp_path / "a")
+    assert str(out) in told.err
+    assert not Path("-").exists()

@@ -49,9 +49,9 @@ def test_every_chart_is_printed_and_written(run: Run, data: Path, tmp_path: Path
 def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
     """A load or a kind that is not there is named beside those that are; a file without slots says why."""
     path = str(data / "swh" / "small.shard")
-    assert run(path, "load", "--of", "x") == (2, "shardcore: 'x' is no load here: slots, buckets\n")
+    assert run(path, "load", "--of", "x") == (2, "shardcore: 'x' is not a load of this file: slots, buckets\n")
     assert run(path, "sizes", "--of", "x")[0] == 2
-    assert "no chance spreads them" in run(path, "load", "--spread")[1]
+    assert "not spread by a hash function" in run(path, "load", "--spread")[1]
     code, text = run(str(data / "des" / "none.des"), "load")
     assert code == 2
     assert "a reader walks its index from the front" in text

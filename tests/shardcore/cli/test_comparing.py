@@ -44,13 +44,13 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (["-O", "codec=zstd"], "FORMAT.NAME=VALUE is wanted"),
-        (["-O", "tar.codec=zstd"], "no format is called 'tar'"),
-        (["-O", "des.codec=rar"], "one of none, zstd, lz4 is wanted"),
+        (["-O", "codec=zstd"], "-O takes FORMAT.NAME=VALUE"),
+        (["-O", "tar.codec=zstd"], "unknown format 'tar'"),
+        (["-O", "des.codec=rar"], "codec must be one of none, zstd, lz4"),
         (["-O", "des.colour=red"], "des takes"),
-        (["-O", "neuroglancer.minishard_bits=99"], "minishard_bits=99: one of 0, 1"),
-        (["--count", "0"], "it has to be at least 1"),
-        (["--size", "10X"], "a number of bytes is wanted, with K, M or G"),
+        (["-O", "neuroglancer.minishard_bits=99"], "minishard_bits must be one of 0, 1"),
+        (["--count", "0"], "must be at least 1"),
+        (["--size", "10X"], "must be a number of bytes, such as 4096, 64K or 1M"),
     ],
 )
 def test_mistakes(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

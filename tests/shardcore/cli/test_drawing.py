@@ -67,7 +67,7 @@ def test_mistakes(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     """What is wrong is told in one line with what there is; a file that cannot be written is no usage error."""
     for options, told, code in (
         (["--name", "lookup"], "no drawing is called 'lookup'; there are: played; give a KEY", 2),
-        (["--svg", "x.svg"], "--name says what is drawn: played", 2),
+        (["--svg", "x.svg"], "--set and --svg require --name: played", 2),
         (["--name", "played", "--set", "n_bits"], "--set takes CONTROL=VALUE", 2),
         (["--name", "played", "--set", "n_bits=99"], "n_bits is a whole number from 1 to 16, not 99", 2),
         (["--name", "played", "--set", "seed=1"], "played has no 'seed'; it has: n_bits, shuffled, order, uid", 2),

@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,24 @@ def test_undo_shows_old_and_new_bytes(data: Path, tmp_path: Path, capsys: pytest
     assert run(["undo", str(file), "--dry-run", "--json"]) == 0
     changes = json.loads(capsys.readouterr().out)["changes"]
     assert all({"what", "start", "stop", "old", "new"} == set(one) for one in changes)
+
+
+def test_a_dry_run_of_tombstone_shows_the_lines_that_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each line that is added or removed, with the time of now; the second tombstone shows its own lines alone."""
+    samples = SMALL.parents[3] / "resources" / "samples" / "des"
+    folder = Path(shutil.copytree(samples / "archive", tmp_path / "archive"))
+    began = datetime.now(UTC)
+    command = ["tombstone", str(folder), "2090", "--date", "2026-01-05T09:30:00+00:00"]
+    assert run([*command, "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    assert "(a new file)" in told.splitlines()[0]
+    (line,) = (line for line in told.splitlines() if '"deleted_at"' in line)
+    assert line.startswith("  +")
+    time = datetime.fromisoformat(line.split('"')[3])
+    assert began <= time <= datetime.now(UTC)
+    assert not (folder / "20260105_2A_0001.meta").exists()
+    assert run([*command, "--yes"]) == 0
+    capsys.readouterr()
+    assert run([*command[:2], "2090", "--undo", *command[3:], "--dry-run", "--json"]) == 0
+    (change,) = json.loads(capsys.readouterr().out)
+    assert change["old"] == (folder / "20260105_2A_0001.meta").read_text()

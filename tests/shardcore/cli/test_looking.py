@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 import shardcore
+from shardcore.cli import program
 from shardcore.cli.program import run
-from shardcore.cli.tracing import cost_text
+from shardcore.cli.tracing import cost_text, trace_lines
 from shardcore.cold import cold_trace
+from shardcore.errors import LimitExceeded, Remedy
 from shardcore.registry import all_formats
+from shardcore.trace import Trace
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
@@ -170,7 +173,7 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
     with shardcore.open(small) as shard:
         paid = cold_trace(shard, KEY)
     assert text.startswith(f"Opening  [{cost_text(paid.opening)}]\n")
-    assert f"A first reader pays {cost_text(paid.total)}.\n" in text
+    assert f"Cold start: {cost_text(paid.total)}.\n" in text
     assert cost_text(paid.total).startswith("2 requests, 5,064 bytes")
     assert run(["trace", small, KEY, "--cold", "--json"]) == 0
     cold = told(capsys)["cold"]
@@ -322,7 +325,7 @@ def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> N
 def test_edits_of_local_files_have_no_remote_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`--endpoint-url` is no option of a command that changes a local file."""
     assert run([command, "x", "y", "--endpoint-url", "http://127.0.0.1:9"]) == 2
-    assert "there is no option --endpoint-url" in capsys.readouterr().err
+    assert "no such option: --endpoint-url" in capsys.readouterr().err
 
 
 def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,3 +345,14 @@ def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
     out = capsys.readouterr().out
     assert "offset = byte 520" in out
     assert "length = 1 byte" in out
+
+
+def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command without `--limit-bytes` says which commands have it."""
+    error = LimitExceeded("a chunk of 2 GiB")
+    assert program.told(error, "draw") == program.told(error, "get") == 3
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("; get and extract read it with a higher --limit-bytes")
+    assert second.endswith("; --limit-bytes raises the limit")
+    trace = Trace("0", "damaged", (), error="a chunk of 2 GiB", remedy=Remedy.LIMIT)
+    assert "get and extract" in "".join(trace_lines(trace))

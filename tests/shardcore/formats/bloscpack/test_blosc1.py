@@ -101,7 +101,11 @@ def test_map_of_a_plain_copy_has_no_blocks() -> None:
         ({"flags": 0x78}, FormatError, "0x08"),
         ({"flags": 0x50}, Unsupported, "snappy"),
         ({"flags": 0xB0}, Unsupported, "codec 5"),
-        ({"flags": 0x72}, FormatError, "a plain copy of 5,000 bytes has 5,016 with its header; ctbytes says 4,510"),
+        (
+            {"flags": 0x72},
+            FormatError,
+            "an uncompressed copy of 5,000 bytes has 5,016 with its header; ctbytes says 4,510",
+        ),
         ({"typesize": 0}, FormatError, "typesize of the chunk says 0"),
         ({"ctbytes": 15}, FormatError, "ctbytes says 15 bytes"),
         ({"ctbytes": 2**31}, Truncated, "2,147,483,648 bytes"),

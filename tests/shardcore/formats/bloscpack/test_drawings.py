@@ -92,7 +92,7 @@ def test_from_an_element_to_its_block() -> None:
     assert isinstance(way, Table)
     assert list(zip(way.headings, (item.text for item in way.rows[0]), strict=True)) == [
         ("element", "[24,40]"),
-        ("plain byte", "12608"),
+        ("uncompressed byte", "12608"),
         ("chunk", "1"),
         ("byte of it", "2368"),
         ("block", "0"),

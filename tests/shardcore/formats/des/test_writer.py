@@ -243,7 +243,7 @@ def test_sidecars_have_checksums(tmp_path: Path) -> None:
         ({"skip": "jpg"}, "with their dot"),
         ({"n_bits": 8}, "for a folder"),
         ({"date": "yesterday"}, "ISO 8601"),
-        ({"threshold": "10X"}, "K, M or G"),
+        ({"threshold": "10X"}, "64K or 1M"),
     ],
 )
 def test_options_are_checked(tmp_path: Path, options: dict[str, Any], told: str) -> None:

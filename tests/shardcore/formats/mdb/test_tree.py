@@ -31,8 +31,8 @@ def test_dates() -> None:
     assert date_text(1795213810) == "2026-11-20 22:30:10 UTC"
     assert date_text(0) == "not recorded"
     assert "past the year 9999" in date_text(2**64 - 2)
-    assert expiry_text(2**64 - 1) == "none: valid for ever"
-    assert expiry_text(0) == "none recorded"
+    assert expiry_text(2**64 - 1) == "never expires"
+    assert expiry_text(0) == "not recorded"
     day = datetime(2026, 12, 1, tzinfo=UTC)
     assert expiry_text(1797028210, day) == "valid until 2026-12-11 22:30:10 UTC"
     assert expiry_text(1794349810, day) == "expired since 2026-11-10 22:30:10 UTC"

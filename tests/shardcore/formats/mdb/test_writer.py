@@ -274,11 +274,11 @@ def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> No
     [
         ({"key": "ab"}, "64 hex digits"),
         ({"key": "00" * 32}, "leave it out"),
-        ({"expiry": "soon"}, "expiry='soon': a date such as"),
-        ({"created": "none"}, "created='none': a date such as"),
+        ({"expiry": "soon"}, "expiry must be a date such as"),
+        ({"created": "none"}, "created must be a date such as"),
         ({"form": "upload", "key": KEY}, "no place for key"),
         ({"form": "upload", "expiry": "none"}, "no place for expiry"),
-        ({"form": "half"}, "one of full, minimal, upload is wanted"),
+        ({"form": "half"}, "one of full, minimal, upload"),
     ],
 )
 def test_options_are_checked(options: dict[str, str], message: str) -> None:

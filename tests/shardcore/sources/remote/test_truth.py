@@ -168,7 +168,7 @@ def test_what_cannot_be_changed_is_refused(server: RangeServer, capsys: pytest.C
 
 
 def test_the_tape(server: RangeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--tape FILE` has a line for each request and what it was for; `--tape -` says the sum; the server agrees."""
+    """`--tape` writes a line for each request, as the server saw them, and the sum on standard error."""
     address = server.put("/medium.shard", SWH)
     with shardcore.open(SWH) as shard:
         key = str(shard.objects.keys[5])
@@ -181,7 +181,9 @@ def test_the_tape(server: RangeServer, tmp_path: Path, capsys: pytest.CaptureFix
     assert {line["method"] for line in lines} == {"GET"}
     assert "lookup" in {line["purpose"] for line in asked}
     assert run(["info", address, "--tape", "-"]) == 0
-    assert "a full download would have been 1 request" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "a full download would have been 1 request" in told.err
+    assert json.loads(told.out.splitlines()[-1])["method"] == "GET"
 
 
 def test_copies_at_the_root_of_a_bucket_are_found() -> None:
