@@ -77,6 +77,7 @@ class Notice(QFrame):
         self._tone = tone
         self.text = ""
         self.sign = QLabel(tone.value, self)
+        self.sign.setTextFormat(Qt.TextFormat.PlainText)
         self.label = QLabel(self)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setWordWrap(True)
