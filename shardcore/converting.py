@@ -22,7 +22,7 @@ from shardcore.objects import ObjectRef, State
 from shardcore.options import Purpose
 from shardcore.packing import Packed, write_items
 from shardcore.progress import Progress, no_progress
-from shardcore.registry import format_of, means_folder, writes_of
+from shardcore.registry import format_of, means_folder, opening, writes_of
 from shardcore.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.taken import Taken, Taking, taking
@@ -67,6 +67,7 @@ class KeyChoice(StrEnum):
     """The name that the object has as a file."""
 
 
+@opening
 @taking_operation
 def convert(
     shard: Shard,
@@ -97,7 +98,7 @@ def convert(
     result manifest has the others, and lists every loss.
 
     Args:
-        shard: What is converted.
+        shard: The opened shard, or what `open` takes: a path, an address, bytes.
         format: The name of the format to write.
         out: As in `pack`.
         keys: The rule for keys.

@@ -22,6 +22,7 @@ from shardcore.keys import Key, several
 from shardcore.member_work import Row, RowsAsked, row_of, rows_of, wanted_rows
 from shardcore.objects import ObjectRef, State, located
 from shardcore.progress import Progress, no_progress
+from shardcore.registry import opening
 from shardcore.shard import Shard
 
 Unreadable = Callable[[str, ShardError], None]
@@ -53,6 +54,7 @@ class Extraction:
         return not self.unreadable and not self.failed
 
 
+@opening
 def extract(
     shard: Shard,
     folder: str | Path,
@@ -68,7 +70,7 @@ def extract(
     An object that is damaged does not stop the others: `Extraction.failed` names it.
 
     Args:
-        shard: The opened shard.
+        shard: The opened shard, or what `open` takes: a path, an address, bytes.
         folder: Made when it is not there.
         keys: The objects; without keys all of them, of a kind of content that is not part of others; where a shard has
             a view of its whole content (`all` of bloscpack), that alone.
