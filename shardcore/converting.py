@@ -15,6 +15,7 @@ from typing import Any
 from shardcore.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgeted, taking_operation
 from shardcore.dataset import DataSet
 from shardcore.errors import LimitExceeded, Remedy, UsageError
+from shardcore.extraction import extract as extract_opened
 from shardcore.finding import Depth
 from shardcore.format import Format
 from shardcore.member_contents import TakenAsked, Told
@@ -65,6 +66,10 @@ class KeyChoice(StrEnum):
     """The number of the object, from 0, in the order of the rows."""
     NAME = "name"
     """The name that the object has as a file."""
+
+
+extract = opening(extract_opened)
+"""`shardcore.extract`; extraction itself lies below what opens shards."""
 
 
 @opening

@@ -22,7 +22,6 @@ from shardcore.keys import Key, several
 from shardcore.member_work import Row, RowsAsked, row_of, rows_of, wanted_rows
 from shardcore.objects import ObjectRef, State, located
 from shardcore.progress import Progress, no_progress
-from shardcore.registry import opening
 from shardcore.shard import Shard
 
 Unreadable = Callable[[str, ShardError], None]
@@ -54,7 +53,6 @@ class Extraction:
         return not self.unreadable and not self.failed
 
 
-@opening
 def extract(
     shard: Shard,
     folder: str | Path,
