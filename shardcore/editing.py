@@ -274,7 +274,7 @@ def undo(
 
 
 @opening
-def rekey(shard: Shard, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
+def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
     """Write a Xet shard anew with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
 
     Args:

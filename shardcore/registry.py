@@ -190,7 +190,7 @@ def opening(
     """Let a function of an opened shard take all that `open` takes, too; it is closed when the function returns."""
 
     @wraps(function)
-    def call(shard: Shard | str | Path | bytes | Source | Folder, *arguments: P.args, **named: P.kwargs) -> R:
+    def call(shard: Shard | str | Path | bytes | Source | Folder, /, *arguments: P.args, **named: P.kwargs) -> R:
         if isinstance(shard, Shard):
             return function(shard, *arguments, **named)
         with open(shard) as opened:
