@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardcore.converting import KeyChoice, convert
+    from shardcore.converting import KeyChoice, convert, extract
     from shardcore.dataset import DataSet, Member
     from shardcore.drawing.model import Control, Drawing, Item, Sketch
     from shardcore.drawing.notebook import picture_of
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         UsageError,
         WrongRegion,
     )
-    from shardcore.extraction import Conflict, Extracted, Extraction, ExtractOptions, extract
+    from shardcore.extraction import Conflict, Extracted, Extraction, ExtractOptions
     from shardcore.finding import Depth, Finding, Report, Severity
     from shardcore.keys import Key
     from shardcore.nodes.node import Node
@@ -171,7 +171,7 @@ __all__ = [
 
 # The same for the interpreter: the modules, and the names that come from them.
 _NAMES = {
-    "converting": "KeyChoice convert",
+    "converting": "KeyChoice convert extract",
     "dataset": "DataSet Member",
     "drawing.model": "Control Drawing Item Sketch",
     "drawing.notebook": "picture_of",
@@ -180,7 +180,7 @@ _NAMES = {
     "ExternalMissing Forbidden FormatError HostUnknown KeyAbsent LimitExceeded NoSuchObject NotAShard ProxyFailed "
     "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError StoreUntrusted TimedOut "
     "TlsFailed Truncated Unsupported UsageError WrongRegion",
-    "extraction": "Conflict ExtractOptions Extracted Extraction extract",
+    "extraction": "Conflict ExtractOptions Extracted Extraction",
     "finding": "Depth Finding Report Severity",
     "keys": "Key",
     "nodes.node": "Node",

@@ -15,6 +15,7 @@ from typing import Any
 from shardcore.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgeted, taking_operation
 from shardcore.dataset import DataSet
 from shardcore.errors import LimitExceeded, Remedy, UsageError
+from shardcore.extraction import extract as extract_opened
 from shardcore.finding import Depth
 from shardcore.format import Format
 from shardcore.member_contents import TakenAsked, Told
@@ -22,7 +23,7 @@ from shardcore.objects import ObjectRef, State
 from shardcore.options import Purpose
 from shardcore.packing import Packed, write_items
 from shardcore.progress import Progress, no_progress
-from shardcore.registry import format_of, means_folder, writes_of
+from shardcore.registry import format_of, means_folder, opening, writes_of
 from shardcore.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.taken import Taken, Taking, taking
@@ -38,6 +39,9 @@ from shardcore.writing.writer import Data, Sized, pieces_of
 
 CHECKSUMS = ("", "adler32", "crc32", "md5", "sha1", "sha224", "blake3", "sha256", "sha384", "sha512")
 """The checksums and digests of all formats, from none to the strongest."""
+
+OBJECT_COST = 4096
+"""Bytes that each object counts besides its content: very many empty objects take time and memory, too."""
 
 MOST_NAMED = 8
 """Members of a lost setting that one line names."""
@@ -64,6 +68,11 @@ class KeyChoice(StrEnum):
     """The name that the object has as a file."""
 
 
+extract = opening(extract_opened)
+"""`shardcore.extract`; extraction itself lies below what opens shards."""
+
+
+@opening
 @taking_operation
 def convert(
     shard: Shard,
@@ -94,7 +103,7 @@ def convert(
     result manifest has the others, and lists every loss.
 
     Args:
-        shard: What is converted.
+        shard: The opened shard, or what `open` takes: a path, an address, bytes.
         format: The name of the format to write.
         out: As in `pack`.
         keys: The rule for keys.
@@ -107,7 +116,8 @@ def convert(
         unread: As in `pack`.
         verify: As in `pack`.
         jobs: As in `pack`.
-        limit: Most bytes of all contents together; 0 for no limit. By default 512 MiB and 64 times what is stored.
+        limit: Most bytes of all contents together; 0 for no limit. By default 512 MiB and 64 times what is stored, of
+            which each object counts 4,096 besides.
         progress: Called after every object. How many there are is said by the share of the members that are done
             where a data set was not looked through before.
         verifying: As in `pack`.
@@ -551,8 +561,10 @@ def _limited(items: Generator[Item], budget: Budget, limit: int | None) -> Gener
         most = CHECKED_FLOOR + CHECKED_RATIO * budget.stored if limit is None else limit
         # Contents that are read for their digests, and found to be equal, cost as well.
         if most and max(total, (budget.read + budget.expanded) // 3) > most:
-            stored = f", for {plural(budget.stored, 'stored byte')}" if limit is None else ""
-            raise LimitExceeded(f"the contents have more than {plural(most, 'byte')} together{stored}")
+            each = f" ({OBJECT_COST:,} more per object), for {plural(budget.stored, 'stored byte')}"
+            raise LimitExceeded(
+                f"the contents have more than {plural(most, 'byte')} together{each if limit is None else ''}"
+            )
 
     def _counted(data: Data) -> Data:
         if isinstance(data, Sized):
@@ -569,7 +581,7 @@ def _limited(items: Generator[Item], budget: Budget, limit: int | None) -> Gener
 
     with closing(items):
         for item in items:
-            count(len(item.content) if isinstance(item.content, bytes) else 0)
+            count((OBJECT_COST if limit is None else 0) + (len(item.content) if isinstance(item.content, bytes) else 0))
             parts = {part: counted(content) for part, content in item.parts.items()}
             yield replace(item, content=counted(item.content), parts=parts)
 

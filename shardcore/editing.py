@@ -18,7 +18,7 @@ from shardcore.keys import Key, several
 from shardcore.options import Purpose, read_options
 from shardcore.packing import Packed
 from shardcore.progress import Progress, no_progress
-from shardcore.registry import all_formats, format_of
+from shardcore.registry import all_formats, format_of, opening
 from shardcore.registry import open as open_shard
 from shardcore.shard import Shard
 from shardcore.sources.remote.address import is_address, shown_address
@@ -273,11 +273,12 @@ def undo(
     return take_back(path, lambda: open_shard(path, **options), trust=trust, dry_run=dry_run, progress=progress)
 
 
-def rekey(shard: Shard, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
+@opening
+def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
     """Write a Xet shard anew with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
 
     Args:
-        shard: The opened shard; it stays as it is.
+        shard: The opened shard, or what `open` takes: a path, an address, bytes; it stays as it is.
         out: The new file.
         force: Whether an existing file is replaced.
         **options: `key`: the HMAC key, 64 hex digits; `expiry`: a time, or seconds from 1970.

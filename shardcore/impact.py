@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.known import Known, kind_of
-from shardcore.objects import ObjectRef, State
+from shardcore.objects import ObjectRef, State, in_states
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shard import Shard, bounded
 from shardcore.sources.patched import PatchedSource
@@ -344,7 +344,7 @@ def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
     for first in range(0, count, _COUNTED_AT_ONCE):
         check_stopped()
         states = shard.objects.columns(np.arange(first, min(first + _COUNTED_AT_ONCE, count), dtype=np.int64)).state
-        total += int(np.isin(states, _SERVED).sum())
+        total += int(in_states(states, _SERVED).sum())
     rows = np.linspace(0, count - 1, MOST_OBJECTS).astype(np.int64)
     return list(dict.fromkeys(_keys(shard, rows))), total
 

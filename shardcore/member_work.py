@@ -17,7 +17,7 @@ from shardcore.ahead import fetched_ahead
 from shardcore.errors import Remedy, ShardError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.nodes.placed import placed_span
-from shardcore.objects import ObjectColumns, ObjectRef, State
+from shardcore.objects import ObjectColumns, ObjectRef, State, in_states
 from shardcore.shard import Shard
 from shardcore.span import Span
 
@@ -135,12 +135,13 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
 def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
     """Which of some rows are wanted, as a mask."""
     objects = member.objects
-    keep = ~np.isin(columns.state, list(asked.hidden))
+    keep = ~in_states(columns.state, asked.hidden)
     if asked.kind is not None:
         keep &= columns.kind == (objects.kinds.index(asked.kind) if asked.kind in objects.kinds else -1)
     elif asked.outer:
         inner = [code for code, name in enumerate(objects.kinds) if name in objects.inner_kinds]
-        keep &= ~np.isin(columns.kind, inner)
+        if inner:
+            keep &= ~np.isin(columns.kind, inner)
     return keep
 
 

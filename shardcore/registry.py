@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from shardcore.budget import budgeted, operation
 from shardcore.dataset import DataSet
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from shardcore.writing.declared import Writes
     from shardcore.writing.output import Output
     from shardcore.writing.writer import Writer
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
 # first that is certain ends the asking: formats that look at the end of a file or beside it come last.
@@ -178,6 +182,21 @@ def open(
         if target is not where:
             target.close()
         raise
+
+
+def opening(
+    function: Callable[Concatenate[Shard, P], R],
+) -> Callable[Concatenate[Shard | str | Path | bytes | Source | Folder, P], R]:
+    """Let a function of an opened shard take all that `open` takes, too; it is closed when the function returns."""
+
+    @wraps(function)
+    def call(shard: Shard | str | Path | bytes | Source | Folder, /, *arguments: P.args, **named: P.kwargs) -> R:
+        if isinstance(shard, Shard):
+            return function(shard, *arguments, **named)
+        with open(shard) as opened:
+            return function(opened, *arguments, **named)
+
+    return call
 
 
 def _first_bytes(where: object, format: str | None = None) -> int:

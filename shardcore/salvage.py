@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
-from shardcore.objects import ObjectRef, State
+from shardcore.objects import ObjectRef, State, in_states
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, bounded
 from shardcore.sources.base import Source
@@ -218,7 +218,7 @@ def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[ND
     for first in range(0, min(count, MOST_FOUND), 1000):
         rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
         columns = shard.objects.columns(rows)
-        gone = np.isin(columns.state, (State.UNUSED, State.DELETED, State.TOMBSTONED))
+        gone = in_states(columns.state, (State.UNUSED, State.DELETED, State.TOMBSTONED))
         yield rows[~gone & np.isin(columns.kind, wanted)]
 
 

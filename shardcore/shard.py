@@ -25,7 +25,7 @@ from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import ObjectRef, Objects, State, row_steps
+from shardcore.objects import ObjectRef, Objects, State, in_states, row_steps
 from shardcore.progress import Progress, no_progress
 from shardcore.reading import Purpose, reading_for
 from shardcore.record import Value
@@ -246,7 +246,7 @@ class Shard(Counted, ABC):
         gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
         for rows in row_steps(len(self.objects)):
             states = self.objects.columns(rows).state
-            there = rows[~np.isin(states, gone)]
+            there = rows[~in_states(states, gone)]
             yield from (key for key in self.objects.key_texts(there) if key is not None)
 
     @_operation

@@ -18,7 +18,7 @@ from shardcore.dataset import DataSet
 from shardcore.errors import ShardError
 from shardcore.extraction.choice import no_kind
 from shardcore.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
-from shardcore.objects import ObjectColumns, State, located
+from shardcore.objects import ObjectColumns, State, in_states, located
 from shardcore.parallel import in_order
 from shardcore.shard import Shard
 
@@ -49,7 +49,7 @@ def shown_rows(
             return
         rows = np.arange(first, min(first + step, len(shard.objects)), dtype=np.int64)
         columns = shard.objects.columns(rows)
-        keep = ~np.isin(columns.state, list(hidden))
+        keep = ~in_states(columns.state, hidden)
         if kind is not None:
             keep &= columns.kind == kind
         chosen = rows[keep]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
 from shardcore.extraction.options import ExtractOptions
-from shardcore.objects import Objects, row_steps
+from shardcore.objects import Objects, in_states, row_steps
 from shardcore.shard import Shard
 from shardcore.text import short
 
@@ -57,7 +57,7 @@ def taken_rows(
     """
     for rows in pieces:
         columns = objects.columns(rows)
-        keep = np.isin(columns.state, options.states)
+        keep = in_states(columns.state, options.states)
         if kinds is not None:
             keep &= np.isin(columns.kind, kinds)
         yield rows[keep]

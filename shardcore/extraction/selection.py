@@ -68,7 +68,7 @@ def extract(
     An object that is damaged does not stop the others: `Extraction.failed` names it.
 
     Args:
-        shard: The opened shard.
+        shard: The opened shard, or what `open` takes: a path, an address, bytes.
         folder: Made when it is not there.
         keys: The objects; without keys all of them, of a kind of content that is not part of others; where a shard has
             a view of its whole content (`all` of bloscpack), that alone.

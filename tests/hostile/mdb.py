@@ -35,7 +35,8 @@ def rows(record: Any, count: int, **values: Any) -> bytes:
     found = np.zeros(count, record.dtype)
     for name, value in values.items():
         found[name] = value
-    return record.write(found)
+    written: bytes = record.write(found)
+    return written
 
 
 def digest(byte: int) -> np.ndarray:
@@ -111,7 +112,7 @@ def lookups_of_one_key(folder: Path) -> Path:
 def tables_in_each_other(folder: Path) -> Path:
     """Three lookup tables that are the same bytes, which are records, too."""
     files = rows(FILE_HEADER, 100_000, file_hash=digest(1))
-    changed = {f"{name}_lookup_offset": 48 for name in ("file", "xorb", "chunk")}
+    changed: dict[str, Any] = {f"{name}_lookup_offset": 48 for name in ("file", "xorb", "chunk")}
     changed |= {"file_lookup_num_entry": 400_000, "xorb_lookup_num_entry": 400_000, "chunk_lookup_num_entry": 300_000}
     return _put(folder, shard(files, b"", **changed, cas_info_offset=48))
 
@@ -137,7 +138,7 @@ def sums_that_wrap(folder: Path) -> Path:
 @hostile("mdb", FILE_KEY)
 def far_dates(folder: Path) -> Path:
     """Times past the year 9999."""
-    changed = {"shard_creation_timestamp": 2**63, "shard_key_expiry": 2**64 - 2}
+    changed: dict[str, Any] = {"shard_creation_timestamp": 2**63, "shard_key_expiry": 2**64 - 2}
     return _put(folder, shard(rows(FILE_HEADER, 1, file_hash=digest(1)), b"", **changed))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import shardcore
+from shardcore import converting
 from shardcore.cli.program import run
 from shardcore.converting import convert
 from shardcore.errors import UsageError
@@ -310,6 +311,20 @@ def test_contents_together_are_limited(tmp_path: Path, capsys: pytest.CaptureFix
     assert not out.exists()
     assert run(["convert", str(path), "swh", str(out), "--key", "sha256", "--limit-bytes", str(1 << 30)]) == 0
     assert out.stat().st_size > 600 << 20
+
+
+def test_empty_objects_are_limited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Very many objects of no bytes are refused, as each costs time and memory; --limit-bytes 0 allows them."""
+    path = put(tmp_path, "empty.des", shard(b"", [entry(b"%x" % n, 8, 0, 0, 0) for n in range(300)]))
+    command = ["convert", str(path), "des", str(tmp_path / "out.des"), "--plan"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(converting, "CHECKED_FLOOR", 200 * converting.OBJECT_COST)
+        patch.setattr(converting, "CHECKED_RATIO", 0)
+        assert run(command) == 3
+        told = capsys.readouterr().err
+        assert "4,096 more per object" in told
+        assert "--limit-bytes" in told
+        assert run([*command, "--limit-bytes", "0"]) == 0
 
 
 def file_of_zeros(folder: Path, size: int) -> Path:

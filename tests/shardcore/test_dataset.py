@@ -6,17 +6,22 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shardcore.cli.program import run
 from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
 from shardcore.finding import Depth
+from shardcore.format import Draft
 from shardcore.member_work import RowsAsked, rows_of
 from shardcore.objects import State
 from shardcore.span import Span
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineSet, LineShard, line_set
+
+ROOT = Path(__file__).parents[2]
 
 A, B, C = b"one=first\ntwo=second\n", b"three=third\n", b"four=x\none=other\nbad=y!\n"
 
@@ -311,3 +316,12 @@ def test_what_members_are_asked_and_answer_are_plain_values() -> None:
     assert rows_of(LineShard(C, "c"), RowsAsked(most=2)).more
     report = LineShard(C, "c").verify(Depth.CONTENT)
     assert pickle.loads(pickle.dumps(report)) == report
+
+
+@pytest.mark.parametrize("folder", ["tests/data/mdb/cas/shard-cache", "resources/samples/des/archive"])
+def test_members_make_no_nodes_when_listed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listing a folder opens each file without the nodes that only a file that cannot be opened would show."""
+    kept = []
+    monkeypatch.setattr(Draft, "add", lambda self, *_: kept.append(self.kept))
+    assert run(["ls", str(ROOT / folder)]) == 0
+    assert False not in kept

@@ -138,3 +138,17 @@ def test_the_command_and_the_function_write_the_same(small: Path, tmp_path: Path
     assert run(["delete", str(small), KEY, "--yes"]) == 0
     shardcore.delete(other, [KEY])
     assert small.read_bytes() == other.read_bytes()
+
+
+def test_functions_of_a_shard_take_a_path(small: Path, tmp_path: Path) -> None:
+    """`extract`, `convert` and `rekey` open what is not opened yet; an opened shard stays open."""
+    assert shardcore.extract(small, tmp_path / "out").ok
+    assert shardcore.extract(small.read_bytes(), tmp_path / "again").ok
+    converted = shardcore.convert(str(small), "des", tmp_path / "x.des")
+    assert converted.report is not None
+    assert converted.report.ok
+    with pytest.raises(UsageError, match="rekey"):
+        shardcore.rekey(small, tmp_path / "new.mdb", key="11" * 32)
+    with shardcore.open(small) as shard:
+        assert shardcore.extract(shard, tmp_path / "third").ok
+        assert shard.read(shard.find(KEY))

@@ -274,9 +274,10 @@ def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], d
 def _draft(draft: Draft, record: Record, role: SectionRole, at: int, data: bytes) -> dict[str, Any]:
     """Notes one of the ends, so that it can be shown whatever comes."""
     values = record.read_one(data, place=Span("", at, at + len(data)))
-    section = Section(record.name, role, at, at + record.size)
-    node = Node(record.name, Span("", at, at + record.size), children=field_nodes(record, values, at))
-    draft.add(section, node, values)
+    if draft.kept:
+        section = Section(record.name, role, at, at + record.size)
+        node = Node(record.name, Span("", at, at + record.size), children=field_nodes(record, values, at))
+        draft.add(section, node, values)
     return values
 
 

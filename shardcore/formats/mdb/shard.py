@@ -245,8 +245,9 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
     head = source.head(HEADER.size)
     if len(head) == HEADER.size and head.startswith(TAG):
         raw = HEADER.read_one(head)
-        section = Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"])
-        context.draft.add(section, header_node(raw), raw)
+        if context.draft.kept:
+            section = Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"])
+            context.draft.add(section, header_node(raw), raw)
         context.draft.version = str(raw["version"])
     header = read_header(head)
     xorbs = xorbs or Xorbs(context.values.get("xorbs"), source.folder, context.opener)

@@ -13,7 +13,7 @@ from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
 from shardcore.formats.swh.slots import LENGTHS_AT_ONCE, read_lengths, read_slots_at
 from shardcore.keys import KeyForm
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, State, in_states
 from shardcore.progress import no_progress
 from shardcore.span import Span
 from shardcore.text import short
@@ -69,7 +69,7 @@ class SwhObjects(Objects):
         """The keys of some slots in hex; None for slots without object."""
         slots = read_slots_at(self._file.source, self._geometry, rows)
         text = slots["key"].tobytes().hex()
-        filled = np.isin(self._states(slots), [State.LIVE, State.DAMAGED]).tolist()
+        filled = in_states(self._states(slots), (State.LIVE, State.DAMAGED)).tolist()
         return [text[at : at + 64] if full else None for at, full in zip(range(0, len(text), 64), filled, strict=True)]
 
     def ref(self, row: int) -> ObjectRef:

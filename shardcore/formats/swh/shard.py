@@ -193,7 +193,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
     """
     draft = context.draft
     head = source.head(layout.HEADER.size)
-    if context.forced or head.startswith(layout.WHOLE_MAGIC):
+    if draft.kept and (context.forced or head.startswith(layout.WHOLE_MAGIC)):
         _note_header(head, draft)
     header = layout.read_header(head)
     draft.declared = header["objects_count"]
