@@ -255,7 +255,7 @@ def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
         return f"unknown compression scheme {scheme}"
     if stored > MAX_STORED or unpacked > MAX_UNPACKED:
         return (
-            f"{plural(unpacked, 'plain byte')} and {stored:,} stored are declared; "
+            f"{plural(unpacked, 'uncompressed byte')} and {stored:,} stored are declared; "
             f"a chunk has at most {MAX_UNPACKED:,} and {MAX_STORED:,}"
         )
     return ""
@@ -277,7 +277,7 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
     if stored not in (-1, packed):
         return f"its header declares {plural(packed, 'stored byte')}; by its ends in the info block it has {stored:,}"
     if size not in (-1, unpacked):
-        return f"its header declares {plural(unpacked, 'plain byte')}; the info block says {size:,}"
+        return f"its header declares {plural(unpacked, 'uncompressed byte')}; the info block says {size:,}"
     return ""
 
 

@@ -149,7 +149,7 @@ class _Append:
         how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
         files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
         grows = f"{plural(header.nchunks, 'chunk')} become "
-        what = f"append {plural(self._added, 'plain byte')}{files} {how}: {grows}"
+        what = f"append {plural(self._added, 'uncompressed byte')}{files} {how}: {grows}"
         size = start + self._kept.size
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 

@@ -183,7 +183,8 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         raise FormatError(f"blocksize says {header.blocksize}; 1 to {header.nbytes} (nbytes) are possible", span=place)
     if header.nbytes > limit:
         raise LimitExceeded(
-            f"the chunk claims {plural(header.nbytes, 'plain byte')}; the limit is {grouped_digits(limit)}", span=place
+            f"the chunk claims {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",
+            span=place,
         )
     if not header.plain_copy and header.nbytes and header.codec not in _EXPANSION:
         raise Unsupported(f"the codec is {header.codec_name}, which cannot be decompressed here", span=place)
@@ -319,7 +320,7 @@ def _follow_streams(
         at, size = int(stream_at[block, number]), int(stream_size[block, number])
         left = header.nbytes - block * header.blocksize
         plain = left if left < header.blocksize else header.blocksize // header.streams
-        what = f"{plural(size, 'stored byte')} cannot hold {plural(plain, 'plain byte')}"
+        what = f"{plural(size, 'stored byte')} cannot hold {plural(plain, 'uncompressed byte')}"
         if at > header.ctbytes - STREAM_LENGTH.size:
             what = "the chunk ends before the length of the stream does"
         raise FormatError(

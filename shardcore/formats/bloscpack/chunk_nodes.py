@@ -175,7 +175,7 @@ def _block_node(found: ChunkMap, number: int, base: int) -> Node:
             Node(f"{name}data", Span("", data, data + size), text=how, role=FieldRole.DATA, doc=_STREAM_DOC),
         ]
     span = Span("", base + places[0][0], base + found.block_stop(number))
-    text = plural(plain, "plain byte") + (f" in {plural(len(places), 'stream')}" if len(places) > 1 else "")
+    text = plural(plain, "uncompressed byte") + (f" in {plural(len(places), 'stream')}" if len(places) > 1 else "")
     return Node(f"block {number}", span, text=text, role=FieldRole.DATA, children=tuple(nodes))
 
 

@@ -103,7 +103,7 @@ class BloscpackColumn(BloscpackDataSet):
         look.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
-            f"{plural(column.nbytes, 'plain byte')}, in chunks of {plural(column.chunklen, 'item')}, which are "
+            f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}, which are "
             f"{plural(column.chunk_bytes, 'byte')}.",
             *about,
             why="Shape and chunk length stand in two small files, so no chunk has to be opened to place an item.",

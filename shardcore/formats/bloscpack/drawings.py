@@ -83,7 +83,7 @@ def element_drawing(number: int, itemsize: int, how: str) -> Drawing:
         Item(f"× {itemsize}", doc=f"{plural(itemsize, 'byte')} each."),
         Item(f"byte {number * itemsize}", tone=Tone.HIT, doc="Its first plain byte.", here=True),
     )
-    table = Table("From the element to its first byte", ("number", "bytes each", "plain byte"), (row,))
+    table = Table("From the element to its first byte", ("number", "bytes each", "uncompressed byte"), (row,))
     return Drawing("Which byte", (table,), (), f"{how}. Chunks know nothing of elements: they hold uncompressed bytes.")
 
 
@@ -177,7 +177,7 @@ def blosc_header_drawing(header: ChunkHeader, start: int) -> Drawing:
     )
     table = Table(f"{HEADER_SIZE} bytes at the start of the chunk", tuple(names), (row,))
     caption = (
-        f"{plural(header.nbytes, 'plain byte')} in blocks of {grouped_digits(header.blocksize)}, "
+        f"{plural(header.nbytes, 'uncompressed byte')} in blocks of {grouped_digits(header.blocksize)}, "
         f"{grouped_digits(header.ctbytes)} stored, this header included: enough to read the chunk without any other."
     )
     return Drawing("The Blosc header", (table, bits), (), caption, legend={Tone.HIT: "set"})

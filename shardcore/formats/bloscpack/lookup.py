@@ -163,8 +163,8 @@ class BloscpackLookup:
         if header.plain_size == UNKNOWN:
             return f"{count}; their sizes stand in the chunks only."
         if header.nchunks < 2:
-            return f"{count} of {plural(header.plain_size, 'plain byte')}."
-        return f"{count} of {plural(header.chunk_size, 'plain byte')} each, the last of {header.last_chunk:,}."
+            return f"{count} of {plural(header.plain_size, 'uncompressed byte')}."
+        return f"{count} of {plural(header.chunk_size, 'uncompressed byte')} each, the last of {header.last_chunk:,}."
 
     def _digests(self) -> str:
         """Whether chunks have digests, as a sentence."""
@@ -314,7 +314,8 @@ class BloscpackLookup:
         header = stored.header
         look.step(
             "Blosc header",
-            f"{plural(header.nbytes, 'plain byte')} stored in {grouped_digits(header.ctbytes)}, this header included; "
+            f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, "
+            f"this header included; "
             f"flags: {', '.join(header.flag_names())}.",
             blosc_header_span(stored.span.start),
             draw=lambda: drawings.blosc_header_drawing(header, stored.span.start),

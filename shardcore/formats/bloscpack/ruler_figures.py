@@ -76,7 +76,7 @@ def _stored_item(chunk: Placed, *, here: bool) -> Item:
 def _chunk_band(chunk: Placed, *, here: bool) -> Band:
     plain, stored = chunk.header.nbytes, chunk.stop - chunk.place
     text = f"{grouped_digits(plain)} to {grouped_digits(stored)}"
-    doc = f"Chunk {chunk.number}: {plural(plain, 'plain byte')} are {grouped_digits(stored)} in the file."
+    doc = f"Chunk {chunk.number}: {plural(plain, 'uncompressed byte')} are {grouped_digits(stored)} in the file."
     item = Item(text, (chunk.span,), chunk.plain, max(plain, 1), Tone.HIT if here else Tone.DATA, doc, here=here)
     return Band(item, (chunk.place, chunk.stop))
 
@@ -171,7 +171,7 @@ def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | Non
         at = number * header.blocksize
         span = Span("", start + int(found.starts[number]), start + found.block_stop(number))
         tone = Tone.HIT if here else Tone.DATA
-        doc = f"Block {number}: {plural(plain, 'plain byte')}, {grouped_digits(span.size)} stored."
+        doc = f"Block {number}: {plural(plain, 'uncompressed byte')}, {grouped_digits(span.size)} stored."
         above.append(Item(f"block {number}", (), at, plain, tone, doc, here=here))
         name = f"block {number}"
         below.append(Item(str(number), (span,), span.start, span.size, tone, doc, name, here=here))

@@ -93,10 +93,10 @@ class RulersSketch:
             at, size = int(element.values["element"]), int(element.values["itemsize"])
             rows.append(("element", scene.trace.key, f"number {at}", Tone.KEY))
             byte = int(element.values["byte"])
-            rows.append(("plain byte", str(byte), f"{at} × {size}", Tone.ONE))
+            rows.append(("uncompressed byte", str(byte), f"{at} × {size}", Tone.ONE))
         else:
             byte = int(scene.trace.key.removeprefix("@"))
-            rows.append(("plain byte", str(byte), "asked for", Tone.KEY))
+            rows.append(("uncompressed byte", str(byte), "asked for", Tone.KEY))
         size = (byte - inside) // number if number else 0
         how = (f"// {size}", f"mod {size}") if size else ("the first", "as it is")
         rows.append(("chunk", str(number), how[0], Tone.TWO))
@@ -116,12 +116,14 @@ class RulersSketch:
         stored = chunk.stop - chunk.place
         if chunk.header.nbytes >= stored:
             gain = (
-                f"{plural(chunk.header.nbytes, 'plain byte')} of chunk {chunk.number} take {grouped_digits(stored)} "
+                f"{plural(chunk.header.nbytes, 'uncompressed byte')} of chunk {chunk.number} take "
+                f"{grouped_digits(stored)} "
                 "in the file"
             )
         else:
             gain = (
-                f"{plural(chunk.header.nbytes, 'plain byte')} of chunk {chunk.number} take {grouped_digits(stored)} "
+                f"{plural(chunk.header.nbytes, 'uncompressed byte')} of chunk {chunk.number} take "
+                f"{grouped_digits(stored)} "
                 "in the file, more than they are: header and digest come with them"
             )
         place = "the offset says where" if good else "a reader walks from chunk to chunk"

@@ -102,7 +102,7 @@ class BloscpackTable(BloscpackDataSet):
         look.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
-            f"{plural(column.nbytes, 'plain byte')} in {plural(len(names), 'file')}.",
+            f"{plural(column.nbytes, 'uncompressed byte')} in {plural(len(names), 'file')}.",
             *(Span(str(SourceName(name)), 0, len(text)) for name, text in column.texts.items()),
             why="Each column is compressed by itself, so that reading one does not touch the others.",
             nbytes=column.nbytes,

@@ -222,7 +222,7 @@ class BloscpackTree:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
         how = "a plain copy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
-        text = f"{plural(header.nbytes, 'plain byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
+        text = f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
         # Where not even its header is its own, damage laid chunks over each other: there can be one for each byte.
         kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()
         doc = "A Blosc-1 buffer, which can be decompressed alone, and its digest, where the file has digests."

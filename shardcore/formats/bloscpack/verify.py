@@ -211,7 +211,7 @@ class Verification:
         self._findings.more(Severity.ERROR, "bloscpack.chunk-size", len(told) - MAX_PER_CODE)
         for row in told[:MAX_PER_CODE].tolist():
             span = blosc_header_span(int(table.places[row]))
-            found = plural(sizes[row], "plain byte")
+            found = plural(sizes[row], "uncompressed byte")
             message = f"chunk {row} has {found}; the header of the file says {grouped_digits(wished[row])}"
             self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
 

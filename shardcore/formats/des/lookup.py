@@ -205,7 +205,7 @@ def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
     offset, length, size = int(c.offset[row]), int(c.length[row]), int(c.size[row])
     code = int(c.codec[row])
     codec = CODECS[code] if code < len(CODECS) else f"number {code}"
-    text = f"{plural(size, 'plain byte')} stored in {length:,} from byte {offset} on, codec {codec}."
+    text = f"{plural(size, 'uncompressed byte')} stored in {length:,} from byte {offset} on, codec {codec}."
     values: dict[str, Any] = {
         "offset": offset,
         "length": length,

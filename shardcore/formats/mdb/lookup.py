@@ -380,4 +380,4 @@ def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
             f"{plural(ref.size, 'byte')} from byte {ref.extras['start']} on of the plain xorb."
         )
     chunks = plural(ref.extras["chunks"], "chunk")
-    return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'plain byte')}."
+    return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'uncompressed byte')}."

@@ -134,7 +134,7 @@ def file_node(blocks: Blocks, number: int) -> Node:
                 low, high = (there + 1 + int(entry[f"chunk_index_{edge}"]) for edge in ("start", "end"))
                 targets["chunk_index_start"] = Span("", index.xorbs.byte_of(low), index.xorbs.byte_of(high))
         chunks = f"chunks {entry['chunk_index_start']}..{entry['chunk_index_end']}"
-        size = plural(entry["unpacked_segment_bytes"], "plain byte")
+        size = plural(entry["unpacked_segment_bytes"], "uncompressed byte")
         xorb_hash = to_text(entry["cas_hash"].tobytes())
         what = f"{size}: {chunks} of xorb {xorb_hash[:16]}…"
         edges = int(entry["chunk_index_start"]), int(entry["chunk_index_end"])
@@ -184,7 +184,7 @@ def xorb_node(blocks: Blocks, number: int) -> Node:
     if count:
         kids.append(_list_node("chunks", walked, Kind.CAS_ENTRY, first + 1, count, chunk))
     span = Span("", walked.byte_of(first), walked.byte_of(last))
-    text = f"{plural(row['num_bytes_in_cas'], 'plain byte')} in {plural(count, 'chunk')}"
+    text = f"{plural(row['num_bytes_in_cas'], 'uncompressed byte')} in {plural(count, 'chunk')}"
     return Node(
         f"xorb {to_text(row['cas_hash'].tobytes())}",
         span,

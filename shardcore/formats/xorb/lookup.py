@@ -235,7 +235,8 @@ class XorbLookup:
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(
             "Read the record's header",
-            f"The record begins with a header of {HEADER_SIZE} bytes: {plural(ref.size, 'plain byte')} are stored in "
+            f"The record begins with a header of {HEADER_SIZE} bytes: {plural(ref.size, 'uncompressed byte')} are "
+            f"stored in "
             f"{ref.stored_size:,}, codec {ref.codec}.",
             Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
             ref.spans[0],

@@ -406,7 +406,7 @@ def test_a_change_leaves_the_keyboard_in_the_sandbox(own: MainWindow, file: Path
     break_safely(own, file)
     panel = own.panels.panel(BreakingPanel)
     own.session.select_span(Span("", 87, 88))
-    until(lambda: panel.bits.keys[7].isEnabled())
+    until(panel.bits.keys[7].isEnabled)
     own.activateWindow()
     panel.to_bits()
     until(panel.bits.keys[7].hasFocus)

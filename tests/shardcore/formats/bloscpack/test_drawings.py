@@ -92,7 +92,7 @@ def test_from_an_element_to_its_block() -> None:
     assert isinstance(way, Table)
     assert list(zip(way.headings, (item.text for item in way.rows[0]), strict=True)) == [
         ("element", "[24,40]"),
-        ("plain byte", "12608"),
+        ("uncompressed byte", "12608"),
         ("chunk", "1"),
         ("byte of it", "2368"),
         ("block", "0"),
@@ -133,7 +133,7 @@ def test_an_offset_that_leads_elsewhere() -> None:
     told = next(step for step in steps if step.title == "Offset slot")
     assert "not where the chunk is" in told.text
     assert told.drawing is not None
-    assert "not believed" in told.drawing.caption
+    assert "not used" in told.drawing.caption
 
 
 def test_shuffling_transposes_the_matrix() -> None:
