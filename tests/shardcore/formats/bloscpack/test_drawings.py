@@ -133,7 +133,7 @@ def test_an_offset_that_leads_elsewhere() -> None:
     told = next(step for step in steps if step.title == "Offset slot")
     assert "not where the chunk is" in told.text
     assert told.drawing is not None
-    assert "not believed" in told.drawing.caption
+    assert "not used" in told.drawing.caption
 
 
 def test_shuffling_transposes_the_matrix() -> None:

@@ -110,7 +110,7 @@ def test_the_way_to_a_part_of_a_folder() -> None:
         ("2A", Tone.TWO),
         ("0001", Tone.THREE),
     ]
-    asked = part(drawing, Table, "may hold it")
+    asked = part(drawing, Table, "may contain it")
     assert isinstance(asked, Table)
     assert [texts(row) for row in asked.rows] == [
         ["20260105_2A_0000.des", "not in it"],

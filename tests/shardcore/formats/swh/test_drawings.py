@@ -303,7 +303,7 @@ def test_lost_keys_are_not_drawn_as_if_they_were_found(ten: bytes) -> None:
         drawing = parking.draw({})
         assert "no lookup finds them" in drawing.caption
         assert all(row[3].text.startswith("lost: it lies in slot") for row in figures(drawing, Table)[1].rows)
-        assert "each key comes to where it lies" in parking.draw({"displacement": 42}).caption
+        assert "each key is in its slot" in parking.draw({"displacement": 42}).caption
 
 
 def test_a_key_that_stands_twice_is_drawn_twice(ten: bytes) -> None:
