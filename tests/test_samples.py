@@ -20,6 +20,7 @@ OUTCOMES = {KeyRole.TYPICAL: "found", KeyRole.CROWDED: "found", KeyRole.ABSENT: 
 LOST = {
     "swh/damaged.shard": {KeyRole.CROWDED: "absent"},
     "mdb/damaged": {KeyRole.CROWDED: "absent"},
+    "xorb/damaged": {KeyRole.CROWDED: "damaged"},
     "des/damaged": dict.fromkeys(KeyRole, "damaged"),
 }
 """What damage makes of lookups, by how the path begins."""

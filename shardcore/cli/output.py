@@ -138,7 +138,8 @@ def worded(text: str, remedy: Remedy | None, options: Container[str] | None = No
     if remedy is None:
         return text
     advice = FLAGS[remedy]
-    if options is not None and any(flag not in options for flag in re.findall(r"--[a-z-]+", advice)):
+    own = not advice.startswith("shardcore ")
+    if own and options is not None and any(flag not in options for flag in re.findall(r"--[a-z-]+", advice)):
         advice = WITHOUT_FLAG.get(remedy, "")
     return f"{text}; {advice}" if advice else text
 

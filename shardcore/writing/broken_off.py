@@ -45,6 +45,7 @@ class KeptFile(TemporaryFile):
         Draining.__init__(self)
         self.final, self.path, self.durable, self._finishing, self._digest = final, path, False, None, ""
         self._held, self._over, self._file, self._like = None, False, file, None
+        self._pending = self._proof = None
 
 
 class Record:

@@ -10,8 +10,11 @@ from tempfile import TemporaryDirectory
 import blosc2
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import shardcore
+from shardcore.formats.bloscpack.blosc1 import read_chunk_header, write_chunk_header
+from shardcore.formats.bloscpack.encode import Recipe
 from shardcore.formats.bloscpack.layout import HEADER_V1, HEADER_V3
 from tests.samples.entry import Entry, Key, flipped
 
@@ -27,15 +30,26 @@ def _terrain() -> npt.NDArray[np.float64]:
     return np.round((hill + 2 * row + column) * 4) / 4
 
 
+def _chunk(recipe: Recipe, plain: bytes) -> bytes:
+    """Return a chunk with blocks of our own size: python-blosc takes none."""
+    chunk = blosc2.compress(plain, recipe.typesize, recipe.level, blosc2.Filter.SHUFFLE, blosc2.Codec.LZ4)
+    if read_chunk_header(chunk).plain_copy:
+        return write_chunk_header(recipe.copy_header(len(plain))) + plain
+    return b"\2" + bytes(chunk[1:])
+
+
 def _packed(name: str, content: bytes, **options: object) -> bytes:
     """A file as the writer makes it, but with blocks of a size of our own."""
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         (Path(folder) / name).write_bytes(content)
         path = Path(folder) / "made.blp"
         options |= {"chunk_size": CHUNK, "codec": "lz4"}
+        patch.setattr(Recipe, "chunk", _chunk)
+        patch.setenv("BLOSC_BLOSC1_COMPAT", "1")
+        patch.setenv("BLOSC_SPLITMODE", "FORWARD_COMPAT")
         blosc2.set_blocksize(BLOCK)
         try:
-            shardcore.pack("bloscpack", path, [Path(folder) / name], options=options)
+            shardcore.pack("bloscpack", path, [Path(folder) / name], options=options, jobs=1)
         finally:
             blosc2.set_blocksize(0)
         return path.read_bytes()

@@ -69,7 +69,7 @@ def _damaged() -> Entry:
         "every length is right, and one chunk is not what it was",
         "A bit of a chunk that is stored as it is: nothing but its hash can tell, and readers rarely compute it.",
         Key("0", "Not touched."),
-        Key(str(PLAIN_CHUNK), "Stored as it is, so that a reader gets 600 bytes, one of them wrong."),
+        Key(str(PLAIN_CHUNK), "Stored uncompressed: one byte is wrong, and the hash of the chunk detects it."),
         Key("6", "There are six chunks, numbered from 0."),
     )
 

@@ -155,9 +155,7 @@ class Changing(QObject):
             words = self.tr("Typed bytes are shown, and not written yet. {0} writes them, {1} takes them back.")
             keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
-            self._notices.tell(
-                text, Tone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED
-            )
+            self._notices.tell(text, Tone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED)
         elif told and not typed.changes:
             self._notices.clear(_TYPED)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,7 @@ class Packing:
         offsets: Whether there is a table of offsets.
         spare: Spare slots in it; None: ten for each chunk.
         metadata_codec: How the metadata is stored, `none` or `zlib`.
+        exact: Whether the chunk size is kept as it is, with a typesize that divides it.
     """
 
     codec: str = "blosclz"
@@ -58,6 +60,7 @@ class Packing:
     offsets: bool = True
     spare: int | None = None
     metadata_codec: str = "zlib"
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if self.codec not in CODECS:
@@ -80,7 +83,10 @@ class Packing:
         """
         known = itemsize if itemsize is not None and 1 <= itemsize <= 255 else TYPESIZE if itemsize is None else 1
         typesize = self.typesize or known
-        wished = self.chunk_size - (self.chunk_size % typesize if self.chunk_size >= typesize else 0)
+        if self.exact:
+            typesize, wished = math.gcd(typesize, self.chunk_size), self.chunk_size
+        else:
+            wished = self.chunk_size - (self.chunk_size % typesize if self.chunk_size >= typesize else 0)
         chunk_size = min(wished, size)
         nchunks = -(-size // chunk_size) if size else 1
         spare = 0 if not self.offsets else SPARE_FACTOR * nchunks if self.spare is None else self.spare

@@ -99,7 +99,7 @@ class BloscpackWriter(Writer):
             metadata = self._metadata_of(content, more, who)
             packing = self._packing
             if self._own_chunks and "chunk_size" in more.facts:
-                packing = replace(packing, chunk_size=more.facts["chunk_size"])
+                packing = replace(packing, chunk_size=more.facts["chunk_size"], exact=True)
             shape = packing.shape(content.size, content.array.dtype.itemsize if content.array else None)
             file = self._begun(name)
             new = NewFile(file, self._packing, shape, self._packing.metadata_section(metadata))

@@ -334,9 +334,7 @@ class AddressSketch:
                 f"the name never looks here. {route.n_bits} bits are drawn.{has}"
             )
         if own.hex != route.hex:
-            return (
-                f"The name does not agree: it says {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
-            )
+            return f"The name does not agree: it says {own.hex}, the uid {route.hex}. No reader looks for it here.{has}"
         return f"The name agrees: {own.hex} is the shard number of the uid, so every reader opens this file.{has}"
 
     # --- what if -----------------------------------------------------------------------------------------------------

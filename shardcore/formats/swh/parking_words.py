@@ -69,9 +69,7 @@ def _absent_caption(street: Street) -> str:
     """Where a key lands that is not in the shard."""
     slot = street.cars[0].slot
     if street.held[slot].key is None:
-        return (
-            f"This key has slot {slot}, which is unused. Any key has some slot, whether it is there or not."
-        )
+        return f"This key has slot {slot}, which is unused. Any key has some slot, whether it is there or not."
     return (
         f"This key is not in the shard, yet it has slot {slot}, as any key has some slot. Only comparing it "
         "with the key that is stored there shows that it is absent."

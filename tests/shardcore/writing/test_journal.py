@@ -308,7 +308,7 @@ def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.count('"removed": true') == 3
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", after)]
     assert run(["undo", str(path), "--purge", "--yes"]) == 2
-    assert "no journals" in capsys.readouterr().err
+    assert "no undo files" in capsys.readouterr().err
 
 
 class KilledPurge:

@@ -314,7 +314,7 @@ def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[s
     with pytest.raises(UsageError):
         shardcore.create(tmp_path / "out", format="swh", **options)
     assert names(tmp_path) == []
-    with pytest.raises(UsageError, match="no format"):
+    with pytest.raises(UsageError, match="unknown format"):
         shardcore.create(tmp_path / "out", format="nope")
 
 

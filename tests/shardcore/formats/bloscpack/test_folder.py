@@ -56,7 +56,7 @@ def test_files_side_by_side_are_contents_by_name() -> None:
         assert shard.read_range(ref, 6, 99) == b"shard"
         assert shard.facts(ref) == {"metadata": {"language": "en"}}
         steps = shard.find("inner/steps.npy")
-        assert shard.facts(steps) == {"dtype": "<i2", "shape": [10, 3], "order": "C"}
+        assert shard.facts(steps) == {"dtype": "<i2", "shape": [10, 3], "order": "C", "chunk_size": 24}
         assert shard.objects[:].size.tolist() == [11, 60]
         assert shard.verify().findings == ()
         assert shard.trace("hello").outcome == "absent"
