@@ -54,6 +54,7 @@ _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key
 
 LONG_KEY = 14
 """Digits that a key has room for at least, and all that the other columns leave."""
+_CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 class ObjectTable(QTableView):
@@ -374,8 +375,10 @@ class ObjectTable(QTableView):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
             return
-        if event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection():
-            # Focus made a row current and selected nothing: the first key selects that row.
+        to_end = event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End) and event.modifiers() & _CONTROL
+        first = event.key() in _WALK and not self.selectionModel().hasSelection()
+        if (first or to_end) and self.currentIndex().isValid():
+            # Focus made a row current and selected nothing: the first key selects that row. With Ctrl, Qt only moves.
             index, flags = self.currentIndex(), QItemSelectionModel.SelectionFlag
             if event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
                 last = self.objects.rowCount() - 1
@@ -390,5 +393,4 @@ class ObjectTable(QTableView):
 
 
 def _is_reset(event: QKeyEvent) -> bool:
-    control, keypad = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.KeypadModifier
-    return event.key() == Qt.Key.Key_0 and event.modifiers() & ~keypad == control
+    return event.key() == Qt.Key.Key_0 and event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == _CONTROL

@@ -49,7 +49,7 @@ class CostSwitch(QWidget):
         row.setSpacing(12)
         row.addWidget(QLabel(self.tr("Cost:"), self))
         # Their letters are none of the menus.
-        texts = (self.tr("&With cache"), self.tr("Col&d start"))
+        texts = (self.tr("W&ith cache"), self.tr("C&old start"))
         for button, text, tip in zip((self.warm, self.cold), texts, tips, strict=True):
             button.setText(text)
             button.setToolTip(tip)

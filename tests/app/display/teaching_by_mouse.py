@@ -167,13 +167,14 @@ def ask_who_leads(person: Person) -> None:
 
 def chart(person: Person, folder: Path) -> None:
     """The budget by its rows, sizes by a range that filters; numbers and a picture are saved."""
-    person.click("tab:Charts")
+    person.press("alt+0")
     state = person.until(lambda state: state["chart"] == "budget" and (state["shares"] or state["why"]), "the budget")
     if state["shares"]:
         person.click("share:0")
         save_chart(person, "Numbers, CSV", folder / "budget.csv")
-    for kind, tab in (("sizes", "Sizes"), ("entropy", "Entropy"), ("load", "Load")):
-        person.click(f"tab:{tab}")
+    for kind in ("sizes", "entropy", "load"):
+        person.click("chartKind")
+        person.press("Down", "Return")
         state = person.until(
             lambda state, kind=kind: state["chart"] == kind and (state["bins"] or state["why"]) and not state["busy"],
             f"the chart of {kind}",
@@ -281,7 +282,7 @@ def compare(person: Person, folder: Path) -> None:
 
 def break_and_salvage(person: Person, folder: Path) -> None:
     """A bit is flipped and undone; a copy is saved, and what is whole is extracted."""
-    person.click("tab:Sandbox")
+    person.press("alt+b")
     person.click("breakSafely")
     person.until(lambda state: state["sandbox"] and state["compared"] and not state["busy"], "the sandbox")
     first = person.ask("state")["first_byte"]
