@@ -376,8 +376,8 @@ class ObjectTable(QTableView):
             self.open_current()
             return
         to_end = event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End) and event.modifiers() & _CONTROL
-        first = event.key() in _WALK and not self.selectionModel().hasSelection()
-        if (first or to_end) and self.currentIndex().isValid():
+        first = event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection()
+        if first or (to_end and self.objects.rowCount()):
             # Focus made a row current and selected nothing: the first key selects that row. With Ctrl, Qt only moves.
             index, flags = self.currentIndex(), QItemSelectionModel.SelectionFlag
             if event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
