@@ -54,7 +54,6 @@ _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key
 
 LONG_KEY = 14
 """Digits that a key has room for at least, and all that the other columns leave."""
-_CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 class ObjectTable(QTableView):
@@ -375,7 +374,7 @@ class ObjectTable(QTableView):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
             return
-        to_end = event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End) and event.modifiers() & _CONTROL
+        to_end = event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End) and _only_control(event)
         first = event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection()
         if first or (to_end and self.objects.rowCount()):
             # Focus made a row current and selected nothing: the first key selects that row. With Ctrl, Qt only moves.
@@ -393,4 +392,8 @@ class ObjectTable(QTableView):
 
 
 def _is_reset(event: QKeyEvent) -> bool:
-    return event.key() == Qt.Key.Key_0 and event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == _CONTROL
+    return event.key() == Qt.Key.Key_0 and _only_control(event)
+
+
+def _only_control(event: QKeyEvent) -> bool:
+    return event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier

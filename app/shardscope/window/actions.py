@@ -251,7 +251,7 @@ class WindowActions:
             self.panels.append(self._action(self.tr("To {0}").format(panel.shown_title.lower()), act, panel.shortcut))
             go.addAction(self.panels[-1])
             keys = self.panels[-1].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            self.panels.append(self.quick.addAction(f"&{panel.shown_title}\t{keys}", act))
+            self.panels.append(self.quick.addAction(f"&{panel.shown_title} ({keys})", act))
         self.quick.addSeparator()
         self.quick.addMenu(self.recent)
         self.quick.addMenu(self.samples)

@@ -244,7 +244,7 @@ def test_the_newest_wins(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.M
     # What one format refuses is said in its row; the others are compared.
     sheet.desk.turn("des", "rar")
     wait_measured(qtbot, sheet)
-    assert "codec=rar" in cell(sheet, "des", "what it cannot")
+    assert "not 'rar'" in cell(sheet, "des", "what it cannot")
     assert cell(sheet, "des", "size") == "—"
     assert not sheet.desk.rows["swh"].error
     assert set(sheet.desk.rows["swh"].costs) == set(ACTIONS)

@@ -85,7 +85,7 @@ def test_kinds_and_codecs() -> None:
         (">4X", ">4X is not a size: write >4K, <=1M or 10..200"),
         ("size:abc", "size:abc is not a size"),
         ("state:gone", "gone is not a state here: live, unused, deleted, external, tombstoned, damaged"),
-        ("kind:chunk", "chunk is not a kind of this file: object"),
+        ("kind:chunk", "chunk is not a kind here: object"),
         ("codec:", "name a codec after codec: none"),
     ],
 )

@@ -14,6 +14,7 @@ from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
+    QApplication,
     QDialog,
     QLineEdit,
     QMenu,
@@ -415,6 +416,7 @@ SWH = (
     Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
     Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
     Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
+    Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
     Row("Go > Back", selects(40, 48), two_places),
     Row("Go > Forward", selects(4000, 4008), forward),
     Row("Go > Filter objects", focused(lambda window: window.objects.filter)),
@@ -554,6 +556,8 @@ def close_dialogs(window: MainWindow) -> None:
     """Leaves every dialog unanswered."""
     for one in window.findChildren(QDialog):
         one.close()
+    if (popup := QApplication.activePopupWidget()) is not None:
+        popup.close()
     QWhatsThis.leaveWhatsThisMode()
     settle(window, 0)
 
