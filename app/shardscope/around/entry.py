@@ -116,7 +116,7 @@ def _place(text: str, places: Places) -> Choice:
 
 
 def _begins_key(text: str, known: Known) -> bool:
-    """Whether a key begins so: one that was loaded already, or any where keys are hexadecimal digits."""
+    """Return whether the text is the beginning of a loaded key, or of any key where keys are hexadecimal digits."""
     if len(text) < LEAST_PREFIX:
         return False
     return _DIGITS.fullmatch(text) is not None or any(key.startswith((text, text.lower())) for key in known.keys)

@@ -157,7 +157,7 @@ class ChartPages(QWidget):
         column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room, the choices come first."""
+        """Give the choices priority over the notes in a small panel."""
         super().resizeEvent(event)
         self.save.setText(self.tr("Save") if event.size().width() >= WIDE else "⋯")
         if (event.size().height() < LOW) != (event.oldSize().height() < LOW):

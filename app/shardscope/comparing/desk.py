@@ -33,7 +33,7 @@ from shardscope.looks.remedies import plain_words
 
 T = TypeVar("T")
 PointsKey = tuple[int | None, str, str, bool]
-"""What a sketch depends on: the size of the objects, the format, its main parameter, and whether its own codec."""
+"""Cache key of a sketch: size of the objects, format, its main parameter, and whether its own codec is used."""
 
 
 class CompareDesk(QObject):

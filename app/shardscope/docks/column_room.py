@@ -16,7 +16,7 @@ _BETWEEN = 8
 
 @dataclass(frozen=True, slots=True)
 class ColumnRule:
-    """How a column gets its width.
+    """Width rule of a column.
 
     Attributes:
         least: Pixels that its texts have at least, where these need more; None: numbers, which are never cut.

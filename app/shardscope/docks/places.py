@@ -51,7 +51,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class Group(Enum):
-    """What is listed, as it is offered."""
+    """Kinds of places, with the labels of the combo box."""
 
     NEAR = "Folder"
     RECENT = "Recent"

@@ -159,7 +159,7 @@ def propose(shard: Shard, asked: Asked) -> Proposal:
 
 
 def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
-    """What writing typed bytes would change.
+    """Return the changes that writing typed bytes would make.
 
     Args:
         shard: What is open.

@@ -37,7 +37,7 @@ class TypedBytes(QObject):
 
     @property
     def possible(self) -> bool:
-        """Whether bytes of the open file can be typed over."""
+        """Return whether bytes of the open file can be overwritten by typing."""
         shard = self._session.shard
         return shard is not None and shard.source is not None and self._switch.allowed and not self._switch.why_not
 
@@ -48,7 +48,7 @@ class TypedBytes(QObject):
 
     @property
     def proposed(self) -> Proposed | None:
-        """What is typed, to be shown in the bytes; None where nothing is."""
+        """The typed bytes as shown in the hex view; None without any."""
         return proposed_bytes(self.changes)
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:

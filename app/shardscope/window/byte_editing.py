@@ -212,7 +212,7 @@ class ByteEditing(QObject):
     # --- leaving ---
 
     def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
-        """Whether nothing that was typed is lost; else asks, and `go` opens or closes then."""
+        """Return whether leaving loses no typed bytes; else ask, and call `go` once they are discarded."""
         if not self.typed.changes:
             return self._leave(request, go)
         box = QMessageBox(self._window)
