@@ -38,6 +38,9 @@ from shardcore.objects import State
 CARS = 5
 """Keys of a bucket that are drawn with their sums."""
 
+CARS_UNFOLDED = 3
+"""The same beside the rounds of the hash, so that the drawing keeps to its limit of items."""
+
 _SLID = 1 << 24
 """Displacements that a slider is offered for; no writer goes so far."""
 
@@ -92,7 +95,7 @@ class ParkingSketch:
             None if known is None else [int(each) for each in known],
             fits=all(car.fits for car in street.cars if car.home >= 0),
         )
-        cars = street.cars[:CARS]
+        cars = street.cars[: CARS_UNFOLDED if unfolded else CARS]
         figures.append(buckets)
         links = [Link("g", "bucket", tone=Tone.KEY)]
         path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)

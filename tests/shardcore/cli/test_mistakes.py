@@ -38,7 +38,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "missing: 'DIR'", ["extract", "SWH"]),
     (2, "too many arguments: (x)", ["ls", "SWH", "x"]),
     (2, "no such option: --limt (perhaps --limit, --limit-fetch)", ["ls", "SWH", "--limt", "3"]),
-    (2, "'--depth' needs a value", ["tree", "SWH", "--depth"]),
+    (2, "'--depth' requires a value", ["tree", "SWH", "--depth"]),
     (2, "'--limit': must be a whole number", ["ls", "SWH", "--limit", "many"]),
     (2, "'--limit': must be at least 0", ["ls", "SWH", "--limit", "-1"]),
     (2, "'deep' is not one of 'structure', 'index', 'content'", ["verify", "SWH", "--depth", "deep"]),
@@ -103,7 +103,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (1, "not in this data set: nobody, in none of the 12 files that may hold it", ["get", "STORE", "nobody"]),
     (1, f"not in this data set: {ABSENT}, in none of the 2 files that may hold it", ["get", "CAS", ABSENT]),
     (2, "; add --deleted to read it", ["get", "SAMPLE", "gone"]),
-    (1, "gone: 'gone' was deleted", ["extract", "SAMPLE", "MADE", "gone"]),
+    (1, "'gone' was deleted", ["extract", "SAMPLE", "MADE", "gone"]),
     (4, "(looked beside the shard); --xorbs DIR names the folder that holds them", ["get", "LONELY", "FILEHASH"]),
     (4, "(looked in NOTHING)", ["get", "LONELY", "FILEHASH", "--xorbs", "NOTHING"]),
     # --- keys in a file ---
@@ -156,7 +156,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "seed must be a whole number, not 'one'", ["pack", "swh", "OUT", "TEXT", "-O", "seed=one"]),
     # --- locate ---
     (2, "des takes date, n_bits, zones, not 'bits'", ["locate", "des", "5", "-O", "bits=8"]),
-    (2, "give `date`, the object's created_at", ["locate", "des", "5"]),
+    (2, "pass -O date=, the created_at of the object", ["locate", "des", "5"]),
     (2, "not a date or time in ISO 8601: 'today'", ["locate", "des", "5", "-O", "date=today"]),
     (2, "from 4 to 16", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "n_bits=99"]),
     (4, "cannot open nofile", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "zones=nofile"]),
