@@ -38,7 +38,7 @@ from shardcore.objects import State
 CARS = 5
 """Keys of a bucket that are drawn with their sums."""
 
-CARS_UNFOLDED = 3
+CARS_UNFOLDED = 2
 """The same beside the rounds of the hash, so that the drawing keeps to its limit of items."""
 
 _SLID = 1 << 24
