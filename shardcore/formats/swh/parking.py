@@ -39,7 +39,7 @@ CARS = 5
 """Keys of a bucket that are drawn with their sums."""
 
 CARS_UNFOLDED = 2
-"""The same beside the rounds of the hash, so that the drawing keeps to its limit of items."""
+"""The same of a large shard beside the rounds of the hash, so that the drawing keeps to its limit of items."""
 
 _SLID = 1 << 24
 """Displacements that a slider is offered for; no writer goes so far."""
@@ -95,11 +95,12 @@ class ParkingSketch:
             None if known is None else [int(each) for each in known],
             fits=all(car.fits for car in street.cars if car.home >= 0),
         )
-        cars = street.cars[: CARS_UNFOLDED if unfolded else CARS]
+        whole = geometry.slots <= WHOLE_RING
+        cars = street.cars[: CARS if whole or not unfolded else CARS_UNFOLDED]
         figures.append(buckets)
         links = [Link("g", "bucket", tone=Tone.KEY)]
         path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)
-        if geometry.slots <= WHOLE_RING:
+        if whole:
             held = [street.held[slot] for slot in range(geometry.slots)]
             title = f"{geometry.slots} slots, a ring: after slot {geometry.slots - 1} comes slot 0"
             figures.append(ring_figure(geometry, held, street.cars, title))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from shardcore.testing import sampled
 from shardscope.lessons.lesson import Lesson
 from shardscope.lessons.library import lessons
 from tests.app.display.person import Person, State
@@ -18,7 +19,7 @@ HERE = Path(__file__).parent
 LESSONS = [lesson for lesson in lessons() if lesson.name.endswith("-2-find-a-key")]
 
 
-@pytest.fixture(params=[one for one in LESSONS if one.format == "bloscpack"][:1], ids=lambda lesson: lesson.format)
+@pytest.fixture(params=sampled(LESSONS, 1), ids=lambda lesson: lesson.format)
 def lesson(request: pytest.FixtureRequest) -> Lesson:
     """*Find a key by hand*, of one format."""
     found: Lesson = request.param

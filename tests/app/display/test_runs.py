@@ -14,6 +14,7 @@ import pytest
 
 import shardcore
 from shardcore import State
+from shardcore.testing import sampled
 from shardscope import assets
 from tests.app.display.person import Person
 from tests.app.display.program import Program, running
@@ -56,9 +57,7 @@ def chosen(path: Path, folder: Path) -> Wanted:
     raise AssertionError(f"no object of {path} has content")
 
 
-@pytest.fixture(
-    params=[path for path in samples() if path.stem in ("small", "worked")], ids=lambda path: path.stem[:12]
-)
+@pytest.fixture(params=sampled(samples(), 2), ids=lambda path: path.stem[:12])
 def wanted(request: pytest.FixtureRequest, tmp_path: Path) -> Wanted:
     """One of the samples."""
     folder = tmp_path / "files"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from shardcore.testing import sampled
 from shardscope import assets
 from shardscope.lessons.lesson import Lesson
 from shardscope.lessons.library import missions
@@ -23,7 +24,7 @@ DARK = ("mdb", "bloscpack", "neuroglancer")
 BYTE, BIT = 40, 3
 
 
-@pytest.fixture(params=[one for one in missions() if one.format == "bloscpack"][:1], ids=lambda one: one.format)
+@pytest.fixture(params=sampled(list(missions()), 1), ids=lambda one: one.format)
 def mission(request: pytest.FixtureRequest) -> Lesson:
     """One of the missions."""
     found: Lesson = request.param

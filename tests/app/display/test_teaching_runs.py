@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from shardcore.testing import sampled
 from shardscope import assets
 from shardscope.assets import Sample
 from tests.app.display.person import Person
@@ -21,7 +22,7 @@ DARK = ("mdb", "bloscpack", "neuroglancer")
 """Formats that are tried in the dark theme; the others in the light one."""
 
 
-@pytest.fixture(params=[one for one in assets.main_samples() if one.format == "swh"], ids=lambda sample: sample.format)
+@pytest.fixture(params=sampled(assets.main_samples(), 1), ids=lambda sample: sample.format)
 def sample(request: pytest.FixtureRequest) -> Sample:
     """The main sample of a format."""
     found: Sample = request.param
