@@ -153,24 +153,28 @@ def test_a_far_data_set(qtbot: QtBot, window: MainWindow, server: RangeServer) -
 
 
 @pytest.mark.thorough
-def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
+def test_a_file_that_changed_on_the_server(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, tmp_path: Path
+) -> None:
     """The bar says so and offers to reload; the button shows the new one, and the old bytes are never mixed in."""
-    content = (data / "swh" / "medium.shard").read_bytes()
+    (tmp_path / "one").write_bytes(b"1" * 4_000_000)  # larger than the gap that one request bridges
+    shardcore.pack("swh", tmp_path / "a.shard", [tmp_path / "one"])
+    content = (tmp_path / "a.shard").read_bytes()
     address = server.put("/a.shard", content)
     opened(qtbot, window, address)
-    server.put("/a.shard", content[:100_000] + bytes(50_000) + content[150_000:])
-    window.session.select_span(Span("", 120_000, 120_001))
+    server.put("/a.shard", content[:1_000_000] + bytes(50_000) + content[1_050_000:])
+    window.session.select_span(Span("", 1_020_000, 1_020_001))
     qtbot.waitUntil(lambda: window.notices.text != "")
     assert "was changed on the server" in window.notices.text
     assert window.notices.button.text() == "Reload"
-    assert window.hex.pages.bytes_at("", 120_000, 120_001) is None
+    assert window.hex.pages.bytes_at("", 1_020_000, 1_020_001) is None
     with qtbot.waitSignal(window.session.opened):
         window.notices.button.click()
-    window.session.select_span(Span("", 120_000, 120_001))
-    qtbot.waitUntil(lambda: window.hex.pages.bytes_at("", 120_000, 120_001) == b"\0")
+    window.session.select_span(Span("", 1_020_000, 1_020_001))
+    qtbot.waitUntil(lambda: window.hex.pages.bytes_at("", 1_020_000, 1_020_001) == b"\0")
     server.behave(missing=403)
     del server.contents["/a.shard"]
-    window.session.select_span(Span("", 220_000, 220_001))
+    window.session.select_span(Span("", 2_220_000, 2_220_001))
     qtbot.waitUntil(lambda: window.notices.text != "")
     # The server is lost; the file is none other than it was.
     assert "What is here can still be looked at" in window.notices.text
