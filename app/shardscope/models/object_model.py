@@ -91,6 +91,35 @@ class RowPage:
     columns: ObjectColumns
     keys: list[str | None]
 
+    @classmethod
+    def read(cls, objects: Objects, rows: NDArray[np.int64]) -> RowPage:
+        """Read rows of a sequence of objects."""
+        return cls(objects.columns(rows, sizes=True), objects.key_texts(rows))
+
+    def value(self, shard: Shard, at: int, name: str) -> str | int | None:
+        """Return the value of a column in one row; None where it is unknown or absent.
+
+        Args:
+            shard: The shard of the rows.
+            at: The place in this page.
+            name: The name of a column, but `row`.
+        """
+        columns, objects = self.columns, shard.objects
+        match name:
+            case "key":
+                return self.keys[at]
+            case "kind":
+                return objects.kinds[int(columns.kind[at])]
+            case "state":
+                return State(int(columns.state[at])).name.lower()
+            case "codec":
+                return objects.codecs[int(columns.codec[at])] if int(columns.state[at]) != State.UNUSED else None
+            case "shard":
+                assert isinstance(shard, DataSet)
+                return shard.members[int(columns.shard[at])].name
+        value = int({"size": columns.size, "stored": columns.stored_size, "start": columns.start}[name][at])
+        return value if value >= 0 else None
+
 
 class ObjectModel(QAbstractTableModel):
     """The rows of `Shard.objects`, or those of them that `set_rows` chose.
@@ -236,9 +265,7 @@ class ObjectModel(QAbstractTableModel):
         rows = np.arange(start, stop, dtype=np.int64) if self._rows is None else self._rows[start:stop].astype(np.int64)
 
         def work(shard: Shard, job: Job) -> RowPage:
-            columns = objects.columns(rows, sizes=True)
-            job.check()
-            return RowPage(columns, objects.key_texts(rows))
+            return RowPage.read(objects, rows)
 
         def take(page: RowPage) -> None:
             if current == self._round:
@@ -345,26 +372,12 @@ class ObjectModel(QAbstractTableModel):
             return f"{self.row_of(index):,}"
         number = (self._first + index.row()) // PAGE
         page = self._page(index)
-        if page is None or self._objects is None:
+        if page is None or self._shard is None:
             return "not readable" if number in self._failed and column.name == "key" else "…"
-        at = (self._first + index.row()) % PAGE
-        columns = page.columns
-        match column.name:
-            case "key":
-                return shown(page.keys[at] or "—")
-            case "kind":
-                return self._objects.kinds[int(columns.kind[at])]
-            case "state":
-                return State(int(columns.state[at])).name.lower()
-            case "codec":
-                live = int(columns.state[at]) != State.UNUSED
-                return self._objects.codecs[int(columns.codec[at])] if live else "—"
-            case "shard":
-                assert isinstance(self._shard, DataSet)
-                return self._shard.members[int(columns.shard[at])].name
-        values = {"size": columns.size, "stored": columns.stored_size, "start": columns.start}[column.name]
-        value = int(values[at])
-        return "—" if value < 0 else f"{value:,}"
+        value = page.value(self._shard, (self._first + index.row()) % PAGE, column.name)
+        if value is None or value == "":
+            return "—"
+        return f"{value:,}" if isinstance(value, int) else shown(value)
 
 
 def place_in(order: NDArray[np.integer], row: int) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -18,6 +19,7 @@ from shardcore.words import plural
 from shardscope.extraction import Extraction
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks.remedies import plain_words
+from shardscope.models.object_model import RowPage
 from shardscope.objects.extracting import Extracting
 from shardscope.objects.table import ObjectTable
 from shardscope.row_ranges import RowRanges
@@ -25,9 +27,14 @@ from shardscope.session import Session
 from shardscope.settings import Settings
 
 T = TypeVar("T")
+Values = list[str | int | None]
+"""The values of one row."""
 
 MAX_KEYS = 1_000_000
 """Keys copied at once."""
+
+MAX_ROWS = 100_000
+"""Rows copied at once."""
 
 
 class ObjectActions(QObject):
@@ -38,6 +45,8 @@ class ObjectActions(QObject):
         extract: Asks how the selected objects become files.
         extract_all: The same for everything.
         copy_keys: Puts the keys on the clipboard, one per line.
+        copy_rows: Puts the visible columns of the selected rows on the clipboard, with tabs between them.
+        copy_json: The same as a JSON array of objects.
         copy_files: Puts the selected objects on the clipboard, as files; the window connects it.
         go: Opens the current row: its bytes are selected.
         leads: Asks who leads to the current row's bytes.
@@ -57,19 +66,22 @@ class ObjectActions(QObject):
         self.extract = self._action(self.tr("&Extract…"), "Ctrl+E", self._ask_selected)
         self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", self._ask_all)
         self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
+        self.copy_rows = self._action(self.tr("Copy &rows"), "", lambda: self._copy_rows(_table_text))
+        self.copy_json = self._action(self.tr("Copy as &JSON"), "", lambda: self._copy_rows(_json_text))
         self.copy_files = self._action(self.tr("Copy objects as fi&les"), "Ctrl+Shift+C", None)
         self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
         self.trace = self._action(self.tr("&Look up"), "T", self._trace)
         self.leads = self._action(self.tr("Find re&ferences"), "W", self._ask_leads)
         self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
         table.addActions([self.go, self.trace, self.leads, self.extract, self.extract_all])
-        table.addActions([self.copy_keys, self.copy_files, self.check])
+        table.addActions([self.copy_keys, self.copy_rows, self.copy_json, self.copy_files, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
-        self._on_rows = [self.go, self.extract, self.copy_keys, self.copy_files, self.trace, self.leads, self.check]
+        copies = [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files]
+        self._on_rows = [self.go, self.extract, *copies, self.trace, self.leads, self.check]
         self._update()
 
     def _action(self, text: str, keys: str, slot: Callable[[], Any] | None) -> QAction:
@@ -111,21 +123,42 @@ class ObjectActions(QObject):
     def copy(self) -> None:
         """Puts the keys of the selected rows on the clipboard; their text is made in the job, however long it is."""
         chosen = self._table.selected_ranges()
-
-        def take(found: tuple[int, QByteArray]) -> None:
-            copied, text = found
-            mime = QMimeData()
-            mime.setData("text/plain", text)
-            QApplication.clipboard().setMimeData(mime)
-            told = self.tr("{0} copied").format(plural(copied, "key"))
-            if len(chosen) > MAX_KEYS:
-                first = self.tr("the first {0} of {1} rows: {2}")
-                told = first.format(f"{MAX_KEYS:,}", f"{len(chosen):,}", told)
-            self._session.message.emit(told)
-
         self._keys(
-            chosen.head(MAX_KEYS), lambda keys: (len(keys), QByteArray("\n".join(map(key_text, keys)).encode())), take
+            chosen.head(MAX_KEYS),
+            lambda keys: (len(keys), QByteArray("\n".join(map(key_text, keys)).encode())),
+            lambda found: self._copied(*found, "key", MAX_KEYS, len(chosen)),
         )
+
+    def _copy_rows(self, text_of: Callable[[list[str], list[Values]], str]) -> None:
+        """Puts the visible columns of the selected rows on the clipboard."""
+        chosen, names = self._table.selected_ranges(), self._table.visible_columns
+        if not len(chosen):
+            return
+
+        def work(shard: Shard, job: Job) -> tuple[int, QByteArray]:
+            values: list[Values] = []
+            for rows in chosen.head(MAX_ROWS).pieces():
+                job.check()
+                page = RowPage.read(shard.objects, rows)
+                for at, row in enumerate(rows.tolist()):
+                    values.append([row if name == "row" else page.value(shard, at, name) for name in names])
+            return len(values), QByteArray(text_of(names, values).encode())
+
+        self._session.ask(
+            work,
+            lambda found: self._copied(*found, "row", MAX_ROWS, len(chosen)),
+            failed="The rows cannot be read",
+            key=("rows", self),
+        )
+
+    def _copied(self, count: int, text: QByteArray, noun: str, most: int, chosen: int) -> None:
+        mime = QMimeData()
+        mime.setData("text/plain", text)
+        QApplication.clipboard().setMimeData(mime)
+        told = self.tr("{0} copied").format(plural(count, noun))
+        if chosen > most:
+            told = self.tr("the first {0} of {1} rows: {2}").format(f"{most:,}", f"{chosen:,}", told)
+        self._session.message.emit(told)
 
     def _trace(self) -> None:
         def take(keys: list[str]) -> None:
@@ -192,6 +225,16 @@ class ObjectActions(QObject):
         title = f"Verify {plural(len(chosen), 'object')}"
         job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=Priority.SCAN, title=title)
         return job
+
+
+def _table_text(names: list[str], rows: list[Values]) -> str:
+    """Return lines with tabs between the cells, the names of the columns first."""
+    lines = [names, *(["" if value is None else key_text(str(value)) for value in row] for row in rows)]
+    return "\n".join(map("\t".join, lines))
+
+
+def _json_text(names: list[str], rows: list[Values]) -> str:
+    return json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, indent=1)
 
 
 def _digest(shard: Shard, ref: ObjectRef, job: Job) -> str:

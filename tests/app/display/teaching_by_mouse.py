@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -237,8 +238,14 @@ def make_a_card(person: Person) -> None:
     link = person.until(lambda state: "#" in state["clipboard"], "the link")["clipboard"]
     assert link.startswith("shardscope "), link
     person.click("button:Close")
-    span = person.ask("state")["span"]
-    open_link(person, span)
+    open_link(person, span_of(link))
+
+
+def span_of(link: str) -> list[int]:
+    """Return the bytes that a link leads to: the field of the passport."""
+    found = re.search(r"(\d+)-(\d+)'?$", link)
+    assert found is not None, link
+    return [int(end) for end in found.groups()]
 
 
 def open_link(person: Person, span: list[int]) -> None:
@@ -282,6 +289,8 @@ def compare(person: Person, folder: Path) -> None:
 
 def break_and_salvage(person: Person, folder: Path) -> None:
     """A bit is flipped and undone; a copy is saved, and what is whole is extracted."""
+    person.click("row:0")
+    person.until(lambda state: state["row"] is not None and not state["busy"], "an object")
     person.press("alt+b")
     person.click("breakSafely")
     person.until(lambda state: state["sandbox"] and state["compared"] and not state["busy"], "the sandbox")

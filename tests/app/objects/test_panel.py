@@ -299,6 +299,22 @@ def test_the_object_that_is_looked_up_stays_selected(qtbot: QtBot, session: Sess
     qtbot.waitUntil(lambda: session.selection.complete and not panel.table.selected_count())
 
 
+def test_rows_are_copied_as_they_are_shown(qtbot: QtBot, panel: ObjectPanel) -> None:
+    """*Copy rows* gives the visible columns with tabs between them, *Copy as JSON* the same; numbers have no commas."""
+    choose(panel, 0, 2)
+    expected, names = keys(panel), panel.table.visible_columns
+    panel.actions_.copy_rows.trigger()
+    qtbot.waitUntil(lambda: "\t" in QApplication.clipboard().text())
+    head, first, second = (line.split("\t") for line in QApplication.clipboard().text().split("\n"))
+    assert head == names
+    assert [first[names.index("key")], second[names.index("key")]] == [expected[0], expected[2]]
+    panel.actions_.copy_json.trigger()
+    qtbot.waitUntil(lambda: QApplication.clipboard().text().startswith("["))
+    rows = json.loads(QApplication.clipboard().text())
+    assert [["" if value is None else str(value) for value in row.values()] for row in rows] == [first, second]
+    assert isinstance(rows[0]["size"], int)
+
+
 def test_copy_in_the_table_copies_keys(qtbot: QtBot, session: Session, panel: ObjectPanel) -> None:
     """Ctrl+C is the table's own while it has the keyboard, although a menu has it for the bytes."""
     event = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
