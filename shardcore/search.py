@@ -189,10 +189,9 @@ def search_contents(
     pattern: Pattern | Sequence[Pattern],
     progress: Progress,
     *,
-    after: tuple[int, int] = (0, -1),
     unreadable: Callable[[int, ShardError], None] | None = None,
 ) -> Iterator[ContentHit]:
-    """Yield the hits in the decoded contents of all objects, from a place around to it.
+    """Yield the hits in the decoded contents of all objects, in the order of their rows.
 
     Objects are decoded piece by piece, within the limits of the shard. An object that cannot be read is passed over.
 
@@ -200,28 +199,24 @@ def search_contents(
         shard: Shard whose index is loaded.
         pattern: Pattern, or several of which any is searched for.
         progress: Called as `progress(objects done, objects total)` per piece; may raise `Cancelled`.
-        after: Row and offset behind which the search begins. At the end, it goes on at row 0.
         unreadable: Called with the row and the error of an object that cannot be read.
     """
     patterns, total = _several(pattern), len(shard.objects)
-    row, last = after
     done = 0
 
     def check() -> None:
         progress(done, total)
 
-    for done in range(total + 1):
-        ref = shard.objects.ref((row + done) % max(total, 1))
+    for done in range(total):
+        ref = shard.objects.ref(done)
         if ref.state in (State.LIVE, State.EXTERNAL):
             try:
                 for offset, found in _in_pieces(shard.stream(ref), patterns, check):
-                    if (done == 0 and offset <= last) or (done == total and offset > last):
-                        continue
                     yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, found.size), found)
             except ShardError as error:
-                if unreadable is not None and done < total:
+                if unreadable is not None:
                     unreadable(ref.row, error)
-        progress(min(done + 1, total), total)
+        progress(done + 1, total)
 
 
 def _in_pieces(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer
+import numpy as np
+from PySide6.QtCore import QCoreApplication, QModelIndex, QPoint, Qt, QTimer
 from PySide6.QtWidgets import (
     QLabel,
     QMenu,
@@ -89,7 +90,16 @@ class HitsTable(QWidget):
 
     def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:
         if current.isValid():
-            self._session.select_span(self.model.hits.span(current.row()), self)
+            self._select(current.row())
+
+    def _select(self, number: int) -> None:
+        """Select the bytes of a hit, or its object."""
+        hits = self.model.hits
+        span = hits.span(number)
+        if span is not None:
+            self._session.select_span(span, self)
+        else:
+            self._session.select_row(hits.contents[number].row, self)
 
     def _name(self) -> None:
         """Asks in which fields the hits on the screen are."""
@@ -126,10 +136,9 @@ class HitsTable(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         hits = self.model.hits
-        span = hits.span(row)
-        menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
+        menu.addAction(self.tr("&Select bytes"), lambda: self._select(row))
         menu.addSeparator()
-        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{span.start:#x}"))
+        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{int(hits.offsets[row]):#x}"))
         offsets = hits.offsets[:MOST_COPIED]
         text = self.tr("Copy &all offsets") if len(hits) <= MOST_COPIED else self.tr("Copy the first 10,000 &offsets")
         menu.addAction(text, lambda: copy_lines("\n".join(f"{offset:#x}" for offset in offsets.tolist())))
@@ -139,9 +148,13 @@ class HitsTable(QWidget):
 
 
 def _where(shard: Shard, hits: HitList, row: int) -> str:
-    """The path to the first byte of a hit; a byte that cannot be explained has none."""
+    """The path to the first byte of a hit, or the object of its content; a byte that cannot be explained has none."""
     span = hits.span(row)
     try:
+        if hits.contents:
+            (key,) = shard.objects.key_texts(np.array([hits.contents[row].row]))
+            return QCoreApplication.translate("HitsTable", "content of {0}").format(cut_middle(key or "—"))
+        assert span is not None
         path = shard.explain(span.start, span.source)
     except ShardError:
         return "—"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from PySide6.QtCore import QObject
 
 from shardcore import Shard
 from shardcore.patterns import MAX_PATTERN, Pattern
-from shardcore.search import ContentHit, search_contents
+from shardcore.search import MAX_HITS, ContentHit, search_contents
 from shardcore.words import plural
 from shardscope.around.overview import Overview
 from shardscope.around.search_bar import SearchBar
@@ -37,7 +38,7 @@ class Searching(QObject):
         self.bar.hits_changed.connect(self._mark_hits)
         self.bar.patterns_changed.connect(self._mark_patterns)
         self.bar.contents_wanted.connect(self._look_in_contents)
-        self._last: tuple[Sequence[Pattern], ContentHit] | None = None
+        self._contents, self._at, self._rest = HitList(), 0, ""
         session.opened.connect(self._opened)
         session.jobs.changed.connect(self.bar.show_progress)
 
@@ -60,51 +61,61 @@ class Searching(QObject):
             self.bar.look_for("Hex", data.hex(" "))
 
     def _opened(self) -> None:
-        self._last = None
+        self._contents = HitList()
 
     def _look_in_contents(self, patterns: Sequence[Pattern]) -> None:
         """Searches the decoded contents in a job, and goes to the next hit."""
         self._session.with_index(self.tr("Searching the contents"), lambda: self._begin_contents(patterns))
 
     def _begin_contents(self, patterns: Sequence[Pattern]) -> None:
-        last = self._last[1] if self._last is not None and tuple(self._last[0]) == tuple(patterns) else None
-        unreadable: set[int] = set()
+        """List the hits in the contents; once they are listed, go to the next one."""
+        if self._contents.contents and tuple(self._contents.patterns) == tuple(patterns):
+            self._go_to((self._at + 1) % len(self._contents))
+            return
+        what, unreadable, found = self.bar.field.text(), set[int](), list[ContentHit]()
 
-        def work(shard: Shard, job: Job) -> ContentHit | None:
+        def work(shard: Shard, job: Job) -> None:
             if not shard.loaded:
                 shard.load_index(job.progress)
-            after = (last.row, last.offset) if last is not None else (0, -1)
-            hits = search_contents(
-                shard, patterns, job.progress, after=after, unreadable=lambda row, _: unreadable.add(row)
-            )
-            return next(hits, None)
+            hits = search_contents(shard, patterns, job.progress, unreadable=lambda row, _: unreadable.add(row))
+            found.extend(islice(hits, MAX_HITS))
 
-        def take(hit: ContentHit | None) -> None:
+        def take(*, stopped: bool = False) -> None:
             passed = self.tr("; {0} cannot be read").format(plural(len(unreadable), "object")) if unreadable else ""
-            if hit is None:
-                self.bar.show_contents(None, self.tr("not found in the contents") + passed, wrong=True)
-                return
-            self._last = patterns, hit
-            told = self.tr("in the content of row {0}, at {1}").format(f"{hit.row:,}", f"{hit.offset:,}")
-            self.bar.show_contents(None, f"{told} · {hit.pattern.name}{passed}")
-            if hit.span is not None:
-                self._session.select_span(hit.span)
+            self._rest = passed + (self.tr("; stopped") if stopped else "")
+            self._contents = HitList.of_contents(what, patterns, found)
+            if found:
+                self.bar.hits_changed.emit(self._contents)
+                self.bar.list_wanted.emit()
+                self._go_to(0)
             else:
-                self._session.select_row(hit.row)
+                told = self.tr("not found in the contents so far") if stopped else self.tr("not found in the contents")
+                self.bar.show_contents(None, told + self._rest, wrong=True)
 
         job = self._session.ask(
             work,
-            take,
+            lambda _: take(),
             failed=lambda error: self.bar.show_contents(
                 None, self.tr("stopped: {0}").format(plain_words(error)), wrong=True
             ),
-            stopped=lambda: self.bar.show_contents(None, self.tr("stopped")),
+            stopped=lambda: take(stopped=True),
             key=("search contents", self),
             pool=Pool.CPU,
             priority=Priority.SCAN,
             title=self.tr("Search contents"),
         )
         self.bar.show_contents(job, self.tr("searching the contents …"))
+
+    def _go_to(self, number: int) -> None:
+        """Select a hit in the contents."""
+        self._at, hit = number, self._contents.contents[number]
+        at = self.tr("{0} of {1}, in the content of row {2}, at {3}")
+        told = at.format(f"{number + 1:,}", f"{len(self._contents):,}", f"{hit.row:,}", f"{hit.offset:,}")
+        self.bar.show_contents(None, f"{told} · {hit.pattern.name}{self._rest}")
+        if hit.span is not None:
+            self._session.select_span(hit.span)
+        else:
+            self._session.select_row(hit.row)
 
     def _when_agreed(self, go: Callable[[], object]) -> None:
         """Searches; where that fetches much, asks first."""
@@ -114,7 +125,7 @@ class Searching(QObject):
         self._session.when_agreed("Searching the whole file", size, go)
 
     def _mark_hits(self, hits: HitList) -> None:
-        if hits.source == self._state.name:
+        if hits.source == self._state.name and not hits.contents:
             self._overview.set_hits(hits.on_a_strip(self._state.layout.size))
 
     def _mark_patterns(self, patterns: Sequence[Pattern]) -> None:

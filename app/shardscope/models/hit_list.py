@@ -1,4 +1,4 @@
-"""What a search found in one source: where, and as what. No Qt."""
+"""Hits of a search: in the bytes of one source, or in the contents of objects. No Qt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore import Span
 from shardcore.patterns import Pattern
-from shardcore.search import Hits
+from shardcore.search import ContentHit, Hits
 
 
 def _none() -> NDArray[np.int64]:
@@ -26,12 +26,13 @@ class HitList:
     """Hits, ascending.
 
     Attributes:
-        source: The source that was searched.
+        source: The source that was searched; empty for contents, too.
         what: What was searched for, as it was typed.
         patterns: What that means in bytes.
-        offsets: Where hits begin, int64.
+        offsets: Where hits begin, int64: in the source, or in the content of their object.
         which: For each the number of its pattern.
         count: How many there are; there may be more than are listed.
+        contents: The hits in contents, each with its object; empty for those of a source.
     """
 
     source: str = ""
@@ -40,6 +41,14 @@ class HitList:
     offsets: NDArray[np.int64] = field(default_factory=_none)
     which: NDArray[np.int64] = field(default_factory=_none)
     count: int = 0
+    contents: Sequence[ContentHit] = ()
+
+    @staticmethod
+    def of_contents(what: str, patterns: Sequence[Pattern], hits: Sequence[ContentHit]) -> HitList:
+        """Return the hits in contents, in the order of their objects."""
+        offsets = np.array([hit.offset for hit in hits], np.int64)
+        which = np.array([patterns.index(hit.pattern) for hit in hits], np.int64)
+        return HitList("", what, patterns, offsets, which, len(hits), tuple(hits))
 
     @staticmethod
     def of(source: str, what: str, patterns: Sequence[Pattern], hits: Hits) -> HitList:
@@ -51,8 +60,10 @@ class HitList:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def span(self, number: int) -> Span:
-        """The bytes of a hit."""
+    def span(self, number: int) -> Span | None:
+        """The bytes of a hit; None where they are in no source as they are in the content."""
+        if self.contents:
+            return self.contents[number].span
         start = int(self.offsets[number])
         return Span(self.source, start, start + self.pattern(number).size)
 

@@ -165,7 +165,7 @@ class ByteEditing(QObject):
     def replace(self, new: str) -> None:
         """Overwrites all hits of the last search with bytes, given in hex, or as text between quotes."""
         hits = self._bytes.search.hits
-        spans = [hits.span(number) for number in range(len(hits))]
+        spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 
         def make() -> tuple[list[tuple[int, bytes]], str]:
             quoted = len(new) > 1 and new[0] == new[-1] == '"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.patterns import parse_hex, parse_numbers
-from shardcore.search import Hits
+from shardcore.patterns import parse_hex, parse_numbers, parse_text
+from shardcore.search import Hits, search_contents
+from shardscope import assets
 from shardscope.docks.hits import HitsTable
 from shardscope.models.hit_list import HitList
 from shardscope.session import Session
@@ -51,6 +53,25 @@ def test_hits_say_where_they_are_and_as_what(qtbot: QtBot, table: HitsTable, ses
     session.close()
     assert table.model.rowCount() == 0
     assert not table.state.isVisible()
+
+
+def test_hits_in_contents_name_their_object(qtbot: QtBot, session: Session) -> None:
+    """A row has the offset in the content, and the object; choosing it selects the decoded bytes, or the object."""
+    table = HitsTable(session)
+    qtbot.addWidget(table)
+    table.show()
+    open_in(session, qtbot, assets.path("samples/xorb/chunks.xorb"))
+    assert session.shard is not None
+    patterns = [parse_text("abcdabcd")]
+    first, second = islice(search_contents(session.shard, patterns, lambda *_: None), 2)
+    table.set_hits(HitList.of_contents("abcdabcd", patterns, [first, second._replace(span=None)]))
+    assert table.state.text() == "2 hits: abcdabcd"
+    (key,) = session.shard.objects.key_texts(np.array([3]))
+    qtbot.waitUntil(lambda: texts(table, 0)[::2] == [f"{first.offset:,}", f"content of {key}"])
+    table.table.setCurrentIndex(table.model.index(0, 0))
+    assert session.selection.span == first.span
+    table.table.setCurrentIndex(table.model.index(1, 0))
+    qtbot.waitUntil(lambda: session.selection.row == second.row)
 
 
 def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> None:

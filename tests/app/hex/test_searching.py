@@ -146,8 +146,11 @@ def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session
     bar = panel.search
     bar.look_for("Text", "abcdabcd")
     qtbot.waitUntil(lambda: bar.status.text() == "not found in the stored bytes")
-    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "row 3" in bar.status.text())
+    with qtbot.waitSignal(bar.list_wanted), qtbot.waitSignal(bar.hits_changed) as listed:
+        qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    hits: HitList = listed.args[0]
+    assert {hit.row for hit in hits.contents} == {3}
+    assert "row 3" in bar.status.text()
     span = session.selection.span
     assert span is not None
     assert span.source.startswith("@")
