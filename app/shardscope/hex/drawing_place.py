@@ -15,6 +15,7 @@ from shardscope.hex.actions import HexActions
 from shardscope.hex.tabs import SourceTabs
 from shardscope.hex.view import HexView
 from shardscope.jobs import Priority
+from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.walk import Walk
 
@@ -54,6 +55,8 @@ class DrawingPlace(QObject):
         self._to_front = False
         self._known = False
         self._uri = ""
+        self._chosen_row: int | None = None
+        self._key = ""
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
         # The bytes get their new height one after the other with everything else.
@@ -70,7 +73,8 @@ class DrawingPlace(QObject):
         actions.save_drawing.triggered.connect(lambda _=False: self.made().save.trigger())
         session.closed.connect(self._closed)
         session.index_loaded.connect(self._learn)
-        session.walk_changed.connect(self._learn)
+        session.walk_changed.connect(self._walk_changed)
+        session.selection_changed.connect(self._follow)
         session.step_changed.connect(self._step_changed)
         self._enable()
 
@@ -108,7 +112,7 @@ class DrawingPlace(QObject):
         self._forget()
 
     def _forget(self) -> None:
-        self._sketches, self._known, self._learning = (), False, False
+        self._sketches, self._known, self._learning, self._key = (), False, False, ""
         if self.panel is not None:
             self.panel.clear()
         self._bring(False)
@@ -118,7 +122,7 @@ class DrawingPlace(QObject):
         """Asks what can be drawn, in a job; while a key is looked up, nothing but that lookup is waited for."""
         if self._session.walk.waits:
             return
-        trace = self._session.walk.trace
+        trace, key = self._session.walk.trace, self._key
 
         def take(sketches: tuple[Sketch, ...]) -> None:
             self._learning = False
@@ -133,12 +137,36 @@ class DrawingPlace(QObject):
 
         self._learning = True
         self._session.ask(
-            lambda shard, _: shard.sketches(trace),
+            lambda shard, _: shard.sketches(shard.trace(key) if key else trace),
             take,
             failed=failed,
             key=("sketches", self),
             priority=Priority.SELECTED,
         )
+
+    def _walk_changed(self, _: Walk) -> None:
+        self._key, self._chosen_row = "", None
+        self._learn()
+
+    def _follow(self, selection: Selection) -> None:
+        """Draw the selected object where no control stands for it.
+
+        During a lookup only a row that is chosen counts: the bytes of a step may belong to another object.
+        """
+        if not selection.complete:
+            self._chosen_row = selection.row if selection.span is None else None
+        if not selection.complete or not self.in_front:
+            return
+        ref, trace = selection.ref, self._session.walk.trace
+        by_control = any(control.follows for sketch in self._sketches for control in sketch.controls)
+        if ref is None or ref.key is None or by_control:
+            return
+        if trace is not None and ref.row != self._chosen_row:
+            return
+        key = "" if trace is not None and trace.key == ref.key else ref.key
+        if key != self._key:
+            self._key = key
+            self._learn()
 
     def _step_changed(self, walk: Walk) -> None:
         # The drawing of a step alone would come to the front before those that it stands beside are known.
@@ -197,6 +225,7 @@ class DrawingPlace(QObject):
         panel = self.made()
         panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
         self._bring(True)
+        self._follow(self._session.selection)
         if self._learning:
             return  # the same sketch of another lookup has other controls: what is wanted waits for it
         if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -53,3 +54,33 @@ def show(qtbot: QtBot, session: Session, panel: HexPanel, sketch: Sketch) -> Non
     check_picture(picture)
     for item in range(len(picture.items)):
         drawn.view.go_to_item(item)
+
+
+@pytest.mark.parametrize("name", ["swh/small.shard", "neuroglancer/worked"])
+def test_a_drawing_without_a_control_for_objects_follows_the_selected_one(
+    qtbot: QtBot, session: Session, name: str
+) -> None:
+    """The key of the row that is chosen is drawn, also after a lookup; the bytes of a step change nothing."""
+    bytes_ = HexPanel(session)
+    qtbot.addWidget(bytes_)
+    qtbot.addWidget(bytes_.address)
+    bytes_.resize(1000, 760)
+    bytes_.show()
+    open_in(session, qtbot, assets.resources() / "samples" / name)
+    bytes_.drawings.show()
+    qtbot.waitUntil(lambda: bytes_.drawings.panel is not None and bytes_.drawings.panel.drawing is not None)
+    panel, shard = bytes_.drawings.panel, session.shard
+    assert panel is not None
+    assert shard is not None
+    first, second = (
+        next(sketch for sketch in shard.sketches(shard.trace(key)) if sketch.name == panel.name).draw({})
+        for key in shard.objects.key_texts(np.array([1, 2]))
+        if key is not None
+    )
+    assert first != second
+    session.select_row(1)
+    qtbot.waitUntil(lambda: panel.drawing == first)
+    session.look_up(str(shard.objects.ref(2).key))
+    qtbot.waitUntil(lambda: panel.drawing == second)
+    session.select_row(1)
+    qtbot.waitUntil(lambda: panel.drawing == first)
