@@ -41,7 +41,7 @@ class _Wrapped(QStyledItemDelegate):
     """Rows as high as their text needs in the width of the tree."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Lines for all of the text, five at most: the tooltip has the rest."""
+        """Lines for all of the text."""
         tree = self.parent()
         assert isinstance(tree, QTreeWidget)
         depth, above = 1, index.parent()
@@ -53,7 +53,7 @@ class _Wrapped(QStyledItemDelegate):
         rect = metrics.boundingRect(
             0, 0, max(width, 60), 10_000, int(Qt.TextFlag.TextWordWrap), str(index.data() or "")
         )
-        return QSize(width, min(rect.height(), 5 * metrics.lineSpacing()) + 4)
+        return QSize(width, rect.height() + 4)
 
 
 class ReportTree(QTreeWidget):
@@ -71,6 +71,7 @@ class ReportTree(QTreeWidget):
         self.setRootIsDecorated(True)
         self.setWordWrap(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)  # a row may be higher than the tree
         self.setIndentation(14)
         self.setItemDelegate(_Wrapped(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

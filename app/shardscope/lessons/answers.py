@@ -39,10 +39,12 @@ class Verdict:
     Attributes:
         right: Whether it is right.
         text: What is told.
+        shown: Whether *Show me* gave the answer.
     """
 
     right: bool
     text: str
+    shown: bool = False
 
 
 def judged(question: Question, given: Given, scene: Scene) -> Verdict:

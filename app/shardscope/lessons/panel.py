@@ -299,9 +299,13 @@ class LessonPanel(QWidget):
         """Why the step is not shown, or empty."""
         player = self.player
         if player.astray:
-            return self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.").format(
-                escaped(player.astray)
-            )
+            words = self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.")
+            if self._session.request.sandbox:
+                words = self.tr(
+                    "The sandbox of {0} is open, and the lesson is about another file. Press *Back to the lesson's "
+                    "file*: you are asked before changes are dropped."
+                )
+            return words.format(escaped(player.astray))
         if not player.trouble:
             return ""
         why = escaped(player.trouble.rstrip("."))

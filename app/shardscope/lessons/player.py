@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random, SystemRandom
 from tempfile import TemporaryDirectory, mkdtemp
@@ -252,7 +253,8 @@ class LessonPlayer(QObject):
                 self.wanted.emit(Shown(Show.DRAWING, given.sketch, values=(("item", given.text),)))
             self.shown_answer.emit(given)
             self._given.add(stage.number)
-            self._judge(stage, verdict)
+            self.chosen = given
+            self._judge(stage, replace(verdict, shown=True))
 
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN)
 

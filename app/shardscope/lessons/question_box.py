@@ -114,8 +114,9 @@ class QuestionBox(QWidget):
         if verdict is None:
             self.verdict.tell("")
         else:
-            self.verdict.set_tone("ok" if verdict.right else "warning")
-            self.verdict.tell(("✓ " if verdict.right else "✗ ") + verdict.text)
+            tone, mark = ("text", "→") if verdict.shown else ("ok", "✓") if verdict.right else ("warning", "✗")
+            self.verdict.set_tone(tone)
+            self.verdict.tell(f"{mark} {verdict.text}")
         right = verdict is not None and verdict.right
         self.field.setReadOnly(right)
         self._choices.setEnabled(not right)

@@ -108,7 +108,8 @@ def by_mouse(person: Person, lesson: Lesson, number: int) -> None:
             person.click("lessonCheck")
         else:
             person.click("lessonShowMe")
-        person.until(lambda state: state["verdict"].startswith("✓"), "a word to the right answer")
+        mark = "✓" if wrong >= 0 else "→"
+        person.until(lambda state: state["verdict"].startswith(mark), "a word to the right answer")
         person.look(f"answered-{number}")
     person.click("lessonNext")
 
@@ -128,5 +129,5 @@ def by_keys(person: Person, lesson: Lesson, number: int) -> None:
         person.press("alt+l")
         tab_to(person, "lessonShowMe")
         person.press("space")
-        person.until(lambda state: state["verdict"].startswith("✓"), "the answer")
+        person.until(lambda state: state["verdict"].startswith("→"), "the answer")
     person.press("alt+l", "ctrl+Page_Down")

@@ -14,6 +14,7 @@ from shardscope.lessons.answers import number_of
 from shardscope.lessons.lesson import parse
 from shardscope.lessons.library import lessons, missions, sample_key
 from shardscope.lessons.panel import LessonPanel
+from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.settings import Settings
 from tests.app.conftest import open_in
@@ -308,3 +309,31 @@ def test_a_lesson_whose_file_is_not_opened_says_so(panel: LessonPanel, session: 
     assert "is open now" in panel.trouble.text()
     assert panel.on.isVisibleTo(panel)
     assert "Looking" not in panel.text.text()
+
+
+def test_a_sandbox_in_the_way_of_a_lesson_is_named(
+    panel: LessonPanel, session: Session, qtbot: QtBot, data: Path
+) -> None:
+    """The message contains the file of the sandbox and what to press."""
+    session.open(OpenRequest(str(data / "swh/small.shard"), sandbox=True))
+    qtbot.waitUntil(lambda: session.request.sandbox and session.shard is not None)
+    allowed, session.may_leave = session.may_leave, lambda _, __: False
+    panel.player.start(next(one for one in lessons() if one.sample and one.format != "swh"))
+    session.may_leave = allowed
+    text = panel.trouble.text().replace("\\", "")
+    assert "The sandbox of small.shard is open" in text
+    assert "Back to the lesson's file" in text
+
+
+def test_a_shown_answer_has_its_own_mark(panel: LessonPanel, qtbot: QtBot) -> None:
+    """The tick stands for an answer that was given; a shown one is the selected answer."""
+    lesson = parse(
+        "# One\nformat: swh\n\n## Click\n\nText.\n\n- ask: Click the version.\n- answer node: header/version\n", "one"
+    )
+    panel.player.start(lesson, own=True)
+    step(panel, qtbot, 0)
+    panel.show_me.click()
+    qtbot.waitUntil(panel.next.isEnabled)
+    assert panel.question.verdict.text().startswith("→ ")
+    assert panel.question.selected.text() == "8 bytes at 32"
+    assert not panel.question.check.isEnabled()
