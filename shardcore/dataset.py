@@ -167,20 +167,24 @@ class DataSet(CountedFiles, OpenMembers):
     def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
         """Return the byte budget of all files together; the index of each of them is read.
 
+        Members that cannot be read are left out, and are in `unreadable`.
+
         Raises:
-            ShardError: A file cannot be read.
+            SourceError: The data set is closed.
         """
 
         def shares(_: int, member: Shard) -> tuple[Share, ...]:
             member.load_index()
             return member.byte_shares
 
-        found = []
+        found, unreadable = [], dict[str, ShardError]()
         with closing(self.each_member(shares, progress)) as each:
             for member, counted in each:
                 if isinstance(counted, ShardError):
-                    raise placed_error(counted, member.name)
-                found.append(counted)
+                    unreadable[member.name] = _kept(counted)
+                else:
+                    found.append(counted)
+        self._unreadable = unreadable
         return summed_shares(found)
 
     def _loaded_objects(self) -> Objects:

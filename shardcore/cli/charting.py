@@ -52,6 +52,7 @@ def chart(
     """Count bytes per use, object sizes, entropy, or the load of slots."""
     from shardcore.charting import svg as drawn
     from shardcore.charting import written
+    from shardcore.cli.rows import warn_unreadable
 
     with how.open(uri) as shard:
         if what is not What.ENTROPY and not shard.loaded:
@@ -74,7 +75,7 @@ def chart(
             _print_bars([(f"{one.name} ({one.use.value})", float(one.size), f"{one.size:,}") for one in found])
         elif svg is None:
             _print_chart(found)
-    return 0
+        return 1 if warn_unreadable(shard) else 0
 
 
 def _shares(shard: Shard) -> tuple[Share, ...]:

@@ -244,6 +244,8 @@ def _tell(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
         size = -1 if found["size"] is None else found["size"]
         key = "-" if found["key"] is None else found["key"]
         print_line(f"{found.get('sha256', '-'):<64}  {_size_text(size, human=human)}  {key}")
+        if "error" in found:
+            warn(f"{key}: {found['error']}")
 
 
 def _size_text(size: int, *, human: bool) -> str:

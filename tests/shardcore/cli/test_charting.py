@@ -67,3 +67,15 @@ def test_the_budget_of_a_folder_adds_up_the_sections(capsys: pytest.CaptureFixtu
     assert {"payload", "index", "lookup", "padding"} <= {one["use"] for one in shares}
     assert not any(one["name"].endswith(".mdb") for one in shares)
     assert sum(one["bytes"] for one in shares) == sum(file.stat().st_size for file in folder.glob("*.mdb"))
+
+
+def test_a_damaged_file_of_a_folder_is_left_out(run: Run, data: Path, tmp_path: Path) -> None:
+    """The others are counted, it is named with its error, and the exit code is 1."""
+    (tmp_path / "a.shard").write_bytes((data / "swh" / "small.shard").read_bytes())
+    code, alone = run(str(tmp_path))
+    assert code == 0
+    (tmp_path / "b.shard").write_bytes((data / "swh" / "medium.shard").read_bytes()[:700])
+    code, text = run(str(tmp_path))
+    assert code == 1
+    assert text.startswith(alone.rstrip())
+    assert "shardcore: b.shard: the hash function begins at 356193" in text

@@ -111,6 +111,16 @@ def test_ls_in_pieces(
     assert len(capsys.readouterr().out.splitlines()) == len(rows)
 
 
+def test_ls_says_why_a_digest_is_missing(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """An object that cannot be read has no digest: the reason is on standard error, in JSON in its line."""
+    opened["x"] = lambda: LineShard(b"one=hello\nbad=a!\n")
+    assert run(["ls", "x", "--digest", "sha256"]) == 1
+    told = capsys.readouterr()
+    assert "-".ljust(64) in told.out
+    assert told.err.startswith("shardcore: bad: ")
+    assert "damaged" in told.err
+
+
 def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`--digest sha256` is that of the decoded content; another one is wrong usage."""
     assert run(["ls", small, "--json", "--digest", "sha256"]) == 0
