@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_ROUNDS = 3
-"""How often widths are shared, until they do not change the room that is shared."""
+"""Most rounds of sharing widths; it ends earlier where the room no longer changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,7 @@ class ObjectTable(QTableView):
         self._sizing = False
 
     def _resized(self, number: int, _: int, width: int) -> None:
-        """What the user drags keeps its width; a column of numbers has room for them."""
+        """Keep the width that a user sets, but never below the numbers of the column."""
         if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
             self._by_hand[self.objects.columns[number].name] = width
             least = self._room(number).least

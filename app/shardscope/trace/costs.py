@@ -12,7 +12,7 @@ from shardscope.looks.wrap_text import WrapText
 
 
 def cost_text(requests: int, size: int) -> str:
-    """What a step cost, in words: `read 2 ranges, 44 bytes`, or `cached`."""
+    """Cost of a step in words: `read 2 ranges, 44 bytes`, or `cached`."""
     if not requests:
         return "cached, nothing read"
     return f"read {plural(requests, 'range')}, {plural(size, 'byte')}"

@@ -76,7 +76,7 @@ class ChunkHeader:
 
     @property
     def plain_copy(self) -> bool:
-        """Whether the uncompressed bytes follow the header as they are."""
+        """Return whether the uncompressed bytes follow the header as they are."""
         return bool(self.flags & _PLAIN_COPY)
 
     @property

@@ -67,6 +67,7 @@ def test_info_for_people(small: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "swh 1 (magic SWHShard)" in out
     assert "header.objects_count" in out
     assert "hash function" in out
+    assert "4,465 .. 4,985" in out
 
 
 def test_info_shows_letters_where_bytes_are_letters(small: str, capsys: pytest.CaptureFixture[str]) -> None:
