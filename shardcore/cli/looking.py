@@ -83,7 +83,8 @@ def info(
             width = max(len(s.name) for s in shard.sections)
             print_line()
             for section in shard.sections:
-                print_line(f"  {section.name:<{width}}  {section.start:>14,} .. {section.stop:<14,} {section.size:>14,}")
+                place = f"{section.start:>14,} .. {section.stop:<14,}"
+                print_line(f"  {section.name:<{width}}  {place} {section.size:>14,}")
         if shard.fields:
             texts = _decoded_fields(shard)
             width = max(len(name) for name in shard.fields)
