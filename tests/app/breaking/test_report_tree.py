@@ -21,7 +21,8 @@ def test_sentences_on_other_readers_are_not_cut(qtbot: QtBot, name: str) -> None
     tree.show()
     tree.show_impact(Impact(checks=()), format_of(name).peers())
     others = tree.topLevelItem(tree.topLevelItemCount() - 1)
-    assert others is not None and others.childCount()
+    assert others is not None
+    assert others.childCount()
     for number in range(others.childCount()):
         item = others.child(number)
         option = QStyleOptionViewItem()
