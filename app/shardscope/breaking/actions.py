@@ -33,7 +33,7 @@ class BreakActions(QObject):
     def __init__(self, sandbox: Sandbox, parent: QObject) -> None:
         super().__init__(parent)
         self._sandbox = sandbox
-        self.switch = self._action(self.tr("&Break it safely"), "Ctrl+Alt+B", self._switched)
+        self.switch = self._action(self.tr("Sand&box"), "Ctrl+Alt+B", self._switched)
         self.switch.setObjectName("breakItSafely")
         self.switch.setCheckable(True)
         self.to_bits = self._action(self.tr("&Flip a bit…"), "Ctrl+Alt+F", None)
@@ -45,7 +45,7 @@ class BreakActions(QObject):
         self.redo = self._action(self.tr("&Redo it"), "Ctrl+Shift+Z", sandbox.redo)
         self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
         self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S", None)
-        self.salvage = self._action(self.tr("Extract what is &whole…"), "Ctrl+Alt+E", None)
+        self.salvage = self._action(self.tr("Recover &objects…"), "Ctrl+Alt+E", None)
         self.missions = self._action(self.tr("&Missions…"), "Ctrl+Alt+M", None)
         sandbox.changed.connect(self.update)
         self.update()
@@ -81,7 +81,7 @@ class BreakActions(QObject):
         if sandbox.member:
             safe = self.tr("Opens {0} by itself. {1}").format(shown(sandbox.member), safe)
         self.switch.setToolTip(tip(why_not or safe))
-        first = self.tr("Choose Break it safely first")
+        first = self.tr("Choose Tools > Sandbox first")
         for action in (*self.inside, *self.bits):
             action.setEnabled(sandbox.on)
             action.setToolTip(tip("" if sandbox.on else first))

@@ -85,10 +85,10 @@ class BreakingPanel(QWidget):
                 "wrong bytes. The file on disk is not changed."
             )
         )
-        self.begin = QPushButton(self.tr("Break it safely"))
+        self.begin = QPushButton(self.tr("Start sandbox"))
         self.begin.setObjectName("breakSafely")
         self.begin.clicked.connect(lambda _: self.actions_.switch.trigger())
-        self.salvage_button = QPushButton(self.tr("Extract what is whole…"))
+        self.salvage_button = QPushButton(self.tr("Recover objects…"))
         self.salvage_button.clicked.connect(lambda _: self.actions_.salvage.trigger())
         self.mission_button = QPushButton(self.tr("Missions…"))
         self.mission_button.clicked.connect(lambda _: self.actions_.missions.trigger())

@@ -61,14 +61,16 @@ class SalvageSheet(QDialog):
     def __init__(self, name: str, *, sandbox: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("salvageSheet")
-        self.setWindowTitle(self.tr("Extract what is whole"))
+        self.setWindowTitle(self.tr("Recover objects"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         of = self.tr("the changed bytes of {0}, not of the file on disk") if sandbox else "{0}"
-        heading = QLabel(shown(self.tr("What can be taken out of {0}").format(of.format(cut_middle(name, 60)))), self)
+        heading = QLabel(
+            shown(self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(name, 60)))), self
+        )
         heading.setTextFormat(Qt.TextFormat.PlainText)
         heading.setFont(sized(self.font(), LARGE))
         heading.setWordWrap(True)
-        self.title = QLabel(self.tr("Looking for everything that is whole …"), self)
+        self.title = QLabel(self.tr("Looking for intact objects …"), self)
         self.title.setTextFormat(Qt.TextFormat.PlainText)
         self.title.setWordWrap(True)
         self.busy = QProgressBar(self)
@@ -110,7 +112,7 @@ class SalvageSheet(QDialog):
         self.busy.hide()
         counts = done.counts
         told = [
-            self.tr("✓ {0} whole").format(f"{counts['whole']:,}"),
+            self.tr("✓ {0} intact").format(f"{counts['whole']:,}"),
             self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
             self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
             self.tr("▲ {0} lost").format(f"{counts['lost']:,}"),
@@ -213,7 +215,7 @@ class Salvaging(QObject):
         return self._run(folder)
 
     def _ask_folder(self) -> None:
-        dialog = QFileDialog(self._window, self.tr("Choose an empty folder for what is whole"))
+        dialog = QFileDialog(self._window, self.tr("Choose an empty folder for the recovered objects"))
         dialog.setObjectName("salvageFolder")
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
@@ -240,7 +242,7 @@ class Salvaging(QObject):
                 sheet.tell_trouble(plain_words(error))
                 sheet.take.setEnabled(folder is not None)
 
-        title = self.tr("Look for what is whole") if folder is None else self.tr("Extract what is whole")
+        title = self.tr("Look for intact objects") if folder is None else self.tr("Recover objects")
         return self._session.ask(
             lambda _, job: request.salvage(folder, job.progress, raw=raw),
             take,

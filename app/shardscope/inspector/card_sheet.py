@@ -135,7 +135,7 @@ class CardSheet(QDialog):
     def __init__(self, card: Card, role: SectionRole | None, size: int | None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("cardSheet")
-        self.setWindowTitle(self.tr("Passport"))
+        self.setWindowTitle(self.tr("Details"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._card = card
         self.view = CardView(card, role, size)
@@ -182,7 +182,7 @@ class CardSheet(QDialog):
 
     def ask_save(self) -> QFileDialog:
         """Asks where the card goes, and as what."""
-        dialog = QFileDialog(self, self.tr("Save passport"))
+        dialog = QFileDialog(self, self.tr("Export details"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         kinds = {
@@ -194,7 +194,7 @@ class CardSheet(QDialog):
         dialog.setNameFilters(list(kinds))
         dialog.setDefaultSuffix("svg")
         dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(kinds.get(kind, "svg")))
-        dialog.selectFile("passport")
+        dialog.selectFile("details")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(self._save)
         dialog.open()

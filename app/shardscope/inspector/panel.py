@@ -308,14 +308,15 @@ class Inspector(QScrollArea):
     def _make_cards(self) -> QWidget:
         """The buttons that make a card of what is shown."""
         self.cards = QWidget()
-        self.copy_card = QPushButton(self.tr("Copy as card"))
+        self.copy_card = QPushButton(self.tr("Copy details"))
         self.copy_card.setToolTip(self.tr("Copies what this is, as Markdown, with lines that find it again"))
         self.copy_card.clicked.connect(lambda _=False: self._copy_card())
-        self.passport = QPushButton(self.tr("Passport…"))
-        self.passport.setToolTip(self.tr("Shows the same as a card that can be saved as a picture or printed"))
+        self.passport = QPushButton(self.tr("Export details…"))
+        self.passport.setToolTip(self.tr("Shows the details as a card: copy it, save it as a picture, or print it"))
         self.passport.clicked.connect(lambda _=False: self.show_card())
         row = QHBoxLayout(self.cards)
         row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
         row.addWidget(self.copy_card)
         row.addWidget(self.passport)
         row.addStretch(1)
@@ -339,7 +340,7 @@ class Inspector(QScrollArea):
     def _copy_card(self) -> None:
         if (card := self.card()) is not None:
             copy_lines(markdown(card))
-            self._session.message.emit(self.tr("Copied as a card."))
+            self._session.message.emit(self.tr("Copied as Markdown."))
 
     def show_card(self) -> CardSheet | None:
         """Shows what is selected as a card."""

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Shard, ShardError
+from shardcore import Shard, ShardError, Span
 from shardcore.reading import at_most
 from shardcore.words import plural
 from shardscope import assets
@@ -70,6 +70,7 @@ class LessonPlayer(QObject):
         self._given: set[int] = set()
         self._own = ""
         self._before: OpenRequest | None = None
+        self._selected_before: Span | None = None
         self._made: dict[int, Path] = {}
         self._keys: dict[str, str] = {}
         self._folder: TemporaryDirectory[str] | None = None
@@ -90,12 +91,14 @@ class LessonPlayer(QObject):
             step: The first step, from 0.
             trying: Whether somebody tries a text of their own.
         """
-        before = self._before if self.lesson is not None and not self.astray else self._open_now()
+        before, selected = self._before, self._selected_before
+        if self.lesson is None or self.astray:
+            before, selected = self._open_now(), self._session.selection.span
         if own and self.lesson is not None and not self.astray:
             own = False  # what is open is the file of another lesson
         first = self.lesson is None
         self._end()
-        self.lesson, self._before, self.trying = lesson, before, trying
+        self.lesson, self._before, self._selected_before, self.trying = lesson, before, selected, trying
         if first:
             self.began.emit()
         self._own = self._session.request.uri if own else ""
@@ -124,21 +127,26 @@ class LessonPlayer(QObject):
             self.go(min(self.number, len(steps) - 1))
 
     def leave(self) -> None:
-        """Ends the lesson; what was open before it is open again, and fresh files go."""
+        """Ends the lesson; what was open and selected before it is so again, and fresh files go."""
         if self.lesson is None:
             return
-        back = self._way_back()
+        back, selected = self._way_back(), self._selected_before
+        stays = back is None and not self.astray and not self._session.request.sandbox
         self._end()
         self.left.emit()
         self.changed.emit()
-        if back is None:
-            self._clean()
-        else:
-            self._session.open(back)
+        if back is not None:
+            self._session.open(back, select=selected)
+            return
+        self._clean()
+        if stays and selected is not None:
+            self._session.select_span(selected, self)
+        elif stays:
+            self._session.select_nothing(self)
 
     def _end(self) -> None:
         self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
-        self._made, self._keys, self._before = {}, {}, None
+        self._made, self._keys, self._before, self._selected_before = {}, {}, None, None
         if self._folder is not None:
             # What is open may be in it: it goes when something else is.
             self._old.append(self._folder)

@@ -68,7 +68,7 @@ class OpenWith(QDialog):
         self._labels: dict[str, QLabel] = {}
         self._asked_for = request
         self.path = QLineEdit(request.shown, self)
-        self.path.setPlaceholderText(self.tr("A file or folder of shards, or the link of a passport"))
+        self.path.setPlaceholderText(self.tr("A file or folder of shards, or a link copied from the details"))
         self.format = QComboBox(self)
         self.format.addItem(self.tr("Recognise it"), None)
         for one in formats:

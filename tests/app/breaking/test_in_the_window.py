@@ -327,7 +327,7 @@ def what_is_whole_is_listed_and_extracted(window: MainWindow, file: Path) -> Non
     sheet = window.breaking.salvaging.ask()
     assert sheet is not None
     until(sheet.take.isEnabled)
-    assert "✓ 11 whole" in sheet.title.text()
+    assert "✓ 11 intact" in sheet.title.text()
     assert "✖ 1 damaged" in sheet.title.text()
     out = file.parent / "out"
     window.breaking.salvaging.take_to(out)
@@ -431,3 +431,11 @@ def test_a_flipped_bit_keeps_the_keyboard(qtbot: QtBot) -> None:
         assert bits.keys[7].hasFocus()
         qtbot.keyClick(bits.keys[7], Qt.Key.Key_Space)
     assert flipped == [7]
+
+
+def test_labels_of_sandbox_and_recovery_are_plain_words(one: MainWindow) -> None:
+    """One to three words, the same in menu and panel."""
+    actions, panel = one.breaking.actions, one.panels.panel(BreakingPanel)
+    assert actions.switch.text().replace("&", "") == "Sandbox"
+    assert panel.begin.text() == "Start sandbox"
+    assert actions.salvage.text().replace("&", "") == panel.salvage_button.text() == "Recover objects…"

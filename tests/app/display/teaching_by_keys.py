@@ -278,7 +278,7 @@ def save_as(person: Person, path: Path) -> None:
 def make_a_card(person: Person) -> None:
     """The passport of the selected bytes; its link opens them again."""
     person.press("alt+2")
-    tab_until(person, lambda state: state["spoken"] == "Passport…", "the passport")
+    tab_until(person, lambda state: state["spoken"] == "Export details…", "the passport")
     person.press("space")
     person.until(lambda state: state["front"] == "cardSheet", "the card")
     person.take_keyboard()
@@ -375,7 +375,7 @@ def salvage(person: Person, folder: Path) -> None:
         person.press("Return")
         person.until(lambda state: "Written to" in state["salvage"], "what was written")
         assert any(folder.iterdir())
-        person.take_keyboard("Extract what is whole$")
+        person.take_keyboard("Recover objects$")
     person.look("keys-salvaged")
     person.press("Escape")
     person.until(lambda state: not state["salvage"], "the window")

@@ -231,7 +231,7 @@ def save_as(person: Person, path: Path) -> None:
 def make_a_card(person: Person) -> None:
     """The passport of the selected bytes; its link opens them again."""
     person.click("tab:Inspector")
-    person.click("button:Passport…")
+    person.click("button:Export details…")
     person.until(lambda state: state["front"] == "cardSheet", "the card")
     person.look("card")
     person.click("button:Copy link")
@@ -305,7 +305,7 @@ def break_and_salvage(person: Person, folder: Path) -> None:
     copy = folder / "broken.bin"
     save_as_copy(person, copy)
     person.click("menu:Tools")
-    person.click("menu:Extract what is whole…")
+    person.click("menu:Recover objects…")
     person.until(lambda state: state["salvage_rows"] and not state["busy"], "what is whole")
     person.look("salvage")
     if person.ask("state")["can_extract"]:

@@ -333,3 +333,16 @@ def test_marks_of_the_documentation_are_not_shown(
     open_in(session, qtbot, data / "des/none.des")
     select(session, qtbot, 0)
     assert text(inspector, "in practice") == "DES2 stands in files of version 1, too."
+
+
+def test_labels_of_the_details(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """The buttons and the dialogs name the details."""
+    select(session, qtbot, 72)
+    assert [inspector.copy_card.text(), inspector.passport.text()] == ["Copy details", "Export details…"]
+    sheet = inspector.show_card()
+    assert sheet is not None
+    qtbot.addWidget(sheet)
+    asked = sheet.ask_save()
+    assert [sheet.windowTitle(), asked.windowTitle()] == ["Details", "Export details"]
+    asked.reject()
+    sheet.close()

@@ -337,3 +337,30 @@ def test_a_shown_answer_has_its_own_mark(panel: LessonPanel, qtbot: QtBot) -> No
     assert panel.question.verdict.text().startswith("→ ")
     assert panel.question.selected.text() == "8 bytes at 32"
     assert not panel.question.check.isEnabled()
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_leaving_a_lesson_selects_what_was_selected_before(
+    panel: LessonPanel, session: Session, qtbot: QtBot, data: Path, own: bool
+) -> None:
+    """Neither the status line nor the path of the bytes stays on an object of the lesson."""
+    before = Span("", 40, 48)
+    session.select_span(before)
+    panel.player.start(LESSON if own else lessons()[1], own=own)
+    step(panel, qtbot, 0)
+    if own:
+        assert session.selection.span == Span("", 0, 32)
+    panel.leave.click()
+    qtbot.waitUntil(lambda: session.request.uri == str(data / "swh/small.shard") and session.selection.span == before)
+
+
+def test_leaving_a_lesson_that_began_on_the_welcome_page_selects_nothing(
+    panel: LessonPanel, session: Session, qtbot: QtBot
+) -> None:
+    """The sample stays open; the object of the last step is not selected any more."""
+    session.close()
+    panel.player.start(lessons()[0])
+    step(panel, qtbot, 0)
+    session.select_span(Span("", 64, 72))
+    panel.leave.click()
+    assert session.selection.span is None

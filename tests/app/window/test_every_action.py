@@ -434,7 +434,7 @@ SWH = (
     Row("Tools > Verify selected objects", lambda window: "sha256" in window.notices.text),
     Row("Tools > Look up", lambda window: window.session.walk.steps, lambda window: window.session.look_up("")),
     Row("Tools > Stop all jobs", lambda window: not window.transfers.model.running, endless),
-    Row("Tools > Extract what is whole…", dialog("SalvageSheet")),
+    Row("Tools > Recover objects…", dialog("SalvageSheet")),
     Row("Tools > Missions…", brings("lessons"), away("lessons")),
     Row("Help > Lessons", brings("lessons"), away("lessons")),
     Row("Help > Teach me this file", brings("lessons"), away("lessons")),
@@ -488,7 +488,7 @@ SANDBOX = (
     Row("Edit > Fill…", dialog("QInputDialog"), unchanged(35, 40)),
     Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),
     Row(
-        "Tools > Break it safely",
+        "Tools > Sandbox",
         lambda window: not window.breaking.sandbox.on,
         lambda window: (window.breaking.sandbox.start_over(), settle(window, 20)),
     ),
@@ -627,7 +627,7 @@ def test_in_the_sandbox(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: 
     """What is changed in memory."""
     open_(window, shutil.copy(data / "swh" / "small.shard", tmp_path))
     named = actions(window)
-    named["Tools > Break it safely"].trigger()
+    named["Tools > Sandbox"].trigger()
     settle(window, 60)
     assert window.breaking.sandbox.on
     run(window, SANDBOX, lambda window: None, qtbot)
