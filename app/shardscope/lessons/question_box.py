@@ -85,7 +85,7 @@ class QuestionBox(QWidget):
             }.get(question.kind, "")
         )
         self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
-        self.selected.setVisible(not self.field.isVisibleTo(self))
+        self.selected.setVisible(question.kind in (Answer.NODE, Answer.ITEM))
         self.choose(None)
         self.field.clear()
         self._fill_choices(question)

@@ -144,6 +144,7 @@ def test_a_choice_is_judged_by_check_alone(panel: LessonPanel, qtbot: QtBot) -> 
     step(panel, qtbot, 4)
     box = panel.question
     assert not box.check.isEnabled()
+    assert box.selected.isHidden(), "*Check* is aligned with the choices"
     choices = {one.accessibleName(): one for one in box.findChildren(QRadioButton)}
     for name in ("this", "that", "this"):
         choices[name].click()
