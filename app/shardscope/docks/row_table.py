@@ -4,30 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QItemSelectionModel, QModelIndex, QObject, QPoint, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QObject, QPoint, Qt
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from shardscope.docks.column_room import ColumnRoom, ColumnRule
+from shardscope.looks.first_key import select_current
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
 """Takes the row that is current now, and the one before; a click gives the same row twice."""
-
-_WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
-
-
-def select_current(view: QAbstractItemView, event: QEvent) -> bool:
-    """Select the current row at the first key that walks, and return whether that was done.
-
-    Focus makes a row current and selects nothing: the walk begins at that row, not after it.
-    """
-    if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress or event.key() not in _WALK:
-        return False
-    chosen, index = view.selectionModel(), view.currentIndex()
-    if not index.isValid() or chosen.hasSelection():
-        return False
-    chosen.select(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows)
-    return True
 
 
 class _FirstKey(QObject):

@@ -35,12 +35,12 @@ from PySide6.QtWidgets import (
 from shardcore import Node, SectionRole
 from shardcore.nodes.node import Elsewhere
 from shardscope.docks.node_menu import NodeDeeds, node_menu
-from shardscope.docks.row_table import select_current
 from shardscope.lights import Light
 from shardscope.looks import theme
 from shardscope.looks.badges import badge_font, badge_size, paint_badge
 from shardscope.looks.column_widths import Room, share_room
 from shardscope.looks.elided import cut_text
+from shardscope.looks.first_key import select_current
 from shardscope.models.lit_nodes import LitNodes, lit_nodes
 from shardscope.models.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection

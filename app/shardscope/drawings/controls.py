@@ -39,8 +39,6 @@ class Controls(QWidget):
     changed = Signal(str, object)
     """A control, and its new value."""
     reset_wanted = Signal()
-    rebuilt = Signal()
-    """There are other controls."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,15 +84,6 @@ class Controls(QWidget):
             part.show()
         self._row.addWidget(self.reset)
         self.updateGeometry()
-        self.rebuilt.emit()
-
-    @property
-    def stops(self) -> list[QWidget]:
-        """What takes the keyboard, from left to right."""
-        # Not what is below them: the list of a box is a window of its own.
-        direct = Qt.FindChildOption.FindDirectChildrenOnly
-        found = [one for part in self._parts for one in part.findChildren(QWidget, options=direct)]
-        return [*(one for one in found if one.focusPolicy() & Qt.FocusPolicy.TabFocus), self.reset]
 
     def _made(self, control: Control) -> QWidget:
         """The label and the widgets of a control."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from PySide6.QtCore import QPoint, QSize, Signal
@@ -88,7 +87,6 @@ class DrawingPanel(QWidget):
         self.tabs.currentChanged.connect(self._tab_changed)
         self.controls.changed.connect(self._set_value)
         self.controls.reset_wanted.connect(self._reset)
-        self.controls.rebuilt.connect(self._order)
         self.view.pointed.connect(self._pointed)
         self.view.chosen.connect(self._chosen)
         self.view.activated.connect(self._activated)
@@ -96,11 +94,6 @@ class DrawingPanel(QWidget):
         self.view.dragged.connect(self._dragged)
         self.view.menu_wanted.connect(self._open_menu)
         self._session.selection_changed.connect(self._selected)
-
-    def _order(self) -> None:
-        """Tab goes from the top down: what is made anew would come last in the window."""
-        for before, after in pairwise([self.tabs, *self.controls.stops, self.view]):
-            self.setTabOrder(before, after)
 
     def sizeHint(self) -> QSize:
         """Room for a drawing."""

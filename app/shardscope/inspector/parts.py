@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
@@ -85,9 +84,6 @@ class Form(QWidget):
             # Else the layout shows them only later, after a blank frame.
             label.show()
             value.show()
-        # New widgets are the last that Tab comes to, after all other panels.
-        for one, other in pairwise((self.title, *self.values)):
-            QWidget.setTabOrder(one, other)
 
     def _follow(self, number: int) -> None:
         leads = self.rows[number].leads

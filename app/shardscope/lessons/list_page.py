@@ -73,12 +73,6 @@ class LessonList(QScrollArea):
         self._column.addStretch(1)
         for name in self._made.keys() - {card.lesson.name for card in self.cards}:
             self._made.pop(name).deleteLater()
-        # What is made last would come last with Tab, after all other panels.
-        before: QWidget = self
-        for card in self.cards:
-            for button in (card.again, card.own, card.start):
-                self.setTabOrder(before, button)
-                before = button
 
     def _clear(self) -> None:
         while self._column.takeAt(0) is not None:

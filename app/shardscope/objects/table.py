@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope.looks.column_widths import MOST_ROUNDS, Room, share_room
+from shardscope.looks.first_key import select_current
 from shardscope.models.object_model import ObjectModel
 from shardscope.objects.paint import BAR_ROOM, MARGIN, RowPainter, row_height, selected_places
 from shardscope.row_ranges import RowRanges
@@ -49,8 +50,6 @@ MANY_SELECTED = 10_000
 
 _VEIL = 150
 """Opacity of what dims outdated rows, of 255."""
-
-_WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
 LONG_KEY = 14
 """Digits that a key has room for at least, and all that the other columns leave."""
@@ -198,6 +197,9 @@ class ObjectTable(QTableView):
         if self._key not in shown or self._sizing:
             return
         self._sizing = True
+        for number in shown:
+            # The header knows no width of the title of a hidden column.
+            self.setColumnHidden(number, False)
         # New widths may bring or remove a scroll bar, which changes the room.
         for _ in range(MOST_ROUNDS):
             room = self.viewport().width()
@@ -374,21 +376,18 @@ class ObjectTable(QTableView):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
             return
-        to_end = event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End) and _only_control(event)
-        first = event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection()
-        if first or (to_end and self.objects.rowCount()):
-            # Focus made a row current and selected nothing: the first key selects that row. With Ctrl, Qt only moves.
-            index, flags = self.currentIndex(), QItemSelectionModel.SelectionFlag
-            if event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
-                last = self.objects.rowCount() - 1
-                index = self.objects.index(0 if event.key() == Qt.Key.Key_Home else last, self._key)
+        # Focus made a row current and selected nothing: the first key selects that row. With Ctrl, Qt only moves.
+        last, chosen = self.objects.rowCount() - 1, self.selectionModel()
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
+        if event.key() in ends and last >= 0 and (_only_control(event) or not chosen.hasSelection()):
             self._following = True
-            self.setCurrentIndex(index)
+            self.setCurrentIndex(self.objects.index(ends[Qt.Key(event.key())], self._key))
             self._following = False
-            self.selectionModel().select(index, flags.ClearAndSelect | flags.Rows)
-            self.rows_chosen.emit(self.objects.row_of(index))
+            self.selectRow(self.currentIndex().row())
+        elif not select_current(self, event):
+            super().keyPressEvent(event)
             return
-        super().keyPressEvent(event)
+        self.rows_chosen.emit(self.objects.row_of(self.currentIndex()))
 
 
 def _is_reset(event: QKeyEvent) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QPalette, QResizeEvent
@@ -165,7 +164,6 @@ class TracePanel(QWidget):
             card.set_keyboard(self.area.hasFocus())
             self._column.insertWidget(number, card)
             self.cards.append(card)
-        self._order()
         if self.cards and any(link.hasFocus() for link in self.offers.links):
             # What was chosen there is not shown any more.
             self.area.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -319,16 +317,6 @@ class TracePanel(QWidget):
         column.addWidget(line)
         column.addWidget(self._built_footer())
         self._make_room()
-        self.offers.changed.connect(self._order)
-        self._order()
-
-    def _order(self) -> None:
-        """Tab goes from the top down: what is made anew would come last."""
-        links = [link for card in self.cards for link in card.places.links]
-        parts = [self.field, self._keys, self.look, *self.offers.links, self.band.show_object]
-        parts += [self.costs.warm, self.costs.cold, self.area, *links, *self._buttons]
-        for before, after in pairwise(parts):
-            self.setTabOrder(before, after)
 
     def _built_pages(self) -> QWidget:
         steps = QWidget()

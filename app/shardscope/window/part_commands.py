@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from shardscope.hex.panel import HexPanel
@@ -39,19 +39,39 @@ class PartCommands(QMainWindow):
         self.panels.show(name, focus=focus)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Move to the next part in the order of creation: Qt stops at panels whose focus proxy is hidden."""
+        """Move to the next widget, panel by panel from left to right, within a panel line by line.
+
+        Qt's own order stops at panels whose focus proxy is hidden, and ends with widgets that were created last.
+        """
         if not self.isVisible():
             # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
             return super().focusNextPrevChild(forward)
         # Not along `nextInFocusChain`: PySide makes each widget the owner of the next one, and deletes both together.
         before = self.focusWidget()
-        order = [one for one in self.findChildren(QWidget) if one is before or self._takes_tab(one)]
+        parts = self.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        parts.sort(key=lambda part: (part.x(), part.y()))
+        order = [one for part in parts for one in self._reading_order(part, before)]
         at = order.index(before) if before in order else -1
         following = order[at + 1 :] + order[: max(at, 0)]
         if following:
             reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
             following[0 if forward else -1].setFocus(reason)
         return bool(following)
+
+    def _reading_order(self, part: QWidget, before: QWidget | None) -> list[QWidget]:
+        """Return the widgets of a panel that take Tab, line by line; a line is as high as its first widget.
+
+        What is inside of a widget that takes Tab follows it: the buttons of a card come after the card.
+        """
+        stops = [one for one in part.findChildren(QWidget) if one is before or self._takes_tab(one)]
+        outer = [one for one in stops if not any(other.isAncestorOf(one) for other in stops if other is not one)]
+        place = {one: QRect(one.mapTo(self, QPoint()), one.size()) for one in outer}
+        order = [part] if part is before or self._takes_tab(part) else []
+        while rest := sorted(place, key=lambda one: place[one].top()):
+            line = [one for one in rest if place[one].center().y() <= place[rest[0]].bottom()]
+            for one in sorted(line, key=lambda one: place.pop(one).left()):
+                order += self._reading_order(one, before)
+        return order
 
     def _takes_tab(self, part: QWidget) -> bool:
         takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None

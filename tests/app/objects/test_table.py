@@ -237,8 +237,6 @@ def test_sizes_have_bars(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
 def test_widths_are_reset(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
     """Ctrl+0 in the panel gives columns the widths that suit them."""
     counted(qtbot, panel, data / "swh" / "small.shard")
-    # Titles may have been polished after the rows had arrived: widths are compared from a first reset on.
-    panel.table.reset_widths()
     before = [panel.table.columnWidth(n) for n in range(len(panel.model.columns))]
     panel.table._by_hand["size"] = 300
     panel.table.setColumnWidth([c.name for c in panel.model.columns].index("size"), 300)

@@ -1,0 +1,23 @@
+"""The first key in a table or tree whose current row is not selected yet."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QItemSelectionModel, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractItemView
+
+_WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+def select_current(view: QAbstractItemView, event: QEvent) -> bool:
+    """Select the current row at the first key that walks, and return whether that was done.
+
+    Focus makes a row current and selects nothing: the walk begins at that row, not after it.
+    """
+    if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress or event.key() not in _WALK:
+        return False
+    chosen, index = view.selectionModel(), view.currentIndex()
+    if not index.isValid() or chosen.hasSelection():
+        return False
+    chosen.select(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows)
+    return True
