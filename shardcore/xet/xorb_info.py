@@ -93,7 +93,7 @@ def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
 
 @dataclass(frozen=True)
 class Info:
-    """What the info block says.
+    """What the info block declares.
 
     Attributes:
         version: 0 or 1.
@@ -168,7 +168,8 @@ def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span,
     """The idents, counts and distances of one fixed part."""
     if values.get("num_chunks", count) != count:
         raise FormatError(
-            f"{part.name}: num_chunks is {values['num_chunks']:,}; the info block's length says {count:,}", span=place
+            f"{part.name}: num_chunks is {values['num_chunks']:,}; the info block's length declares {count:,}",
+            span=place,
         )
     for field in part.record.fields:
         if field.name.startswith("ident_") and values[field.name] != field.default:

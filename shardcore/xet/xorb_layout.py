@@ -267,7 +267,7 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
     Args:
         header: Its fields.
         stored: Bytes that follow it, as the ends say; -1 when they say nothing.
-        size: Bytes of the unpacked chunk, as the info block says; -1 when it says nothing.
+        size: Bytes of the unpacked chunk, as the info block declares; -1 when it says nothing.
     """
     packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     if header["version"] != 0:
@@ -277,7 +277,7 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
     if stored not in (-1, packed):
         return f"its header declares {plural(packed, 'stored byte')}; by its ends in the info block it has {stored:,}"
     if size not in (-1, unpacked):
-        return f"its header declares {plural(unpacked, 'uncompressed byte')}; the info block says {size:,}"
+        return f"its header declares {plural(unpacked, 'uncompressed byte')}; the info block declares {size:,}"
     return ""
 
 

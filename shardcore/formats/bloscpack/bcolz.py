@@ -170,7 +170,7 @@ def read_column(folder: Folder, name: str = "") -> Column:
     chunklen = storage.get("chunklen")
     if not is_length(chunklen) or not chunklen:
         raise FormatError(
-            f"{lead}{STORAGE}: chunklen says {str(chunklen)[:80]}; it is a number of items, 1 or more", span=span
+            f"{lead}{STORAGE}: chunklen is {str(chunklen)[:80]}; it is a number of items, 1 or more", span=span
         )
     cbytes = sizes.get("cbytes")
     return Column(
@@ -223,6 +223,6 @@ def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, byte
     if not array.stride:
         raise FormatError(f"{lead}{STORAGE}: items of {array.dtype} in the shape {shape} have no bytes", span=kind_span)
     if nbytes != array.nbytes:
-        message = f"nbytes says {str(nbytes)[:80]}; {array.dtype} in the shape {shape} takes {array.nbytes}"
+        message = f"nbytes is {str(nbytes)[:80]}; {array.dtype} in the shape {shape} takes {array.nbytes}"
         raise FormatError(f"{lead}{SIZES}: {message}", span=span)
     return array

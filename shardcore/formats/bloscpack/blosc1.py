@@ -159,7 +159,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
     if header.version not in (1, 2):
         raise Unsupported(f"Blosc chunk version {header.version}: only 1 and 2 are Blosc-1", span=place)
     if header.versionlz != 1:
-        raise FormatError(f"versionlz says {header.versionlz}; every codec has 1", span=place)
+        raise FormatError(f"versionlz is {header.versionlz}; every codec has 1", span=place)
     if header.flags & _BYTE_SHUFFLE and header.flags & _BIT_SHUFFLE:
         raise Unsupported(
             "byte shuffle and bit shuffle are both set: that marks a Blosc-2 chunk, which is not read here", span=place
@@ -167,10 +167,10 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
     if header.flags & _RESERVED:
         raise FormatError("the reserved flag 0x08 is set; it is always 0 in Blosc-1 chunks", span=place)
     if header.typesize == 0:
-        raise FormatError("typesize of the chunk says 0; 1 to 255 are possible", span=place)
+        raise FormatError("typesize of the chunk is 0; 1 to 255 are possible", span=place)
     if header.ctbytes < HEADER_SIZE:
         raise FormatError(
-            f"ctbytes says {plural(header.ctbytes, 'byte')}, fewer than the {HEADER_SIZE} of the Blosc header",
+            f"ctbytes is {plural(header.ctbytes, 'byte')}, fewer than the {HEADER_SIZE} of the Blosc header",
             span=place,
         )
     if header.plain_copy and header.ctbytes != header.nbytes + HEADER_SIZE:
@@ -178,11 +178,11 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
             f"an uncompressed copy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its "
             "header"
             "; "
-            f"ctbytes says {grouped_digits(header.ctbytes)}",
+            f"ctbytes is {grouped_digits(header.ctbytes)}",
             span=place,
         )
     if header.nbytes and not 0 < header.blocksize <= header.nbytes:
-        raise FormatError(f"blocksize says {header.blocksize}; 1 to {header.nbytes} (nbytes) are possible", span=place)
+        raise FormatError(f"blocksize is {header.blocksize}; 1 to {header.nbytes} (nbytes) are possible", span=place)
     if header.nbytes > limit:
         raise LimitExceeded(
             f"the chunk claims {plural(header.nbytes, 'uncompressed byte')}; the limit is {grouped_digits(limit)}",

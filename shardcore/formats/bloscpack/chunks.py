@@ -127,7 +127,7 @@ class Walk:
         self.next = at + stored + self._geometry.digest
         if stored < HEADER_SIZE:
             self.end = FormatError(
-                f"ctbytes of chunk {number} says {stored}, less than its header takes: what follows cannot be found",
+                f"ctbytes of chunk {number} is {stored}, less than its header takes: what follows cannot be found",
                 span=blosc_header_span(at),
             )
         else:

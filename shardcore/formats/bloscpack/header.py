@@ -170,15 +170,15 @@ def _check(header: Header) -> None:
         )
     for name, value in (("chunk_size", header.chunk_size), ("last_chunk", header.last_chunk)):
         if not UNKNOWN <= value <= MAX_CHUNK:
-            _refuse(header, name, f"{name} says {value}; -1 to {MAX_CHUNK} are possible")
+            _refuse(header, name, f"{name} is {value}; -1 to {MAX_CHUNK} are possible")
     if UNKNOWN not in (header.chunk_size, header.last_chunk) and header.last_chunk > header.chunk_size:
-        _refuse(header, "last_chunk", f"last_chunk says {header.last_chunk}, more than chunk_size, {header.chunk_size}")
+        _refuse(header, "last_chunk", f"last_chunk is {header.last_chunk}, more than chunk_size, {header.chunk_size}")
     if header.nchunks < UNKNOWN:
-        _refuse(header, "nchunks", f"nchunks says {header.nchunks}; only -1, unknown, may be negative")
+        _refuse(header, "nchunks", f"nchunks is {header.nchunks}; only -1, unknown, may be negative")
     if header.max_app_chunks < 0:
-        _refuse(header, "max_app_chunks", f"max_app_chunks says {header.max_app_chunks}; it cannot be negative")
+        _refuse(header, "max_app_chunks", f"max_app_chunks is {header.max_app_chunks}; it cannot be negative")
     if header.nchunks == UNKNOWN and header.max_app_chunks:
-        message = f"max_app_chunks says {header.max_app_chunks}; while nchunks is -1, unknown, it must be 0"
+        message = f"max_app_chunks is {header.max_app_chunks}; while nchunks is -1, unknown, it must be 0"
         _refuse(header, "max_app_chunks", message)
     if header.nchunks + header.max_app_chunks > MAX_CHUNKS:
         _refuse(header, "max_app_chunks", "nchunks and max_app_chunks together exceed 2^63 - 1")

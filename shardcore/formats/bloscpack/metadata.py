@@ -80,7 +80,7 @@ class MetadataSection:
         if values["magic_format"].rstrip(b"\0 ") != b"JSON":
             found.append(("magic_format", f"the metadata format {values['magic_format']!r} is not known; JSON is"))
         if values["meta_options"]:
-            found.append(("meta_options", f"meta_options says {values['meta_options']:#04x}, but no option is defined"))
+            found.append(("meta_options", f"meta_options is {values['meta_options']:#04x}, but no option is defined"))
         if values["meta_codec"] >= len(CODECS):
             found.append(
                 ("meta_codec", f"metadata codec {values['meta_codec']} is not known; 0 (plain) and 1 (zlib) are")

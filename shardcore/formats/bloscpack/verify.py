@@ -155,7 +155,7 @@ class Verification:
             for row in np.flatnonzero(got != places).tolist():
                 number, slot, place = first + row, int(got[row]), int(places[row])
                 where = f"the chunk begins at byte {place}" if place != UNKNOWN else "the chunk cannot be found"
-                message = f"the offset of chunk {number} says {slot}, but {where}"
+                message = f"the offset of chunk {number} is {slot}, but {where}"
                 add = self._findings.warning if slot == UNKNOWN else self._findings.error
                 add("bloscpack.offset", slots.span(number), message, key=str(number))
 
@@ -212,13 +212,13 @@ class Verification:
         for row in told[:MAX_PER_CODE].tolist():
             span = blosc_header_span(int(table.places[row]))
             found = plural(sizes[row], "uncompressed byte")
-            message = f"chunk {row} has {found}; the header of the file says {grouped_digits(wished[row])}"
+            message = f"chunk {row} has {found}; the header of the file declares {grouped_digits(wished[row])}"
             self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
 
     def _end(self) -> None:
         if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
             fit = plural(len(self._table), "chunk")
-            message = f"nchunks says {grouped_digits(self._header.nchunks)}; no more than {fit} can be in the file"
+            message = f"nchunks is {grouped_digits(self._header.nchunks)}; no more than {fit} can be in the file"
             self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
         places, end = self._table.places, self._file.chunks_end
         if len(places) and (places != UNKNOWN).all() and end < self._file.source.size:

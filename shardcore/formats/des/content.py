@@ -68,7 +68,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
     if source.size != declared:
         size = source.size
         source.close()
-        raise FormatError(f"{name} has {plural(size, 'byte')}; the entry says {declared:,}", span=entry)
+        raise FormatError(f"{name} has {plural(size, 'byte')}; the entry declares {declared:,}", span=entry)
     return source
 
 

@@ -319,7 +319,7 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
             f"its payload, bytes {offset} to {offset + length}, is not all before the index, which is at {data_stop}"
         ),
         PayloadFault.CODEC: f"codec {codec} is not known",
-        PayloadFault.SIZE: f"stored without compression in {plural(length, 'byte')}; uncompressed_size says {size:,}",
+        PayloadFault.SIZE: f"stored without compression in {plural(length, 'byte')}; uncompressed_size is {size:,}",
     }[PayloadFault(fault)]
 
 

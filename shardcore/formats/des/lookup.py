@@ -342,7 +342,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
     day = shard_date(str(date))
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):
-        raise UsageError(f"n_bits is given as {n_bits}; the zones file says {found.n_bits}")
+        raise UsageError(f"n_bits is given as {n_bits}; the zones file declares {found.n_bits}")
     route = Uid.parse(key).route(found.n_bits if found else DEFAULT_BITS if n_bits is None else n_bits)
     place: dict[str, Any] = {
         "uid": key,

@@ -232,7 +232,7 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> Geometr
         raise Unsupported(f"footer version {footer['version']}; only {FOOTER_VERSION} is known", span=place("version"))
     if footer["footer_offset"] != where:
         raise FormatError(
-            f"the footer begins at {where}; footer_offset says {footer['footer_offset']}", span=place("footer_offset")
+            f"the footer begins at {where}; footer_offset is {footer['footer_offset']}", span=place("footer_offset")
         )
     names = ("file_info_offset", "cas_info_offset", *(f"{kind}_lookup_offset" for kind in KINDS), "footer_offset")
     last = SECTIONS_START

@@ -226,7 +226,7 @@ def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | Non
     if int(ends[-1]) != encoded.total_bits:
         span = _span(where, "low bits", *byte_range((len(ends) - 1) * encoded.r, encoded.r))
         raise FormatError(
-            f"hash function: the last value ends at store bit {int(ends[-1])}; store_bits says {encoded.total_bits}",
+            f"hash function: the last value ends at store bit {int(ends[-1])}; store_bits is {encoded.total_bits}",
             span=span,
         )
 

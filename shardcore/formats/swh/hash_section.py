@@ -114,7 +114,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
     check(
         values["table_size"] == slots,
         "table_size",
-        f"table_size says {values['table_size']}; the index has {plural(slots, 'slot')}",
+        f"table_size is {values['table_size']}; the index has {plural(slots, 'slot')}",
     )
     check(
         values["hash_state_length"] == 12,
@@ -131,16 +131,16 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
         "displacements_count",
         f"it has {plural(buckets, 'bucket')} for {plural(slots, 'slot')}; there are never more buckets than slots",
     )
-    check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width says {low_width}; 1 to 31 are possible")
+    check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width is {low_width}; 1 to 31 are possible")
     check(
         values["select_count"] == buckets,
         "select_count",
-        f"displacements_count says {buckets}; select_count says {values['select_count']}",
+        f"displacements_count is {buckets}; select_count is {values['select_count']}",
     )
     check(
         values["select_top"] == store_bits >> low_width,
         "select_top",
-        f"T >> r is {store_bits >> low_width}; select_top says {values['select_top']}",
+        f"T >> r is {store_bits >> low_width}; select_top is {values['select_top']}",
     )
     sizes = part_sizes(buckets, low_width, store_bits)
     check(

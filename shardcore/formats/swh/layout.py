@@ -266,16 +266,16 @@ def read_header(data: bytes) -> dict[str, Any]:
         raise Unsupported(message, span=field_span("version"))
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))
     if objects < HEADER.size:
-        message = f"objects_position says {objects}, which is inside the header of {HEADER.size} bytes"
+        message = f"objects_position is {objects}, which is inside the header of {HEADER.size} bytes"
         raise FormatError(message, span=field_span("objects_position"))
     if index != objects + values["objects_size"]:
-        message = f"the objects end at {objects + values['objects_size']}; index_position says {index}"
+        message = f"the objects end at {objects + values['objects_size']}; index_position is {index}"
         raise FormatError(message, span=field_span("index_position"))
     if hashes != index + values["index_size"]:
-        message = f"the index ends at {index + values['index_size']}; hash_position says {hashes}"
+        message = f"the index ends at {index + values['index_size']}; hash_position is {hashes}"
         raise FormatError(message, span=field_span("hash_position"))
     if values["index_size"] % SLOT.size:
-        message = f"index_size says {values['index_size']}, which is no whole number of slots of {SLOT.size} bytes"
+        message = f"index_size is {values['index_size']}, which is no whole number of slots of {SLOT.size} bytes"
         raise FormatError(message, span=field_span("index_size"))
     slots = values["index_size"] // SLOT.size
     if not 2 <= slots < 2**32:
@@ -283,7 +283,7 @@ def read_header(data: bytes) -> dict[str, Any]:
         raise FormatError(message, span=field_span("index_size"))
     if values["objects_count"] > slots:
         objects_text = plural(values["objects_count"], "object")
-        message = f"objects_count says {objects_text}, but the index has only {plural(slots, 'slot')}"
+        message = f"objects_count is {objects_text}, but the index has only {plural(slots, 'slot')}"
         raise FormatError(message, span=field_span("objects_count"))
     return values
 

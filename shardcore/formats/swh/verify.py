@@ -87,7 +87,7 @@ def _check_structure(file: SwhFile, findings: Findings) -> None:
         findings.note(
             "swh.objects-position",
             place,
-            f"objects_position says {file.header['objects_position']}; every known writer says 512",
+            f"objects_position is {file.header['objects_position']}; every known writer stores 512",
         )
 
 
@@ -133,7 +133,7 @@ def _check_counts(file: SwhFile, live: int, findings: Findings) -> None:
     place = field_span("objects_count")
     if live > declared:
         slots = plural(live, "slot holds an object", "slots hold objects")
-        findings.error("swh.objects-count", place, f"{slots}; objects_count says {grouped_digits(declared)}")
+        findings.error("swh.objects-count", place, f"{slots}; objects_count is {grouped_digits(declared)}")
     elif live < declared:
         findings.note(
             "swh.deleted",

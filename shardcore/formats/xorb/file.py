@@ -39,7 +39,7 @@ class XorbFile:
     Args:
         source: The file.
         records: Where the chunk records lie.
-        info: What the info block says; None without a whole one.
+        info: What the info block declares; None without a whole one.
         info_damage: Why the info block is not believed, or None.
         fault: Why the records cannot be followed to where they end, or None.
         tail: Where an info block begins that is not whole; -1 when there is none.
@@ -144,7 +144,7 @@ class XorbFile:
         """Unpacks one chunk.
 
         Raises:
-            FormatError: It cannot be unpacked, or has another hash than the info block says.
+            FormatError: It cannot be unpacked, or has another hash than the info block declares.
         """
         (chunk,) = chunks(source.read, self.records, number, number + 1)
         return chunk

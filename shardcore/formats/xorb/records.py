@@ -199,7 +199,7 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
 
     Raises:
         FormatError: A header disagrees with the info block, or the stored bytes are damaged.
-        BadChecksum: A chunk has another hash than the info block says.
+        BadChecksum: A chunk has another hash than the info block declares.
         SourceError: The bytes cannot be had.
     """
     for number, data in stored_records(read, records, first, last):

@@ -73,7 +73,7 @@ def test_errors_are_sentences() -> None:
     """What the library says begins with a capital letter and ends; keys and names of fields stay what they are."""
     assert sentence("a key is a number, or `all`") == "A key is a number, or all."
     assert sentence("'xyz' is no key") == "'xyz' is no key."
-    assert sentence("footer_offset says 7.") == "footer_offset says 7."
+    assert sentence("footer_offset is 7.") == "footer_offset is 7."
     assert sentence("") == ""
 
 

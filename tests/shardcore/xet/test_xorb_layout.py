@@ -31,7 +31,7 @@ def test_24_bit_numbers() -> None:
         (0, 1, MAX_STORED + 1, 9, "at most 131,072 and 262,144"),
         (0, 1, 5, MAX_UNPACKED + 1, "at most 131,072 and 262,144"),
         (0, 1, 6, 9, "declares 6 stored bytes; by its ends in the info block it has 5"),
-        (0, 1, 5, 8, "declares 8 uncompressed bytes; the info block says 9"),
+        (0, 1, 5, 8, "declares 8 uncompressed bytes; the info block declares 9"),
     ],
 )
 def test_one_header_and_many_are_judged_alike(

@@ -174,7 +174,7 @@ def test_start_of_the_index() -> None:
         (2**64 - 1, 2, 9, 3, PayloadFault.OUTSIDE, f"bytes {2**64 - 1} to {2**64 + 1}, is not all before the index"),
         (9, 2**64 - 1, 0, 3, PayloadFault.OUTSIDE, "before the index"),
         (8, 10, 3, 9, PayloadFault.CODEC, "codec 3 is not known"),
-        (8, 10, 0, 9, PayloadFault.SIZE, "stored without compression in 10 bytes; uncompressed_size says 9"),
+        (8, 10, 0, 9, PayloadFault.SIZE, "stored without compression in 10 bytes; uncompressed_size is 9"),
     ],
 )
 def test_places_of_payloads(offset: int, length: int, codec: int, size: int, fault: PayloadFault, text: str) -> None:

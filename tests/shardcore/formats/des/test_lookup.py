@@ -141,7 +141,7 @@ def test_locate_with_zones(tmp_path: Path) -> None:
         found = locate("0042", date="2026-11-03", zones=zones)
         assert (found["zone"], found["uri"]) == ("low", "s3://docs/des/")
     assert locate("0200", date="2026-11-03", zones=text)["zone"] is None
-    with pytest.raises(UsageError, match="zones file says 8"):
+    with pytest.raises(UsageError, match="zones file declares 8"):
         locate("0042", date="2026-11-03", n_bits=12, zones=text)
     with pytest.raises(SourceError):
         locate("0042", date="2026-11-03", zones=tmp_path / "none.json")

@@ -88,7 +88,7 @@ ONE_ENTRY_DAMAGED = {
     "offset_wrap.des": ("des.entry", "is not all before the index"),
     "codec9.des": ("des.entry", "codec 9"),
     "utf8.des": ("des.entry-text", "not UTF-8"),
-    "usize_bomb.des": ("des.entry", "uncompressed_size says 1,125,899,906,842,624"),
+    "usize_bomb.des": ("des.entry", "uncompressed_size is 1,125,899,906,842,624"),
     "bigfile_escape.des": ("des.entry", "not 64 hex digits"),
     "bigfile_abs.des": ("des.entry", "not 64 hex digits"),
     "meta_list.des": ("des.entry-text", "a JSON list"),

@@ -140,7 +140,7 @@ def test_a_bad_info_block_loses_no_chunk() -> None:
     """With `partial` the records are walked, and the damage is told."""
     data = bytearray(PAIR.read_bytes())
     data[23 + 48] = 9  # number of chunks
-    with pytest.raises(shardcore.FormatError, match="num_chunks is 9; the info block's length says 2"):
+    with pytest.raises(shardcore.FormatError, match="num_chunks is 9; the info block's length declares 2"):
         shardcore.open(bytes(data))
     with shardcore.open(bytes(data), partial=True) as shard:
         assert shard.damage is not None
