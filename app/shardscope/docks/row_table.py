@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QObject, QPo
 from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from shardscope.docks.column_room import ColumnRoom, ColumnRule
-from shardscope.looks.first_key import select_current
+from shardscope.looks.keyboard import select_current
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
 """Takes the row that is current now, and the one before; a click gives the same row twice."""

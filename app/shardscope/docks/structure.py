@@ -40,7 +40,7 @@ from shardscope.looks import theme
 from shardscope.looks.badges import badge_font, badge_size, paint_badge
 from shardscope.looks.column_widths import Room, share_room
 from shardscope.looks.elided import cut_text
-from shardscope.looks.first_key import select_current
+from shardscope.looks.keyboard import select_current
 from shardscope.models.lit_nodes import LitNodes, lit_nodes
 from shardscope.models.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection

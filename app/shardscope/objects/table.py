@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope.looks.column_widths import MOST_ROUNDS, Room, share_room
-from shardscope.looks.first_key import select_current
+from shardscope.looks.keyboard import select_current
 from shardscope.models.object_model import ObjectModel
 from shardscope.objects.paint import BAR_ROOM, MARGIN, RowPainter, row_height, selected_places
 from shardscope.row_ranges import RowRanges

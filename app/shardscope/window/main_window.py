@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QStackedWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget
 
 from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
@@ -24,6 +24,7 @@ from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Jobs
 from shardscope.lessons.fresh import is_fresh
 from shardscope.lights import Question
+from shardscope.looks.keyboard import press_focused
 from shardscope.looks.shown import shown
 from shardscope.looks.spoken import install_roles
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
@@ -422,10 +423,9 @@ class MainWindow(PartCommands):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return presses a focused button; Escape takes arrows away, then leaves the full screen."""
-        button = self.focusWidget()
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(button, QAbstractButton):
-            button.click()
-        elif event.key() == Qt.Key.Key_Escape and self.session.question is not None:
+        if press_focused(self, event):
+            return
+        if event.key() == Qt.Key.Key_Escape and self.session.question is not None:
             self.session.clear_question()
         elif event.key() == Qt.Key.Key_Escape and self.isFullScreen():
             self.toggle_full_screen()

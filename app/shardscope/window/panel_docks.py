@@ -7,10 +7,11 @@ from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetrics, QIcon
+from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
 
 from shardscope import assets
+from shardscope.looks.keyboard import press_focused
 from shardscope.session import Session
 from shardscope.settings import Settings
 from shardscope.window.panels import LAYOUT_VERSION, Area, Panel, default_widths
@@ -42,6 +43,14 @@ _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
 
 LEAST = QSize(120, 48)
 """The smallest panel."""
+
+
+class _Dock(QDockWidget):
+    """Dock in which Return presses a button, also while it floats and keys do not reach the main window."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_focused(self, event):
+            super().keyPressEvent(event)
 
 
 class PanelDocks(QObject):
@@ -91,7 +100,7 @@ class PanelDocks(QObject):
         window.setCorner(Qt.Corner.BottomLeftCorner, Area.LeftDockWidgetArea)
         window.setCorner(Qt.Corner.BottomRightCorner, Area.RightDockWidgetArea)
         for panel in self._panels:
-            dock = QDockWidget(panel.shown_title, window)
+            dock = _Dock(panel.shown_title, window)
             dock.setObjectName(f"{panel.name}Dock")
             part = panel.make(session, settings)
             if not part.accessibleName():

@@ -316,6 +316,13 @@ def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
     window.top.find_button.setFocus()
     hands.press("Return")
     assert hands.at is window.hex.search.field
+    dock = window.panels.by_name["objects"]
+    dock.setFloating(True)
+    settle(window, 40)
+    chip.setFocus()
+    QTest.keyClick(chip, Qt.Key.Key_Return)
+    assert window.objects.filter.text() == ""
+    dock.setFloating(False)
 
 
 def test_the_keyboard_is_seen_on_every_button(window: MainWindow, hands: Hands) -> None:

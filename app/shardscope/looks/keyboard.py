@@ -1,10 +1,10 @@
-"""The first key in a table or tree whose current row is not selected yet."""
+"""Keys that views and windows share: the first key in a table, Return on a button."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QItemSelectionModel, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QWidget
 
 _WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -20,4 +20,13 @@ def select_current(view: QAbstractItemView, event: QEvent) -> bool:
     if not index.isValid() or chosen.hasSelection():
         return False
     chosen.select(index, QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows)
+    return True
+
+
+def press_focused(window: QWidget, event: QKeyEvent) -> bool:
+    """Press the focused button of a window at Return, and return whether that was done."""
+    button = window.focusWidget()
+    if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or not isinstance(button, QAbstractButton):
+        return False
+    button.click()
     return True
