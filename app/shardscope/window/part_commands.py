@@ -68,7 +68,8 @@ class PartCommands(QMainWindow):
         place = {one: QRect(one.mapTo(self, QPoint()), one.size()) for one in outer}
         order = [part] if part is before or self._takes_tab(part) else []
         while rest := sorted(place, key=lambda one: place[one].top()):
-            line = [one for one in rest if place[one].center().y() <= place[rest[0]].bottom()]
+            first = place[rest[0]]
+            line = [one for one in rest if one is rest[0] or place[one].center().y() <= first.bottom()]
             for one in sorted(line, key=lambda one: place.pop(one).left()):
                 order += self._reading_order(one, before)
         return order
