@@ -315,7 +315,8 @@ class Output:
             remove = [path.relative_to(root).as_posix() for path in self._others({root / name for name in files})]
             for name in files:
                 self._check_free(root / name)
-                _check_movable(root, name, prepared)
+            for folder in dict.fromkeys(name.rpartition("/")[0] for name in files):
+                _check_movable(root, folder, prepared)
             place = replacing_path(target, folder=self.folder)
             begin(prepared, place, files, remove)
             try:
@@ -359,19 +360,19 @@ def _size_of(path: Path) -> int:
 
 
 def _check_movable(root: Path, name: str, prepared: Path) -> None:
-    """Looks whether a file can be moved to its place, before the first one is.
+    """Check that files can be moved into a folder below `root`, before the first one is.
 
     Raises:
-        SourceError: It cannot.
+        SourceError: They cannot.
     """
-    folder = root
-    for part in name.split("/")[:-1]:
+    folder, target = root, root / name
+    for part in name.split("/") if name else ():
         if not is_there(folder / part):
             break
         folder = folder / part
         if folder.is_symlink() or not folder.is_dir():
-            raise SourceError(f"cannot write {root / name}: {folder} is not a folder")
+            raise SourceError(f"cannot write into {target}: {folder} is not a folder")
     if folder.stat().st_dev != prepared.stat().st_dev:
-        raise SourceError(f"cannot write {root / name}: {folder} is on another file system than {root}")
+        raise SourceError(f"cannot write into {target}: {folder} is on another file system than {root}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise SourceError(f"cannot write {root / name}: permission denied")
+        raise SourceError(f"cannot write into {target}: permission denied")

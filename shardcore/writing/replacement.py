@@ -114,16 +114,20 @@ def finish(place: Path) -> list[Path]:
     files, remove = _read(place)
     removed = []
     try:
+        prepared, folders = place / FILES, set[str]()
         for name in files:
-            new, old = place / FILES / name, root / name
+            new = prepared / name
             if not os.path.lexists(new):
                 continue  # it was moved before the interruption
-            _check_folders(place, f"{FILES}/{name}")
+            folder = name.rpartition("/")[0]
+            if folder not in folders:
+                _check_folders(place, f"{FILES}/{name}")
+                (root / folder).mkdir(parents=True, exist_ok=True)
+                folders.add(folder)
             if not stat.S_ISREG(new.lstat().st_mode):
                 raise FormatError(f"{new} is not a regular file")
-            old.parent.mkdir(parents=True, exist_ok=True)
-            new.replace(old)
-        sync_folders({(root / name).parent for name in files})
+            new.replace(root / name)
+        sync_folders({root / folder for folder in {name.rpartition("/")[0] for name in files}})
         for name in remove:
             _check_folders(root, name)
             if not os.path.isdir(root / name):  # noqa: PTH112

@@ -152,6 +152,8 @@ def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
     Raises:
         UsageError: The sizes add up to more than 64 bits hold.
     """
+    if len(hashes) == 1:
+        return bytes(hashes[0])
     return tree_roots(hashes, sizes, np.array([0, len(hashes)])).tobytes()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.mdb.build import Recipes
-from shardcore.formats.mdb.hashes import FILE_KEY, RANGE_KEY, file_hash, range_hash, sha256_field
+from shardcore.formats.mdb.hashes import RANGE_KEY, file_hash, range_hash, sha256_field
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY
 from shardcore.xet.hashes import ZERO, HashArray, as_rows, keyed
 from shardcore.xet.packing import PackedXorb
@@ -44,8 +44,6 @@ class FileChunks:
     @property
     def hash(self) -> bytes:
         """The hash of the file."""
-        if len(self._sizes) == 1:
-            return keyed(FILE_KEY, bytes(self._hashes))  # a list of one is its own root
         return file_hash(self.hashes, self.sizes)
 
     def segments(self) -> list[tuple[int, int, int, int, bytes]]:
