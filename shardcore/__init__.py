@@ -9,11 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardcore.converting import KeyChoice, convert, extract
-    from shardcore.dataset import DataSet, Member
-    from shardcore.drawing.model import Control, Drawing, Item, Sketch
-    from shardcore.drawing.notebook import picture_of
-    from shardcore.editing import EditResult, append, delete, rekey, tombstone, truncate, undo
     from shardcore.errors import (
         BadChecksum,
         BadMagic,
@@ -46,25 +41,30 @@ if TYPE_CHECKING:
         UsageError,
         WrongRegion,
     )
-    from shardcore.extraction import Conflict, Extracted, Extraction, ExtractOptions
-    from shardcore.finding import Depth, Finding, Report, Severity
-    from shardcore.keys import Key
-    from shardcore.nodes.node import Node
-    from shardcore.nodes.runs import Runs
-    from shardcore.nodes.sections import Section, SectionRole
-    from shardcore.objects import ObjectColumns, ObjectRef, Objects, ObjectSlice, State
-    from shardcore.packing import Packed, pack
-    from shardcore.record import Columns, Field, FieldRole, Record
-    from shardcore.registry import Detection, create, detect, open
-    from shardcore.shard import Shard
+    from shardcore.model.drawing import Control, Drawing, Item, Sketch
+    from shardcore.model.finding import Depth, Finding, Report, Severity
+    from shardcore.model.keys import Key
+    from shardcore.model.node import Node
+    from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, ObjectSlice, State
+    from shardcore.model.record import Columns, Field, FieldRole, Record
+    from shardcore.model.runs import Runs
+    from shardcore.model.section import Section, SectionRole
+    from shardcore.model.span import Span
+    from shardcore.operations.convert import KeyChoice, convert, extract
+    from shardcore.operations.edit import EditResult, append, delete, rekey, tombstone, truncate, undo
+    from shardcore.operations.extraction import Conflict, Extracted, Extraction, ExtractOptions
+    from shardcore.operations.pack import Packed, pack
+    from shardcore.shards.dataset import DataSet, Member
+    from shardcore.shards.registry import Detection, create, detect, open
+    from shardcore.shards.shard import Shard
+    from shardcore.shards.trace import Step, Trace
     from shardcore.sources.base import Folder, Source
     from shardcore.sources.local import FileSource, LocalFolder
     from shardcore.sources.memory import BytesSource
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.tape import Request, Tape
-    from shardcore.span import Span
-    from shardcore.trace import Step, Trace
-    from shardcore.writing.edit import Rewrite
+    from shardcore.sources.remote.request_log import Request, Tape
+    from shardcore.teaching.drawing.notebook import picture_of
+    from shardcore.writing.in_place import Rewrite
     from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
     from shardcore.writing.undo import purge
     from shardcore.writing.writer import Sized, Writer
@@ -171,34 +171,34 @@ __all__ = [
 
 # The same for the interpreter: the modules, and the names that come from them.
 _NAMES = {
-    "converting": "KeyChoice convert extract",
-    "dataset": "DataSet Member",
-    "drawing.model": "Control Drawing Item Sketch",
-    "drawing.notebook": "picture_of",
-    "editing": "EditResult append delete rekey tombstone truncate undo",
+    "operations.convert": "KeyChoice convert extract",
+    "shards.dataset": "DataSet Member",
+    "model.drawing": "Control Drawing Item Sketch",
+    "teaching.drawing.notebook": "picture_of",
+    "operations.edit": "EditResult append delete rekey tombstone truncate undo",
     "errors": "BadChecksum BadMagic BudgetSpent Cancelled ClockSkewed ConnectionFailed CredentialsRefused "
     "ExternalMissing Forbidden FormatError HostUnknown KeyAbsent LimitExceeded NoSuchObject NotAShard ProxyFailed "
     "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError StoreUntrusted TimedOut "
     "TlsFailed Truncated Unsupported UsageError WrongRegion",
-    "extraction": "Conflict ExtractOptions Extracted Extraction",
-    "finding": "Depth Finding Report Severity",
-    "keys": "Key",
-    "nodes.node": "Node",
-    "nodes.runs": "Runs",
-    "nodes.sections": "Section SectionRole",
-    "objects": "ObjectColumns ObjectRef Objects ObjectSlice State",
-    "packing": "Packed pack",
-    "record": "Columns Field FieldRole Record",
-    "registry": "Detection create detect open",
-    "shard": "Shard",
+    "operations.extraction": "Conflict ExtractOptions Extracted Extraction",
+    "model.finding": "Depth Finding Report Severity",
+    "model.keys": "Key",
+    "model.node": "Node",
+    "model.runs": "Runs",
+    "model.section": "Section SectionRole",
+    "model.objects": "ObjectColumns ObjectRef Objects ObjectSlice State",
+    "operations.pack": "Packed pack",
+    "model.record": "Columns Field FieldRole Record",
+    "shards.registry": "Detection create detect open",
+    "shards.shard": "Shard",
     "sources.base": "Folder Source",
     "sources.local": "FileSource LocalFolder",
     "sources.memory": "BytesSource",
     "sources.remote.options": "RemoteOptions",
-    "sources.remote.tape": "Request Tape",
-    "span": "Span",
-    "trace": "Step Trace",
-    "writing.edit": "Rewrite",
+    "sources.remote.request_log": "Request Tape",
+    "model.span": "Span",
+    "shards.trace": "Step Trace",
+    "writing.in_place": "Rewrite",
     "writing.plan": "Plan PlannedFile WrittenFile",
     "writing.undo": "purge",
     "writing.writer": "Sized Writer",

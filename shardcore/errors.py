@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from shardcore.span import Span
-from shardcore.text import short, without_secrets
+from shardcore.model.span import Span
+from shardcore.model.text import short, without_secrets
 
 LONGEST_KEY = 200
 """Letters of a key that a sentence shows as it is."""
@@ -267,7 +267,7 @@ class BudgetSpent(RemoteError):
 
 
 class LargeRead(BudgetSpent):
-    """One read of more bytes than the caller wants to fetch unasked; see `shardcore.reading.at_most`.
+    """One read of more bytes than the caller wants to fetch unasked; see `shardcore.sources.read_purpose.at_most`.
 
     Attributes:
         size: Bytes that would be fetched.

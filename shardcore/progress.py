@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from shardcore.budget import budget
+from shardcore.model.budget import budget
 
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)`, often; may raise `Cancelled`."""

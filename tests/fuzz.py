@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import shardcore
-from shardcore.registry import FORMATS
+from shardcore.shards.registry import FORMATS
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import exercise, mutated
 

@@ -15,13 +15,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import delete
 
 from shardcore import Span
-from shardscope import assets
-from shardscope.docks.structure import StructureTree
-from shardscope.lessons.library import lessons
-from shardscope.lessons.panel import LessonPanel
-from shardscope.settings import Settings
-from shardscope.window.main_window import MainWindow
-from shardscope.window.screenshot import png_of, settle
+from shardscope.learning.lessons.library import lessons
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import png_of, settle
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+from shardscope.views.structure.tree import StructureTree
 
 SIZE = (1440, 840)
 MOST_SECONDS = 60

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore import registry
 from shardcore.cli.program import run
+from shardcore.shards import registry
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [DOCS / "adding-a-format.md", DOCS / "adding-a-writer.md"]

@@ -20,19 +20,19 @@ from shardcore.cli.program import run
 from shardcore.formats.des.zones import Zones
 from tests.remote.servers import RangeServer
 from tests.shardcore.formats.des.made import Stored, shard
-from tests.shardcore.nodes.test_pasted import HOSTILE
+from tests.shardcore.model.test_pasted import HOSTILE
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "security.md"
 HERE = "tests/test_security.py"
-PASTED = "tests/shardcore/nodes/test_pasted.py"
-KEPT = "tests/shardcore/writing/test_broken_off.py"
+PASTED = "tests/shardcore/model/test_pasted.py"
+KEPT = "tests/shardcore/writing/test_partial_file.py"
 JOURNAL = "tests/shardcore/writing/test_journal.py"
 TRUST = "tests/remote/test_trust.py"
 SECRETS = "tests/remote/test_secrets.py"
-TAKING = "tests/shardcore/cli/test_taking.py"
+TAKING = "tests/shardcore/cli/test_extract.py"
 INPUTS = "tests/shardcore/formats/neuroglancer/test_writer_inputs.py"
-LESSON = "tests/app/lessons/test_lesson.py"
+LESSON = "tests/app/learning/lessons/test_lesson.py"
 SIDE_FILES = "tests/shardcore/sources/test_sources.py::test_side_files_are_opened_without_links_and_without_waiting"
 BOUNDS = "tests/hostile/test_bounds.py::test_every_command_stays_within_the_bounds"
 
@@ -83,12 +83,12 @@ PROOF: dict[str, tuple[str, ...]] = {
     ),
     "No format is recognised": (f"{HERE}::test_local_files_cause_no_connection",),
     "Extracted objects": (
-        "tests/shardcore/test_extract.py::test_every_key_has_a_safe_name_of_its_own",
-        "tests/shardcore/test_extract_options.py::test_every_path_is_safe",
+        "tests/shardcore/operations/extraction/test_extract.py::test_every_key_has_a_safe_name_of_its_own",
+        "tests/shardcore/operations/extraction/test_options.py::test_every_path_is_safe",
     ),
     "Links in the place of files": (
         "tests/hostile/test_changing.py::test_planted_links_are_not_followed",
-        "tests/shardcore/test_extract_options.py::test_folders_and_links_are_never_replaced_or_followed",
+        "tests/shardcore/operations/extraction/test_options.py::test_folders_and_links_are_never_replaced_or_followed",
         f"{TAKING}::test_get_over_a_link",
     ),
     "Nothing is renamed over": (
@@ -123,7 +123,7 @@ PROOF: dict[str, tuple[str, ...]] = {
         "tests/shardcore/cli/test_program.py::test_text_never_moves_the_cursor",
     ),
     "None reaches the window": (
-        "tests/app/window/test_strange_texts.py::test_nothing_out_of_a_file_acts",
+        "tests/app/shell/test_strange_texts.py::test_nothing_out_of_a_file_acts",
         "tests/app/test_plain_texts.py::test_labels_do_not_guess",
     ),
     "A line that is copied": (
@@ -140,12 +140,12 @@ PROOF: dict[str, tuple[str, ...]] = {
     "No request goes to a store": (
         f"{TRUST}::test_no_command_connects_unasked",
         f"{TRUST}::test_one_store_agreed_to_is_not_another",
-        "tests/app/window/test_trust.py::test_the_window_asks_before_it_connects",
+        "tests/app/shell/test_trust.py::test_the_window_asks_before_it_connects",
     ),
     "The question names": (
         f"{TRUST}::test_the_refusal_names_store_and_way",
         f"{TRUST}::test_the_terminal_is_asked",
-        "tests/app/window/test_trust.py::test_the_window_asks_before_it_connects",
+        "tests/app/shell/test_trust.py::test_the_window_asks_before_it_connects",
     ),
     "A file on another machine": (
         "tests/shardcore/sources/remote/test_sources.py::test_a_changed_object_is_told_and_never_mixed",
@@ -155,9 +155,9 @@ PROOF: dict[str, tuple[str, ...]] = {
         f"{SECRETS}::test_a_signed_address_is_read_and_never_shown",
         f"{SECRETS}::test_no_command_shows_a_secret",
         f"{SECRETS}::test_keys_are_in_no_text_of_the_options_or_of_errors",
-        "tests/app/test_opening.py::test_lines_of_cards_have_no_secrets",
+        "tests/app/session/test_open_request.py::test_lines_of_cards_have_no_secrets",
     ),
-    "No setting keeps a key": ("tests/app/window/test_open_address.py::test_no_secret_is_kept",),
+    "No setting keeps a key": ("tests/app/shell/test_open_address.py::test_no_secret_is_kept",),
 }
 """The sentences, by their first words, and the tests behind them."""
 

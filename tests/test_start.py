@@ -60,7 +60,7 @@ def test_importing_the_library_is_free() -> None:
     code = "import sys, shardcore; before = len([n for n in sys.modules if n.startswith('shardcore')])\n"
     code += "shardcore.Span; print(before, shardcore.Span.__module__, 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1", "shardcore.span", "False"]
+    assert done.stdout.split() == ["1", "shardcore.model.span", "False"]
 
 
 def test_public_names_are_stated_alike() -> None:
@@ -83,7 +83,7 @@ def test_public_names_are_stated_alike() -> None:
 
 def test_a_window_is_seen_before_anything_is_fetched() -> None:
     """The window is imported without what speaks HTTP: files of this machine need none of it."""
-    code = "import sys, shardscope.window.main_window\n"
+    code = "import sys, shardscope.shell.main_window\n"
     code += "print([name for name in ('http.client', 'urllib3', 'botocore', 'ssl') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]"]

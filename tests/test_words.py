@@ -184,6 +184,6 @@ def test_rules_hold_where_they_say() -> None:
     by_word = {word: rule for rule in rules(LIST.read_text()) for word in rule.words}
     assert by_word["header record"].holds("docs/formats/mdb.md")
     assert not by_word["header record"].holds("docs/formats/des.md")
-    assert by_word["behind"].holds("shardcore/payload.py")
-    assert not by_word["behind"].holds("app/shardscope/jobs.py")
-    assert by_word["wiped"].holds("app/shardscope/jobs.py")
+    assert by_word["behind"].holds("shardcore/codecs/decompress.py")
+    assert not by_word["behind"].holds("app/shardscope/session/jobs.py")
+    assert by_word["wiped"].holds("app/shardscope/session/jobs.py")

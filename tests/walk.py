@@ -39,7 +39,7 @@ def main(what: str, uri: str, argument: str) -> None:
         if what == "find":
             calls = calls_of(lambda: shard.find(argument))
         else:
-            from shardscope import selection
+            from shardscope.session import selection
 
             source, _, offset = argument.rpartition(":")
             shard.load_index()

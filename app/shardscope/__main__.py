@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardscope.reach_flags import add_reach_flags, reach_of
+from shardscope.startup.reach_flags import add_reach_flags, reach_of
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
     from shardcore import Span
-    from shardscope.window.screenshot import Wanted
+    from shardscope.shell.screenshot import Wanted
 
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
@@ -85,7 +85,7 @@ def _link(uri: str) -> tuple[str, Span | None]:
     """What to open, and the bytes that a link selects in it."""
     if "#" not in uri:
         return uri, None
-    from shardscope.linked import split_link
+    from shardscope.startup.file_links import split_link
 
     return split_link(uri)
 
@@ -98,14 +98,14 @@ def has_display() -> bool:
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    from shardscope.starting import quick_start
+    from shardscope.startup.fast_start import quick_start
 
     with quick_start():
         from PySide6.QtWidgets import QApplication
 
-        from shardscope.interrupts import Interrupts
-        from shardscope.settings import Settings
-        from shardscope.window.main_window import MainWindow
+        from shardscope.shell.main_window import MainWindow
+        from shardscope.startup.interrupts import Interrupts
+        from shardscope.startup.settings import Settings
 
         theme = _theme(options, given)
         application = QApplication(sys.argv[:1])
@@ -137,9 +137,9 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
     from PySide6.QtCore import qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
-    from shardscope.window.screenshot import ScreenshotError, take
+    from shardscope.shell.main_window import MainWindow
+    from shardscope.shell.screenshot import ScreenshotError, take
+    from shardscope.startup.settings import Settings
 
     if given.more:
         options.error("--screenshot shows one shard")
@@ -162,7 +162,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
 def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
     """The theme that was asked for, or empty."""
-    from shardscope.settings import THEMES
+    from shardscope.startup.settings import THEMES
 
     if given.theme and given.theme not in THEMES:
         options.error(f"--theme is one of {', '.join(THEMES)}")
@@ -171,7 +171,7 @@ def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
 
 def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Wanted:
     from shardcore import Depth
-    from shardscope.window.screenshot import Wanted
+    from shardscope.shell.screenshot import Wanted
 
     size = re.fullmatch(r"(\d{2,5})x(\d{2,5})", given.size)
     if size is None:

@@ -15,16 +15,16 @@ import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
-from shardcore.options import Option, OptionType
+from shardcore.model.options import Option, OptionType
+from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path
-from shardcore.text import short
 
 if TYPE_CHECKING:
-    from shardcore.shard import Shard
+    from shardcore.shards.shard import Shard
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.tape import Tape
+    from shardcore.sources.remote.request_log import Tape
 
 FORMATS = "swh, mdb, xorb, bloscpack, des, neuroglancer"
 """The formats that are written, for the help: a command that prints it must not import them."""
@@ -139,8 +139,8 @@ class Opening:
         given = [name for name, value in self.options.items() if value not in (None, False, "") and name != "deleted"]
         if not given:
             return
-        from shardcore.options import Purpose
-        from shardcore.registry import all_formats
+        from shardcore.model.options import Purpose
+        from shardcore.shards.registry import all_formats
 
         formats = {one.name: {option.name for option in one.options_for(Purpose.OPEN)} for one in all_formats()}
         for name in given:
@@ -338,7 +338,7 @@ def _taped(target: str | None) -> Iterator[Tape | None]:
         SourceError: It cannot be written.
     """
     from shardcore.cli.output import warn, write_text_to
-    from shardcore.sources.remote.tape import Tape
+    from shardcore.sources.remote.request_log import Tape
 
     tape = Tape()
     try:
@@ -385,7 +385,7 @@ def _key_of(line: str, place: str) -> str:
     Raises:
         UsageError: It begins with a double quote, but is not a JSON string.
     """
-    from shardcore.json_text import parse_json
+    from shardcore.codecs.json_text import parse_json
 
     if not line.lstrip().startswith('"'):
         return line

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, Remedy, SourceError, reason_of
-from shardcore.text import visible
+from shardcore.model.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
     from shardcore.errors import ShardError
-    from shardcore.nodes.node import Node
-    from shardcore.objects import ObjectRef
-    from shardcore.record import FieldRole, Value
-    from shardcore.shard import Shard
+    from shardcore.model.node import Node
+    from shardcore.model.objects import ObjectRef
+    from shardcore.model.record import FieldRole, Value
+    from shardcore.shards.shard import Shard
 
 
 def print_json(value: Any) -> None:
@@ -285,7 +285,7 @@ def node_json(node: Node) -> dict[str, Any]:
 
 def object_json(ref: ObjectRef) -> dict[str, Any]:
     """What `ls` says of one object."""
-    from shardcore.objects import State
+    from shardcore.model.objects import State
 
     # Offsets of content that lies outside the file, or in what some of its bytes decode to, would mislead.
     place = next((span for span in ref.spans[:1] if span.source in ("", ref.shard)), None)

@@ -11,13 +11,20 @@ from collections.abc import Callable
 import typer
 
 import shardcore
-from shardcore.budget import budgeted
-from shardcore.cli import changing, charting, comparing, drawing, editing, looking, saving, taking
+from shardcore.cli import chart as charting
+from shardcore.cli import compare as comparing
+from shardcore.cli import draw as drawing
+from shardcore.cli import edit as editing
+from shardcore.cli import extract as taking
+from shardcore.cli import inspect as looking
+from shardcore.cli import pack as changing
+from shardcore.cli import salvage as saving
+from shardcore.cli.light_commands import PlainCommand, PlainGroup
 from shardcore.cli.options import FORMATS
 from shardcore.cli.output import silence_output, warn, worded
-from shardcore.cli.plain import PlainCommand, PlainGroup
 from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
-from shardcore.text import without_secrets
+from shardcore.model.budget import budgeted
+from shardcore.model.text import without_secrets
 
 EXIT_FINE = 0
 EXIT_ABSENT = 1

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.ahead import fetched_ahead
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, worded
-from shardcore.comparing.words import short_size
-from shardcore.dataset import DataSet
 from shardcore.errors import ShardError
-from shardcore.extraction.choice import no_kind
-from shardcore.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
-from shardcore.objects import ObjectColumns, State, in_states, located
-from shardcore.parallel import in_order
-from shardcore.shard import Shard
+from shardcore.model.objects import ObjectColumns, State, in_states, located
+from shardcore.model.parallel import in_order
+from shardcore.operations.extraction.default_objects import no_kind
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
+from shardcore.shards.prefetch import fetched_ahead
+from shardcore.shards.shard import Shard
+from shardcore.teaching.comparison.words import short_size
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""

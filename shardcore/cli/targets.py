@@ -45,7 +45,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[Target]:
         yield Target(out)
         return
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.remote import Remote
+    from shardcore.sources.remote.session import Remote
     from shardcore.sources.remote.upload import Upload
 
     address = parse_address(out)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from shardcore.budget import budget
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
+from shardcore.model.budget import budget
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.progress import check_stopped
-from shardcore.reading import Purpose
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.words import plural
+from shardcore.sources.read_purpose import Purpose
 
 MERGE_GAP = 4096
 """Ranges of a local file that lie at most this many bytes apart are read as one."""
@@ -42,7 +42,7 @@ class Source(ABC):
     """Random access to the bytes of a file, an object in a store, or a buffer.
 
     The public reads check their ranges and whether they are still wanted (`shardcore.progress.stopped_by`), charge the
-    budget of the context (`shardcore.budget`), then call `_read` and its companions, which sources implement.
+    budget of the context (`shardcore.model.budget`), then call `_read` and its companions, which sources implement.
 
     Attributes:
         name: What a person calls it: the file name.

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.reading import Purpose, purpose
+from shardcore.model.number_words import plural
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, Entry, Folder, Source, merged
-from shardcore.sources.blocks import Piece, ReadAhead, joined, missing
-from shardcore.words import plural
+from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
+from shardcore.sources.read_purpose import Purpose, purpose
 
 FIRST = 1 << 16
 """Bytes of the first range of a file, as of `RemoteFile`."""

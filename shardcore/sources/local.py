@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import IO
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
+from shardcore.model.span import Span
 from shardcore.progress import check_stopped
 from shardcore.sources.base import Entry, Folder, Source, check_name
-from shardcore.span import Span
 
 MOST_EXTENTS = 4096
 """Stretches without holes that are counted of a sparse file; of more, the file system says how much they store."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from shardcore.errors import LimitExceeded, SourceChanged, UsageError
+from shardcore.model.number_words import plural
 from shardcore.sources.base import PurposeAt, Source
 from shardcore.sources.wrapped import WrapperSource
-from shardcore.words import plural
 
 MOST_CHANGES = 1000
 """Changes of one source that are held at once."""

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from shardcore.errors import SourceError, StoreUntrusted, UsageError, says_absent
+from shardcore.model.text import visible
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.remote.address import is_address, parse_address
-from shardcore.text import visible
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.tape import Tape
+    from shardcore.sources.remote.request_log import Tape
 
 MOST_TEXT = 16 << 20
 """Bytes of a text that says how something is opened."""
@@ -153,7 +153,7 @@ class Elsewhere:
             SourceError: It cannot be had.
         """
         from shardcore.sources.remote.options import ANY_STORE, RemoteOptions
-        from shardcore.sources.remote.tape import Tape
+        from shardcore.sources.remote.request_log import Tape
 
         chosen = self._remote or RemoteOptions()
         if not is_address(address):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from shardcore.errors import KeyAbsent
-from shardcore.nodes.node import Children, Node
-from shardcore.objects import State
-from shardcore.record import FieldRole
-from shardcore.shard import Shard
-from shardcore.span import Span
+from shardcore.model.node import Children, Node
+from shardcore.model.objects import State
+from shardcore.model.record import FieldRole
+from shardcore.model.span import Span
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Trace
 from shardcore.testing.sampling import sampled
-from shardcore.trace import Trace
 
 SMALL = 8192
 """Files up to this many bytes are tested at every byte."""

@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 
 from shardcore.errors import ShardError
-from shardcore.finding import Depth
-from shardcore.leads import leads_to
-from shardcore.shard import Shard
-from shardcore.span import Span
+from shardcore.model.finding import Depth
+from shardcore.model.span import Span
+from shardcore.operations.references import leads_to
+from shardcore.shards.shard import Shard
 from shardcore.testing.checks import check_tiling, walk
 
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import pytest
 
 import shardcore
-from shardcore.dataset import DataSet
 from shardcore.errors import KeyAbsent, ShardError
-from shardcore.nodes.node import nearest_row
+from shardcore.model.node import nearest_row
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
 from shardcore.testing.checks import check_columns, check_mapping, check_sequence, check_steps, live_keys, walk
 from shardcore.testing.sources import CountingFolder
 

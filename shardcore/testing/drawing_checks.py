@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from shardcore.drawing.as_text import COLUMNS, as_text
-from shardcore.drawing.model import MOST_ITEMS, Control, Drawing, Kind, Tone
-from shardcore.drawing.picture import Box, Path, Picture, Rect, Text
-from shardcore.drawing.placing import placed
-from shardcore.drawing.svg import svg
-from shardcore.nodes.node import Node
-from shardcore.shard import Shard
-from shardcore.span import Span
+from shardcore.model.drawing import MOST_ITEMS, Control, Drawing, Kind, Tone
+from shardcore.model.node import Node
+from shardcore.model.span import Span
+from shardcore.shards.shard import Shard
+from shardcore.teaching.drawing.as_text import COLUMNS, as_text
+from shardcore.teaching.drawing.layout import placed
+from shardcore.teaching.drawing.picture import Box, Path, Picture, Rect, Text
+from shardcore.teaching.drawing.svg import svg
 
 WIDTHS = (320, 560, 900, 1600)
 """The widths, in pixels, at which drawings are tried."""

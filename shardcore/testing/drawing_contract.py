@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import pytest
 
 import shardcore
-from shardcore.drawing.model import Drawing, Sketch
 from shardcore.errors import UsageError
-from shardcore.shard import Shard
+from shardcore.model.drawing import Drawing, Sketch
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Trace
 from shardcore.testing.checks import live_keys
 from shardcore.testing.drawing_checks import check_drawing, values_at_ends, wrong_values
 from shardcore.testing.sampling import sampled
 from shardcore.testing.sources import CountingSource
-from shardcore.trace import Trace
 
 
 class DrawingContract:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from shardcore.record import Columns, Record, differences_table, layout_table
+from shardcore.model.record import Columns, Record, differences_table, layout_table
 
 _DIFFERENCES = re.compile(r"(<!-- differences -->\n).*?(<!-- end of differences -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- layout: (?P<name>[^>]+?) -->\n).*?(<!-- end of layout -->)", re.DOTALL)

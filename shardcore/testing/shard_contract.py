@@ -10,13 +10,13 @@ import pytest
 
 import shardcore
 from shardcore.errors import KeyAbsent
-from shardcore.finding import Depth
-from shardcore.nodes.node import nearest_row
+from shardcore.model.finding import Depth
+from shardcore.model.node import nearest_row
+from shardcore.model.source_name import SourceName
 from shardcore.progress import no_progress
-from shardcore.shard import Shard
+from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.names import SourceName
 from shardcore.testing.checks import (
     check_columns,
     check_explained,

@@ -16,15 +16,15 @@ import pytest
 
 import shardcore
 from shardcore.errors import SourceError, UsageError
-from shardcore.extraction import extract_objects
-from shardcore.finding import Depth
-from shardcore.objects import ObjectRef
-from shardcore.options import Purpose
-from shardcore.packing import pack
-from shardcore.registry import format_of, writes_of
-from shardcore.shard import Shard
-from shardcore.testing import killed
-from shardcore.testing.killed import bytes_of, seen
+from shardcore.model.finding import Depth
+from shardcore.model.objects import ObjectRef
+from shardcore.model.options import Purpose
+from shardcore.operations.extraction import extract_objects
+from shardcore.operations.pack import pack
+from shardcore.shards.registry import format_of, writes_of
+from shardcore.shards.shard import Shard
+from shardcore.testing import kill_runs as killed
+from shardcore.testing.kill_runs import bytes_of, seen
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Sized, Writer
 
@@ -269,7 +269,7 @@ class WriterContract:
             "from pathlib import Path\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
             "from shardcore.errors import SourceError\n"
-            "from shardcore.testing.killed import loaded\n"
+            "from shardcore.testing.kill_runs import loaded\n"
             f"contract = loaded({killed.place_of(type(self))!r})()\n"
             "writer = contract.created(Path(sys.argv[1]))\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shardcore.errors import Remedy, UsageError
-from shardcore.words import plural
+from shardcore.model.number_words import plural
 
 
 class TextColumn:

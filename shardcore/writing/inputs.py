@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
-from shardcore.words import plural
+from shardcore.model.number_words import plural
 from shardcore.writing.items import Content, Item
-from shardcore.writing.left_over import is_left_over
+from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import OddName
 
 Place = tuple[int, int]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from shardcore.errors import SourceError, reason_of
-from shardcore.words import grouped_digits
+from shardcore.model.number_words import grouped_digits
 from shardcore.writing.writer import Data, Sized, UnreadableInput, Writer, pieces_of
 
 Content = str | Path | bytes | Sized | Callable[[], Data]

@@ -13,19 +13,19 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from shardcore.codecs.json_text import FREE, JsonLimits, parse_json
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
-from shardcore.json_text import FREE, JsonLimits, parse_json
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import NoObjects
-from shardcore.options import Option
+from shardcore.model.objects import NoObjects
+from shardcore.model.options import Option
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.text import short
 from shardcore.sources.local import open_side_file
-from shardcore.text import short
 from shardcore.writing.inputs import LeftOut, Skipped
 from shardcore.writing.items import NOTHING_STATED, Item, Stated
-from shardcore.writing.left_over import stem_of, sweep
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile, is_replaceable, taken
+from shardcore.writing.temporary_names import stem_of, sweep
 from shardcore.writing.writer import OddName
 
 KNOWN = frozenset(("path", "key", "part", "size", "sha256", "state", "error", "skipped"))

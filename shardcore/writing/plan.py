@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shardcore.nodes.sections import Section
-from shardcore.objects import Objects
+from shardcore.model.objects import Objects
+from shardcore.model.section import Section
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
-from shardcore.json_text import JsonLimits, parse_json
 from shardcore.sources.base import check_name
-from shardcore.writing.left_over import REPLACING, in_use, remove_tree, stem_of
 from shardcore.writing.temporary import is_replaceable, sync_folder, sync_folders
+from shardcore.writing.temporary_names import REPLACING, in_use, remove_tree, stem_of
 
 FILES, LIST = "files", "replacement.json"
 LIMITS = JsonLimits(size=1 << 28)

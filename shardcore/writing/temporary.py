@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from shardcore.errors import Remedy, SourceError, UsageError, reason_of
-from shardcore.writing.left_over import lock, temporary_path
+from shardcore.writing.temporary_names import lock, temporary_path
 
 if TYPE_CHECKING:
     from blake3 import blake3

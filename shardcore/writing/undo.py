@@ -28,18 +28,17 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from shardcore.codecs.json_text import parse_json
 from shardcore.errors import BadChecksum, FormatError, Remedy, ShardError, SourceError, Truncated, UsageError, reason_of
-from shardcore.finding import Findings
-from shardcore.json_text import parse_json
+from shardcore.model.finding import Findings
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.model.text import shell_line, typed
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, open_side_file
-from shardcore.span import Span
-from shardcore.text import shell_line, typed
-from shardcore.words import plural
 from shardcore.writing.audit import Audit, check_audit_log
-from shardcore.writing.chain import all_journals, bring_back, earlier_journals, forget, journal_of, put_aside
-from shardcore.writing.edit import (
+from shardcore.writing.in_place import (
     SHOWN,
     Change,
     Edit,
@@ -52,9 +51,10 @@ from shardcore.writing.edit import (
     open_for_edit,
     write_all,
 )
-from shardcore.writing.left_over import stem_of, sweep
 from shardcore.writing.lock import locked, real_path
 from shardcore.writing.temporary import TemporaryFile, sync_folder
+from shardcore.writing.temporary_names import stem_of, sweep
+from shardcore.writing.undo_chain import all_journals, bring_back, earlier_journals, forget, journal_of, put_aside
 
 MAGIC = b"SHRDUNDO"
 BEGUN, DONE, UNDOING = b"\0", b"\1", b"\2"

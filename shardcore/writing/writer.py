@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, BinaryIO, ClassVar, Self
 
 from shardcore.errors import SourceError, UsageError, reason_of
-from shardcore.keys import Key, KeyForm
-from shardcore.options import Option, Purpose, read_options
+from shardcore.model.keys import Key, KeyForm
+from shardcore.model.options import Option, Purpose, read_options
 from shardcore.progress import check_stopped
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile

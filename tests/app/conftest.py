@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from shardscope.jobs import Jobs
-from shardscope.pages import PageCache
-from shardscope.session import IndexState, Session
-from shardscope.settings import Settings
+from shardscope.session.jobs import Jobs
+from shardscope.session.pages import PageCache
+from shardscope.session.session import IndexState, Session
+from shardscope.startup.settings import Settings
 from tests.app.gui_thread import GuiReads, guarded
 from tests.app.hex_samples import SampleReader
 from tests.remote.conftest import s3, server

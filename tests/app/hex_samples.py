@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from shardcore import BytesSource, Field, FieldRole, Node, Record, Runs, Section, SectionRole, Source, Span
-from shardcore.nodes.children import RecordTable, field_nodes
-from shardcore.nodes.node import fields_of, path_to, runs_of
-from shardscope.session import Session
+from shardcore.model.children import RecordTable, field_nodes
+from shardcore.model.node import fields_of, path_to, runs_of
+from shardscope.session.session import Session
 
 HEADER = Record(
     "header",

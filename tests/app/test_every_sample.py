@@ -13,20 +13,20 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
-from shardcore.nodes.node import Children
+from shardcore.model.node import Children
 from shardcore.testing import rounds, sampled
-from shardscope import assets
-from shardscope.around.breadcrumb import Breadcrumb
-from shardscope.docks.structure import StructureTree
-from shardscope.hex.tabs import stored_span
-from shardscope.jobs import Job
-from shardscope.looks.words import grouped
-from shardscope.looks.wrap_text import WrapText
-from shardscope.opening import OpenRequest
-from shardscope.session import OpenFailure
-from shardscope.settings import Settings
-from shardscope.window.main_window import MainWindow
-from shardscope.window.screenshot import settle
+from shardscope.session.jobs import Job
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import OpenFailure
+from shardscope.session.words import grouped
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+from shardscope.views.hex.breadcrumb import Breadcrumb
+from shardscope.views.hex.tabs import stored_span
+from shardscope.views.structure.tree import StructureTree
+from shardscope.widgets.wrap_text import WrapText
 
 DATA = Path(__file__).parent.parent / "data"
 PATTERNS = {

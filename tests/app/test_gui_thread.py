@@ -7,9 +7,9 @@ from pathlib import Path
 
 from shardcore import FileSource
 from shardcore.sources.local import LocalFolder
-from shardscope.docks.places import shards_in
-from shardscope.inspector.passport import first_bytes
-from shardscope.jobs import Jobs
+from shardscope.session.jobs import Jobs
+from shardscope.views.inspector.node_details import first_bytes
+from shardscope.views.places.places import shards_in
 from tests.app.gui_thread import GuiReads, knows_qt
 
 

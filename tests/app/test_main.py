@@ -14,11 +14,11 @@ from PySide6.QtGui import QImage
 
 import shardcore
 from shardcore import RemoteOptions
-from shardcore.registry import FORMATS
+from shardcore.shards.registry import FORMATS
 from shardcore.testing import sampled
-from shardscope import assets
 from shardscope.__main__ import parser
-from shardscope.reach_flags import reach_of
+from shardscope.startup import assets
+from shardscope.startup.reach_flags import reach_of
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -141,7 +141,7 @@ def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sam
     """Ctrl+C and `kill` end the program like its close button: the layout is saved, nothing is printed, exit code 0."""
     arguments = [str(data / "swh" / sample)] if sample else []
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(tmp_path)}
-    ready = "import sys; from PySide6.QtCore import QTimer; from shardscope.window.main_window import MainWindow as W\n"
+    ready = "import sys; from PySide6.QtCore import QTimer; from shardscope.shell.main_window import MainWindow as W\n"
     ready += "show = W.show\nW.show = lambda w: (show(w), QTimer.singleShot(300, lambda: print('up', flush=True)))\n"
     code = f"{ready}from shardscope.__main__ import main; sys.exit(main({arguments!r}))"
     pipe = subprocess.PIPE

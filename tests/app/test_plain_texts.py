@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 import shardscope
-from shardscope.looks.clipboard import copy_lines, copy_text
+from shardscope.widgets.clipboard import copy_lines, copy_text
 
 SOURCES = sorted(Path(shardscope.__file__).parent.rglob("*.py"))
 FORMATS = "setTextFormat"

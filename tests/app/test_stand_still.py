@@ -21,10 +21,10 @@ from shardcore import DataSet, Depth, FileSource, Shard, Source, Span
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.sources.local import LocalFolder
 from shardcore.testing import sampled
-from shardscope import assets
-from shardscope.docks.structure import StructureTree
-from shardscope.settings import Settings
-from shardscope.window.main_window import MainWindow
+from shardscope.shell.main_window import MainWindow
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+from shardscope.views.structure.tree import StructureTree
 from tests.app.gui_thread import subclasses
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 

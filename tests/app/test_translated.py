@@ -16,9 +16,9 @@ from PySide6.QtCore import QCoreApplication, QTranslator
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from shardscope.help.shortcuts import ShortcutSheet
-from shardscope.settings import Settings
-from shardscope.window.main_window import MainWindow
+from shardscope.learning.help.shortcuts import ShortcutSheet
+from shardscope.shell.main_window import MainWindow
+from shardscope.startup.settings import Settings
 
 APP = Path(__file__).parents[2] / "app" / "shardscope"
 

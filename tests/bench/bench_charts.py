@@ -11,11 +11,11 @@ import numpy as np
 
 import shardcore
 from shardcore import Shard
-from shardcore.charting.charts import load_chart, object_sizes, spread_chart
-from shardcore.charting.entropy import sampled_entropy, whole_entropy
-from shardcore.charting.load import Load
-from shardcore.charting.svg import chart_svg
+from shardcore.model.occupancy import Load
 from shardcore.progress import Progress, no_progress
+from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
+from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
+from shardcore.teaching.charts.svg import chart_svg
 from tests.bench.figures import Figure, best_of
 
 MILLION = 1_000_000

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from shardcore.comparing import BUILT_IN, MORE, Row, compared_formats, measured, points_of, sketched
+from shardcore.teaching.comparison import BUILT_IN, MORE, Row, compared_formats, measured, points_of, sketched
 from tests.bench.figures import Figure, best_of
 
 REDRAWN = 200.0
@@ -43,8 +43,8 @@ def _window() -> Iterator[Figure]:
     from PySide6.QtCore import QEventLoop, qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
+    from shardscope.shell.main_window import MainWindow
+    from shardscope.startup.settings import Settings
 
     qInstallMessageHandler(lambda kind, context, text: None)
     application = QApplication.instance() or QApplication(["bench"])

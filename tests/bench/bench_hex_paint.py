@@ -13,12 +13,12 @@ from itertools import product
 from PySide6.QtWidgets import QApplication
 
 from shardcore import Finding, Severity, Span
-from shardcore.patterns import parse_hex
-from shardscope.hex.view import HexView
-from shardscope.jobs import Jobs
-from shardscope.lights import Arrow, Light
-from shardscope.looks import theme
-from shardscope.pages import PAGE, PageCache
+from shardcore.operations.search_patterns import parse_hex
+from shardscope.session.highlights import Arrow, Light
+from shardscope.session.jobs import Jobs
+from shardscope.session.pages import PAGE, PageCache
+from shardscope.views.hex.view import HexView
+from shardscope.widgets import theme
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, SampleReader
 from tests.bench.figures import Figure
 

@@ -12,11 +12,11 @@ import numpy as np
 from blake3 import blake3
 
 import shardcore
+from shardcore.codecs.xet import hashes as xet_hashes
+from shardcore.codecs.xet.chunker import chunks, cut_ends
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash
 from shardcore.formats.mdb import hashes
-from shardcore.shard import Shard
-from shardcore.xet import hashes as xet_hashes
-from shardcore.xet.chunker import chunks, cut_ends
-from shardcore.xet.hashes import as_rows, chunk_hash
+from shardcore.shards.shard import Shard
 from tests.bench.figures import Figure, best_of
 from tests.shardcore.formats.mdb.made import made_shard
 

@@ -51,10 +51,10 @@ class Bench:
     """
 
     def __init__(self, application: Any, folder: Path, count: int) -> None:
-        from shardscope.jobs import Jobs
-        from shardscope.objects.panel import ObjectPanel
-        from shardscope.session import Session
-        from shardscope.settings import Settings
+        from shardscope.session.jobs import Jobs
+        from shardscope.session.session import Session
+        from shardscope.startup.settings import Settings
+        from shardscope.views.objects.panel import ObjectPanel
         from tests.bench.many_objects import ManyObjects
 
         self.application = application

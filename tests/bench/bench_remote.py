@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import shardcore
-from shardcore.shard import Shard
+from shardcore.shards.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from tests.bench import bench_neuroglancer
 from tests.bench.figures import Figure, best_of

@@ -75,8 +75,8 @@ def scrolled(where: str, uri: str, folder: Path) -> Iterator[Figure]:
     """Opens the shard and scrolls, 60 steps a second: as the wheel does, with a jump now and then, and by screens."""
     from shiboken6 import delete
 
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
+    from shardscope.shell.main_window import MainWindow
+    from shardscope.startup.settings import Settings
 
     window = MainWindow(Settings(folder / "settings.ini"))
     window.resize(1440, 900)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import shardcore
-from shardcore.shard import Shard
+from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource
 from tests.bench.figures import Figure, best_of, best_program, program
 from tests.bench.sparse_swh import make_sparse

@@ -47,8 +47,8 @@ def run() -> Iterator[Figure]:
     from PySide6.QtWidgets import QApplication
     from shiboken6 import delete
 
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
+    from shardscope.shell.main_window import MainWindow
+    from shardscope.startup.settings import Settings
 
     # The offscreen platform talks about itself.
     qInstallMessageHandler(lambda kind, context, text: None)
@@ -77,8 +77,8 @@ def run() -> Iterator[Figure]:
 def _opening(window: Any, path: Path) -> Iterator[Figure]:
     import shardcore
     from shardcore import FileSource
-    from shardscope.docks.structure import StructureTree
-    from shardscope.models.object_model import STATE_ROLE
+    from shardscope.views.structure.tree import StructureTree
+    from shardscope.widgets.object_model import STATE_ROLE
 
     ranges = 0
     read = FileSource.read
@@ -123,7 +123,7 @@ def _opening(window: Any, path: Path) -> Iterator[Figure]:
 
 
 def _painting(window: Any) -> Iterator[Figure]:
-    from shardscope.objects.paint import row_height
+    from shardscope.views.objects.paint import row_height
 
     table, view = window.objects.table, window.hex.view
     total = window.objects.model.rowCount()

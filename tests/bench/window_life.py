@@ -40,15 +40,15 @@ def empty() -> float:
 
 def ours(what: str) -> float:
     """The figure of our window."""
-    from shardscope.starting import quick_start
+    from shardscope.startup.fast_start import quick_start
 
     with ExitStack() as stack:
         with quick_start():
             from PySide6.QtCore import qInstallMessageHandler
             from PySide6.QtWidgets import QApplication
 
-            from shardscope.settings import Settings
-            from shardscope.window.main_window import MainWindow
+            from shardscope.shell.main_window import MainWindow
+            from shardscope.startup.settings import Settings
 
             qInstallMessageHandler(lambda kind, context, text: None)
             application = QApplication(["bench"])

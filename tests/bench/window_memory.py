@@ -21,8 +21,8 @@ def main(path: str) -> None:
     from PySide6.QtCore import qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
+    from shardscope.shell.main_window import MainWindow
+    from shardscope.startup.settings import Settings
 
     qInstallMessageHandler(lambda kind, context, text: None)
     application = QApplication(["bench"])

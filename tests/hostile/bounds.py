@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shardcore.budget import pace
+from shardcore.model.budget import pace
 from tests.hostile.making import Hostile
 from tests.hostile.running import Outcome, Runner
 

@@ -99,8 +99,8 @@ class Clicker:
     def __init__(self, folder: Path) -> None:
         from PySide6.QtWidgets import QApplication
 
-        from shardscope.settings import Settings
-        from shardscope.window.main_window import MainWindow
+        from shardscope.shell.main_window import MainWindow
+        from shardscope.startup.settings import Settings
 
         self.application = QApplication.instance() or QApplication(sys.argv[:1])
         self.window = MainWindow(Settings(folder / "settings.ini"))
@@ -216,7 +216,7 @@ def _tree(clicker: Clicker) -> Iterator[Click]:
     """Unfolds the first nodes of three levels, and selects each."""
     from PySide6.QtCore import QModelIndex
 
-    from shardscope.docks.structure import StructureTree
+    from shardscope.views.structure.tree import StructureTree
 
     tree = clicker.window.panels.panel(StructureTree)
     model = tree.model()

@@ -114,9 +114,9 @@ def load_formats() -> None:
     import lz4.frame  # noqa: F401
     import zstandard  # noqa: F401
 
-    import shardcore.registry
+    import shardcore.shards.registry
 
-    for name in shardcore.registry.FORMATS:
+    for name in shardcore.shards.registry.FORMATS:
         __import__(f"shardcore.formats.{name}.shard")
 
 

@@ -49,7 +49,7 @@ def test_every_command_stays_within_the_bounds(one: Hostile, runner: Runner, tmp
 
 def test_every_format_has_hostile_files() -> None:
     """Each format has its module, and each file says what it attacks."""
-    from shardcore.registry import FORMATS
+    from shardcore.shards.registry import FORMATS
 
     assert {module.__name__.rpartition(".")[2] for module in MODULES} == set(FORMATS)
     assert {one.format for one in ALL} == set(FORMATS)

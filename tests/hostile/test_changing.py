@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import ShardError
-from shardcore.extraction import Conflict, ExtractOptions, extract_objects
+from shardcore.operations.extraction import Conflict, ExtractOptions, extract_objects
 
 DATA = Path(__file__).parent.parent / "data"
 ONE_OF_EACH = {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.budget import pace
 from shardcore.errors import ShardError
+from shardcore.model.budget import pace
 from shardcore.testing import rounds, sampled
 from tests.hostile import bounds
 from tests.hostile.clicks import Click, clicks_over

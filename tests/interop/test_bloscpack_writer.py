@@ -18,7 +18,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.formats.bloscpack.encode import CODECS, Recipe
-from shardcore.packing import pack
+from shardcore.operations.pack import pack
 from shardcore.testing import rounds
 from tests.interop.test_bloscpack import content
 

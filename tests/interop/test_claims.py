@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.impact import Before, Fate, Impact, before, compare
-from shardcore.peers import Answer, Peer, peers_about
-from shardcore.registry import format_of
+from shardcore.model.other_readers import Answer, Peer, peers_about
+from shardcore.shards.registry import format_of
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change, PatchedSource
+from shardcore.teaching.impact import Before, Fate, Impact, before, compare
 from shardcore.testing import rounds
 from tests.interop.readers import Answers, Reader
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.codecs.xet.chunker import chunks, cut_ends
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash, to_text
 from shardcore.formats.mdb.hashes import file_hash, shard_name
 from shardcore.formats.mdb.shard import MdbShard
-from shardcore.xet.chunker import chunks, cut_ends
-from shardcore.xet.hashes import as_rows, chunk_hash, to_text
 
 pytestmark = [
     pytest.mark.interop("hf_xet"),

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.converting import convert
-from shardcore.formats.neuroglancer.suggested import bits_for
-from shardcore.packing import pack
+from shardcore.formats.neuroglancer.suggest_spec import bits_for
+from shardcore.operations.convert import convert
+from shardcore.operations.pack import pack
 from shardcore.testing import rounds
 from tests.shardcore.formats.neuroglancer.made import random_spec
 from tests.shardcore.formats.neuroglancer.test_writer_several import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.objects import State
+from shardcore.model.objects import State
 
 pytestmark = pytest.mark.interop("swh.shard")
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import shardcore
-from shardcore.shard import Shard
+from shardcore.shards.shard import Shard
 from tests.bench.sparse_swh import sparse_pieces
 from tests.remote.contents import Content, Held, Sparse
 from tests.shardcore.formats.mdb.made import made_shard

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import shardcore
-from shardcore.shard import Shard
+from shardcore.shards.shard import Shard
 from tests.remote.servers import RangeServer
 
 DATA = Path(__file__).parents[1] / "data"

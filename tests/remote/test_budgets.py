@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 import shardcore
-from shardcore.cold import cold_trace
-from shardcore.shard import Shard
+from shardcore.operations.cold_cost import cold_trace
+from shardcore.shards.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.testing import FULL, sampled
 from tests.remote.bills import AFTER_OPENING, NAMES, Bill, bills

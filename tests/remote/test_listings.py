@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore import RemoteOptions
 from shardcore.cli.program import run
-from shardcore.sources.remote.calls import MOST_XML
+from shardcore.sources.remote.cancel import MOST_XML
 from shardcore.sources.remote.upload import Upload
 from tests.remote.servers import StoreServer
 from tests.remote.serving import Answer, HttpServer
@@ -83,7 +83,7 @@ def test_answers_to_other_requests(kind: str, tmp_path: Path) -> None:
 def send(path: Path, options: RemoteOptions) -> None:
     """Sends a file in parts."""
     from shardcore.sources.remote.address import parse_address
-    from shardcore.sources.remote.remote import Remote
+    from shardcore.sources.remote.session import Remote
 
     remote = Remote(options)
     try:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from shardcore import errors
-from shardcore.sources.remote import remote
+from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.tape import Tape
+from shardcore.sources.remote.request_log import Tape
 from shardcore.testing import FULL, sampled
 from tests.remote.client import nothing_left
 from tests.remote.faults import (

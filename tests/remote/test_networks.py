@@ -13,10 +13,10 @@ import pytest
 import shardcore
 from shardcore import errors
 from shardcore.cli.program import run
-from shardcore.sources.remote import remote
+from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.reply import Broken
-from shardcore.sources.remote.tape import Tape
+from shardcore.sources.remote.request_log import Tape
+from shardcore.sources.remote.response import Broken
 from shardcore.testing import FULL
 from tests.remote.bills import swh_huge
 from tests.remote.client import nothing_left

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.extraction import Conflict, Extracted, ExtractOptions, extract_objects
+from shardcore.operations.extraction import Conflict, Extracted, ExtractOptions, extract_objects
 from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import Drop, FaultProxy, after
 from tests.remote.servers import RangeServer

@@ -13,8 +13,8 @@ from shardcore.cli.program import run
 from shardcore.errors import Forbidden, NoSuchObject, ShardError
 from shardcore.sources.remote.address import parse_address, shown_address
 from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.request_log import Tape
 from shardcore.sources.remote.source import open_remote
-from shardcore.sources.remote.tape import Tape
 from tests.remote.servers import RangeServer, RedirectServer, StoreServer
 
 SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"

@@ -56,7 +56,7 @@ def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path
     with RangeServer({"/a.des": path}) as server, shardcore.open(f"{server.url}/a.des") as shard:
         shard.load_index()
         server.log.clear()
-        from shardcore.extraction import extract_objects
+        from shardcore.operations.extraction import extract_objects
 
         refs = [shard.objects.ref(row) for row in range(0, 60, 2)]
         results = extract_objects(shard, refs, tmp_path / "out")

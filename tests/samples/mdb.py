@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import shardcore
-from shardcore.formats.mdb.build import FULL, UPLOAD, Facts, Recipes, build
-from shardcore.formats.mdb.collected import Collected, FileChunks
+from shardcore.codecs.xet.chunker import chunks
+from shardcore.codecs.xet.hashes import chunk_hash, to_text
+from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker
+from shardcore.formats.mdb.file_columns import Collected, FileChunks
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import FILE_LOOKUP
-from shardcore.xet.chunker import chunks
-from shardcore.xet.hashes import chunk_hash, to_text
-from shardcore.xet.packing import PackedXorb, XorbPacker
+from shardcore.formats.mdb.serialize import FULL, UPLOAD, Facts, Recipes, build
 from tests.samples.entry import Entry, Key, flipped
 from tests.samples.words import sentences, wave
 

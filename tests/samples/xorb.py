@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import shardcore
-from shardcore.xet.hashes import chunk_hash, to_text
+from shardcore.codecs.xet.hashes import chunk_hash, to_text
 from tests.samples.entry import Entry, Key, flipped
 from tests.samples.words import sentences, wave
 

@@ -17,7 +17,7 @@ from shardcore.errors import (
     Truncated,
     UsageError,
 )
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 
 def test_a_span_is_half_open() -> None:

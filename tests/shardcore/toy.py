@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.dataset import DataSet, Member
 from shardcore.errors import FormatError, KeyAbsent
-from shardcore.finding import Depth, Findings, Report
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import ObjectColumns, ObjectRef, Objects
+from shardcore.model.finding import Depth, Findings, Report
+from shardcore.model.node import Node
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects
+from shardcore.model.record import FieldRole, Value
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.record import FieldRole, Value
-from shardcore.shard import Shard
+from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
-from shardcore.span import Span
 from shardcore.testing import MemoryFolder
-from shardcore.trace import Look
 
 
 class Lines(Objects):

@@ -1,8 +1,8 @@
 """Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
 
-from shardcore.format import Format, lazily
-from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
+from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.shards.format import Format, lazily
+from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="bloscpack",
@@ -120,6 +120,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"blpk",),
-    peers=lazily("shardcore.formats.bloscpack.peers:peers"),
+    peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

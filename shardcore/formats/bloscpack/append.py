@@ -20,15 +20,15 @@ import numpy as np
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.encode import CODECS, Recipe, compressed
+from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE, SPARE_FACTOR, Packing, Shape
 from shardcore.formats.bloscpack.layout import HEADER_V3, OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
-from shardcore.formats.bloscpack.new_file import CHUNK_SIZE, SPARE_FACTOR, Packing, Shape
 from shardcore.formats.bloscpack.npy import Content, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.shard import Shard
-from shardcore.words import plural
-from shardcore.writing.edit import Change, Edit, Stream, edit_of
+from shardcore.model.number_words import plural
+from shardcore.shards.shard import Shard
+from shardcore.writing.in_place import Change, Edit, Stream, edit_of
 from shardcore.writing.temporary import STREAM_PIECE
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.text import SHOWN, short
-from shardcore.words import plural
+from shardcore.model.number_words import plural
+from shardcore.model.text import SHOWN, short
 
 ARRAY_MEMBERS = ("dtype", "shape", "order", "container")
 """Members of the metadata that describe an array."""

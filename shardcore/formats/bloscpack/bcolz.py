@@ -14,13 +14,13 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from shardcore.codecs.json_text import parse_json
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, ArrayInfo, is_length, parse_dtype
-from shardcore.json_text import parse_json
+from shardcore.model.number_words import plural
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
 from shardcore.sources.base import Folder
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
-from shardcore.words import plural
 
 DATA, META = "data", "meta"
 SIZES, STORAGE, ATTRS, ROOTDIRS = "meta/sizes", "meta/storage", "__attrs__", "__rootdirs__"

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
 
 DEFAULT_LIMIT = 2**30
 """Uncompressed bytes that one chunk may have unless the caller allows more."""

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.charting.budget import Share, Use, budget, share_of
-from shardcore.charting.load import Load, LoadSource
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, OFFSET, UNKNOWN
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.occupancy import Load, LoadSource
 from shardcore.progress import Progress
 
 

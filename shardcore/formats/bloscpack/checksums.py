@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import BadChecksum, FormatError
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 
 def _adler32(data: bytes | memoryview) -> bytes:

@@ -11,11 +11,11 @@ from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.checksums import Checksum
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM_LENGTH, Flag
-from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped
-from shardcore.nodes.node import Node
-from shardcore.record import FieldRole
-from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.model.children import Extents, RecordTable, field_nodes, grouped
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole
+from shardcore.model.span import Span
 
 _FLAG_DOCS = {
     Flag.BYTE_SHUFFLE: "In each block, bytes are sorted by their place in the element: like stands beside like.",

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.caching import LruCache
-from shardcore.drawing.controls import chosen
-from shardcore.drawing.model import Control, Kind
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import UNKNOWN, Flag
-from shardcore.span import Span
-from shardcore.trace import FOUND, Step, Trace
-from shardcore.words import grouped_digits, plural
+from shardcore.model.drawing import Control, Kind
+from shardcore.model.drawing_controls import chosen
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
+from shardcore.shards.cache import LruCache
+from shardcore.shards.trace import FOUND, Step, Trace
 
 MOST_READ = 1 << 26
 """Stored bytes of a chunk that is read to draw its blocks; of what is kept for the next drawing as many."""

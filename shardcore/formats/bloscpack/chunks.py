@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, Geometry, blosc_header_span
-from shardcore.formats.bloscpack.slots import Slots
+from shardcore.formats.bloscpack.offsets import Slots
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.words import plural
 
 WALK_WINDOW = 65536
 """While chunks are small, the walk reads this many bytes at a time instead of each header alone."""

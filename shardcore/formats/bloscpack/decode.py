@@ -19,7 +19,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.budget import charge_expanded
+from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
@@ -30,9 +30,9 @@ from shardcore.formats.bloscpack.blosc1 import (
     write_chunk_header,
 )
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM_LENGTH, Flag
-from shardcore.payload import decompress_stream
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.model.budget import charge_expanded
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
 
 _PIECE = 2**18
 _UNSHUFFLE_SLAB = 2**20

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardcore.drawing.model import Bits, Cells, Drawing, Item, Link, Ruler, Table, Tone
-from shardcore.drawing.windows import window
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, METADATA_HEADER, UNKNOWN
 from shardcore.formats.bloscpack.metadata import MetadataSection
+from shardcore.formats.bloscpack.offsets import Slots
 from shardcore.formats.bloscpack.ruler_figures import blocks_figure
-from shardcore.formats.bloscpack.slots import Slots
-from shardcore.span import Span
-from shardcore.text import letters_of
-from shardcore.words import grouped_digits, plural
+from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Ruler, Table, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
+from shardcore.model.text import letters_of
 
 CHUNKS = 8
 """Chunks around one that are drawn."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.arrays import ArrayInfo
 from shardcore.formats.bloscpack.drawings import element_drawing
-from shardcore.span import Span
-from shardcore.trace import Look
-from shardcore.words import plural
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.shards.trace import Look
 
 BYTE_WHY = "Chunks know nothing of elements: they hold raw bytes, so the element becomes the byte it begins with."
 _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardcore.caching import Once
 from shardcore.errors import ShardError, SourceError
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.content import Content
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN, section
 from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
-from shardcore.formats.bloscpack.slots import Offsets
+from shardcore.formats.bloscpack.offsets import Offsets
 from shardcore.formats.bloscpack.worker import Worker
-from shardcore.nodes.sections import Section, tile
+from shardcore.model.section import Section, tile
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shardcore.errors import NotAShard
-from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.bloscpack.bcolz import (
     ROOTDIRS,
     SIZES,
@@ -11,10 +10,11 @@ from shardcore.formats.bloscpack.bcolz import (
     is_column,
     is_table,
 )
-from shardcore.formats.bloscpack.column import BloscpackColumn
-from shardcore.formats.bloscpack.dataset import BloscpackDataSet
-from shardcore.formats.bloscpack.files import BloscpackFiles, is_files
-from shardcore.formats.bloscpack.table import BloscpackTable
+from shardcore.formats.bloscpack.bcolz_column import BloscpackColumn
+from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet
+from shardcore.formats.bloscpack.bcolz_table import BloscpackTable
+from shardcore.formats.bloscpack.file_folder import BloscpackFiles, is_files
+from shardcore.shards.format import Certainty, OpenContext, Verdict
 from shardcore.sources.base import Folder
 
 

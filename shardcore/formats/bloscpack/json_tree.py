@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
-from shardcore.json_text import structure
-from shardcore.nodes.children import Deferred, Extents, grouped
-from shardcore.nodes.node import Node
-from shardcore.record import FieldRole
-from shardcore.span import Span
+from shardcore.codecs.json_text import structure
+from shardcore.model.children import Deferred, Extents, grouped
+from shardcore.model.node import Node
+from shardcore.model.record import FieldRole
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
 
 MAX_DEPTH = 64
 """Deeper values are shown as one node."""

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import Truncated
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import Differs, Field, Record
-from shardcore.record import FieldRole as Role
-from shardcore.span import Span
+from shardcore.model.record import Differs, Field, Record
+from shardcore.model.record import FieldRole as Role
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
 
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)

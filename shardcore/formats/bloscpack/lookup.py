@@ -26,11 +26,11 @@ from shardcore.formats.bloscpack.layout import (
     blosc_header_span,
 )
 from shardcore.formats.bloscpack.objects import BloscpackObjects
-from shardcore.objects import ObjectRef
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.trace import Look
-from shardcore.words import grouped_digits, plural
 
 WALK_STEPS = 20
 """Chunks that a trace tells one by one while it follows the chunks from the first."""

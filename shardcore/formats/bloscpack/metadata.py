@@ -9,14 +9,14 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore import payload
+from shardcore.codecs import decompress as payload
+from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
-from shardcore.json_text import FREE, parse_json
-from shardcore.sources.names import decoded_name
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.source_name import decoded_name
+from shardcore.model.span import Span
 
 CODECS = ("none", "zlib")
 DEFAULT_LIMIT = FREE.size

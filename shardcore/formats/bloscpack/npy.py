@@ -15,8 +15,8 @@ import numpy as np
 
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info
-from shardcore.text import short
-from shardcore.words import grouped_digits, plural
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.text import short
 from shardcore.writing.writer import Data, Sized, pieces_of
 
 NPY_MAGIC = b"\x93NUMPY"

@@ -18,8 +18,8 @@ from shardcore.formats.bloscpack.blosc1 import (
 )
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN, blosc_header_span
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.span import Span
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.span import Span
 
 I64 = NDArray[np.int64]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from shardcore.drawing.model import Band, Cells, Item, Link, Ribbon, Ruler, Table, Tone
-from shardcore.drawing.windows import window
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
 from shardcore.formats.bloscpack.chunk_scene import Placed
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START
-from shardcore.nodes.sections import SectionRole
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.model.drawing import Band, Cells, Item, Link, Ribbon, Ruler, Table, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.section import SectionRole
+from shardcore.model.span import Span
 
 CHUNKS = 4
 """Chunks that are drawn."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shardcore.drawing.model import Control, Drawing, Figure, Link, Tone
 from shardcore.errors import LimitExceeded
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene, Placed
 from shardcore.formats.bloscpack.ruler_figures import (
@@ -17,8 +16,9 @@ from shardcore.formats.bloscpack.ruler_figures import (
     walk_figure,
     way_figure,
 )
-from shardcore.trace import FOUND
-from shardcore.words import grouped_digits, plural
+from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.shards.trace import FOUND
 
 
 class RulersSketch:

@@ -17,10 +17,10 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, check_chunk
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.objects import ObjectRef
-from shardcore.salvage import WINDOW, Covered, Damaged, Found, Near, indexed
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.shards.salvage import WINDOW, Covered, Damaged, Found, Near, indexed
 from shardcore.sources.base import Source
-from shardcore.span import Span
 
 _MOST_CHUNK = 1 << 28
 """Stored bytes of one chunk that is read to be looked at."""

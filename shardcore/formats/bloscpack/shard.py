@@ -8,40 +8,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.budget import Share
-from shardcore.charting.load import LoadSource
-from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.finding import Depth, Report
-from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.bloscpack import charts, leads
+from shardcore.formats.bloscpack import charts
+from shardcore.formats.bloscpack import references as leads
 from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
 from shardcore.formats.bloscpack.block_sketch import BlockSketch
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.keys import ALL, BloscpackKey
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
 from shardcore.formats.bloscpack.lookup import BloscpackLookup
-from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.metadata import read_metadata_section
-from shardcore.formats.bloscpack.new_file import CHUNK_SIZE
 from shardcore.formats.bloscpack.objects import BloscpackObjects
+from shardcore.formats.bloscpack.offsets import read_offsets
 from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
-from shardcore.formats.bloscpack.slots import read_offsets
+from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
-from shardcore.keys import NUMBERS, Key
-from shardcore.nodes.leads import Gathered
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section
-from shardcore.objects import ObjectRef
+from shardcore.model.byte_shares import Share
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Report
+from shardcore.model.keys import NUMBERS, Key
+from shardcore.model.node import Node
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.occupancy import LoadSource
+from shardcore.model.record import Value
+from shardcore.model.references import Gathered
+from shardcore.model.section import Section
+from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress
-from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, PIECE, Part, Shard
-from shardcore.sources.names import SourceName
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Part, Shard
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look, Trace
-from shardcore.words import grouped_digits, plural
 
 HEAD = 65536
 """Bytes that the first read brings; files up to this size are known as a whole when they are open."""

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import LruCache, Once
 from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
@@ -25,15 +24,16 @@ from shardcore.formats.bloscpack.layout import (
     section,
 )
 from shardcore.formats.bloscpack.metadata import MetadataSection
-from shardcore.nodes.children import Deferred, Extents, RecordTable, field_nodes, grouped
-from shardcore.nodes.node import Children, Node
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import FieldRole, Record
-from shardcore.shard import Part
+from shardcore.model.children import Deferred, Extents, RecordTable, field_nodes, grouped
+from shardcore.model.node import Children, Node
+from shardcore.model.number_words import grouped_digits, plural, product_text
+from shardcore.model.record import FieldRole, Record
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.cache import LruCache, Once
+from shardcore.shards.shard import Part
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural, product_text
 
 KEPT = 64
 """Chunks whose nodes are kept."""

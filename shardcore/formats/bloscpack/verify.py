@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, ShardError, Unsupported
-from shardcore.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import check_chunk
 from shardcore.formats.bloscpack.content import TRIED_WHOLE
@@ -15,9 +14,10 @@ from shardcore.formats.bloscpack.header import read_header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span
 from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.formats.bloscpack.objects import BloscpackObjects
+from shardcore.model.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
 from shardcore.writing.undo import note_interrupted
 
 SLOTS_AT_ONCE = 2**16

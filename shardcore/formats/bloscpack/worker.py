@@ -18,7 +18,7 @@ from typing import Any
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT
 from shardcore.formats.bloscpack.decode import decompress
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 _READY: dict[str, str] = {"state": "fine"}
 _ERRORS = {kind.__name__: kind for kind in (FormatError, Truncated, Unsupported, LimitExceeded)}

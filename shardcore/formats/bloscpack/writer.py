@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.encode import compressed
-from shardcore.formats.bloscpack.files import SUFFIX
-from shardcore.formats.bloscpack.new_file import CHUNK_SIZE, NewFile, Packing
+from shardcore.formats.bloscpack.file_folder import SUFFIX
+from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE, NewFile, Packing
 from shardcore.formats.bloscpack.npy import ENDING, Content, array_metadata, chunks_of, content_of, spool_beside
-from shardcore.json_text import FREE, parse_json
+from shardcore.model.text import short
 from shardcore.sources.base import check_name
-from shardcore.text import short
 from shardcore.writing.columns import MOST_PAIRS, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan

@@ -1,18 +1,18 @@
 """Data Easy Store: shards of business documents by uid and date, big contents beside them."""
 
-from shardcore.format import Format, lazily
-from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
+from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.shards.format import Format, lazily
+from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="des",
     title="Data Easy Store",
     suffixes=(".des",),
-    detect=lazily("shardcore.formats.des.recognised:detect"),
-    open=lazily("shardcore.formats.des.recognised:open_shard"),
+    detect=lazily("shardcore.formats.des.detect:detect"),
+    open=lazily("shardcore.formats.des.detect:open_shard"),
     folder_names=("*.des",),
-    detect_folder=lazily("shardcore.formats.des.recognised:detect_folder"),
-    open_folder=lazily("shardcore.formats.des.recognised:open_folder"),
+    detect_folder=lazily("shardcore.formats.des.detect:detect_folder"),
+    open_folder=lazily("shardcore.formats.des.detect:open_folder"),
     locate=lazily("shardcore.formats.des.lookup:locate"),
     writes=Writes(
         create=lazily("shardcore.formats.des.writer:DesWriter"),
@@ -74,6 +74,6 @@ FORMAT = Format(
         Option("codec", OptionType.CHOICE, "How its content is stored.", Purpose.FACT, choices=("none", "zstd", "lz4")),
     ),
     marks=(b"DES2",),
-    peers=lazily("shardcore.formats.des.peers:peers"),
+    peers=lazily("shardcore.formats.des.other_readers:peers"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

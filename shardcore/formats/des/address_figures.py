@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shardcore.drawing.model import Bits, Cells, Item, Table, Tone
 from shardcore.formats.des.routing import Route, ShardName, uid_bytes
-from shardcore.span import Span
-from shardcore.text import visible
-from shardcore.words import grouped_digits, plural
+from shardcore.model.drawing import Bits, Cells, Item, Table, Tone
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
+from shardcore.model.text import visible
 
 BOARD = 256
 """Cells of the board; where there are more shard numbers it shows those around one."""

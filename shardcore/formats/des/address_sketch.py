@@ -6,10 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.caching import Once
-from shardcore.drawing.controls import chosen
-from shardcore.drawing.model import Control, Drawing, Figure, Kind, Link, Tone
-from shardcore.drawing.moved import moved
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.formats.des.address_figures import (
     ANY,
@@ -22,6 +18,7 @@ from shardcore.formats.des.address_figures import (
     shown_uid,
     uid_figure,
 )
+from shardcore.formats.des.entry_figures import stamp, tape
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import UID_HEAD
 from shardcore.formats.des.routing import (
@@ -34,12 +31,15 @@ from shardcore.formats.des.routing import (
     infer_n_bits,
     shard_date,
 )
-from shardcore.formats.des.tape_figures import stamp, tape
-from shardcore.nodes.placed import placed_span
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
-from shardcore.trace import Trace
-from shardcore.words import plural
+from shardcore.model.drawing import Control, Drawing, Figure, Kind, Link, Tone
+from shardcore.model.drawing_controls import chosen
+from shardcore.model.member_drawings import moved
+from shardcore.model.member_nodes import placed_span
+from shardcore.model.number_words import plural
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
+from shardcore.shards.trace import Trace
 
 CANDIDATES = 4
 """Files that may hold the uid that are drawn."""

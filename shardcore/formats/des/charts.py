@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shardcore.charting.budget import Share, Use, budget, share_of
-from shardcore.charting.load import Load, counts_of
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.routing import ShardName
-from shardcore.nodes.sections import Section
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.occupancy import Load, counts_of
+from shardcore.model.section import Section
 
 NO_LOADS = (
     "A des file has no slots: a reader walks its index from the front. Open its folder to see how full its parts are."

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import BadChecksum, ExternalMissing, FormatError, LimitExceeded, SourceError, says_absent
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, bigfile_name
-from shardcore.payload import decompress_stream
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 from shardcore.sources.base import Folder, Source
-from shardcore.span import Span
-from shardcore.words import plural
 
 ONE_READ = 1 << 24
 """A payload up to this size is one request; longer ones come in pieces of it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shardcore.drawing.model import Band, Bits, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
 from shardcore.formats.des.address_figures import (
     ANY,
     Pieces,
@@ -14,6 +13,7 @@ from shardcore.formats.des.address_figures import (
     name_figure,
     uid_figure,
 )
+from shardcore.formats.des.entry_figures import stamp, tape
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
     BIGFILE_HEAD,
@@ -28,12 +28,12 @@ from shardcore.formats.des.layout import (
     codec_name,
 )
 from shardcore.formats.des.routing import Route
-from shardcore.formats.des.tape_figures import stamp, tape
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
-from shardcore.record import FieldRole, Record
-from shardcore.span import Span
-from shardcore.text import said, visible
-from shardcore.words import grouped_digits, plural
+from shardcore.model.drawing import Band, Bits, Drawing, Figure, Item, Link, Ribbon, Ruler, Table, Tone
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.record import FieldRole, Record
+from shardcore.model.span import Span
+from shardcore.model.text import said, visible
 
 FILES = 8
 """Files that are drawn."""

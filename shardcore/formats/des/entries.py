@@ -32,8 +32,8 @@ from shardcore.formats.des.layout import (
 )
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.walk import Positions, Shape, ShapeV1, ShapeV1Short, ShapeV2, Walk, walk
-from shardcore.record import Record
-from shardcore.span import Span
+from shardcore.model.record import Record
+from shardcore.model.span import Span
 
 Rows = NDArray[np.int64]
 

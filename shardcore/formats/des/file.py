@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import LruCache, Once
+from shardcore.codecs.decompress import decompress_shown
 from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, UsageError
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
 from shardcore.formats.des.data_map import DataMap
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HEADER, read_uid
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
-from shardcore.payload import decompress_shown
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.text import short
 
 KEPT_DECODED = 1 << 25
 """Decoded payloads are kept up to this many bytes."""

@@ -9,37 +9,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
-from shardcore.charting.load import Load, LoadSource
-from shardcore.dataset import DataSet, Member
-from shardcore.drawing.model import Sketch
 from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
-from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
 from shardcore.formats.des.charts import numbers
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.drawings import route_drawing
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
-from shardcore.formats.des.meanings import MEANINGS
 from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
 from shardcore.formats.des.routing import Route, ShardName, Uid, infer_n_bits, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
+from shardcore.formats.des.step_values import MEANINGS
 from shardcore.formats.des.tree import content_part
 from shardcore.formats.des.zones import MAX_TEXT, Zones
-from shardcore.nodes.children import Deferred
-from shardcore.nodes.node import Node
-from shardcore.objects import ObjectRef, State
+from shardcore.model.children import Deferred
+from shardcore.model.drawing import Sketch
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.occupancy import Load, LoadSource
+from shardcore.model.record import FieldRole, Value
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.record import FieldRole, Value
-from shardcore.shard import DEFAULT_LIMIT, Part
+from shardcore.shards.cache import Once
+from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.shard import DEFAULT_LIMIT, Part
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
-from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.span import Span
-from shardcore.trace import Look, Trace
-from shardcore.words import plural
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 

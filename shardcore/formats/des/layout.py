@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.json_text import FREE, parse_json
 from shardcore.errors import FormatError, Truncated
-from shardcore.json_text import FREE, parse_json
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import Differs, Field, FieldRole, Record
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.words import plural
+from shardcore.model.number_words import plural
+from shardcore.model.record import Differs, Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
+from shardcore.model.text import short
 
 MAGIC = b"DES2"
 FOOTER_MAGIC = b"DESI"

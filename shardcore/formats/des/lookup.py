@@ -17,16 +17,16 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD, INLINE, PLACE_V1, UID_HEAD
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Uid, shard_date
-from shardcore.formats.des.tombstone_place import tombstone_span
+from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.formats.des.walk import ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
-from shardcore.objects import ObjectRef
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import sentence
+from shardcore.shards.trace import Look
 from shardcore.sources.local import read_side_file
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
-from shardcore.text import sentence
-from shardcore.trace import Look
-from shardcore.words import plural
 
 MAX_TOLD = 1 << 24
 """Contents up to 16 MiB are read by a told lookup to show what comes out."""

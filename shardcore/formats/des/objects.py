@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
 from shardcore.errors import FormatError
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, bigfile_name, is_hash
 from shardcore.formats.des.sidecar import created_at_of
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.span import Span
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
 
 OBJECT, BIGFILE = 0, 1
 _NOT_SHOWN = 1 << 62  # sizes from here on are no sizes; a column says -1

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from shardcore.caching import Once
 from shardcore.errors import SourceError, says_absent
 from shardcore.formats.des.layout import RETENTION
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
 
 _NAME = re.compile(r"(?P<uid>.*)_(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.\-]+Z)\.dat", re.DOTALL)
 

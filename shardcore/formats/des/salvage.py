@@ -19,13 +19,14 @@ from heapq import merge
 
 import numpy as np
 
+from shardcore.codecs.frame_length import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
-from shardcore.formats.des.loose import Loose, is_nested, loose_entries
+from shardcore.formats.des.scan_entries import Loose, is_nested, loose_entries
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar
-from shardcore.formats.des.vouched import (
+from shardcore.formats.des.sidecar_recovery import (
     BY_SIDECAR,
     Pieces,
     Trials,
@@ -37,16 +38,15 @@ from shardcore.formats.des.vouched import (
     plain_pieces,
     sidecar_of,
 )
-from shardcore.frames import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
-from shardcore.objects import ObjectRef, State
-from shardcore.salvage import EACH_FOUND, Covered, Damaged, Found, Near, occurrences, refs, unclaimed
-from shardcore.shard import bounded
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.span import Span
+from shardcore.shards.salvage import EACH_FOUND, Covered, Damaged, Found, Near, occurrences, refs, unclaimed
+from shardcore.shards.shard import bounded
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.wrapped import ConcatSource
-from shardcore.span import Span
-from shardcore.words import plural
 
 _BY_DIGEST = "the sha256 that its entry states"
 _SIZE_ONLY = "the uncompressed size fits; there is no digest"

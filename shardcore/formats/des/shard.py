@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.budget import Share
-from shardcore.drawing.model import Sketch
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported, UsageError
-from shardcore.finding import Depth, Report
-from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.des import charts, leads
+from shardcore.formats.des import charts
+from shardcore.formats.des import references as leads
 from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
@@ -29,25 +26,29 @@ from shardcore.formats.des.layout import (
     section_claims,
 )
 from shardcore.formats.des.lookup import DesLookup
-from shardcore.formats.des.meanings import MEANINGS
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import ShardName, Uid
 from shardcore.formats.des.sidecar import created_at_of
+from shardcore.formats.des.sidecar_recovery import checksum_in
+from shardcore.formats.des.step_values import MEANINGS
 from shardcore.formats.des.tree import DesTree
-from shardcore.formats.des.vouched import checksum_in
-from shardcore.nodes.children import field_nodes
-from shardcore.nodes.leads import Gathered
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section, SectionRole, tile
-from shardcore.objects import ObjectRef
+from shardcore.model.byte_shares import Share
+from shardcore.model.children import field_nodes
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Report
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import Record, Value
+from shardcore.model.references import Gathered
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.record import Record, Value
-from shardcore.shard import DEFAULT_LIMIT, Part, Shard
-from shardcore.sources.names import SourceName
+from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.span import Span
-from shardcore.trace import Look, Trace
-from shardcore.words import plural
 
 MAX_INDEX = 1 << 30
 """Largest index read, 1 GiB: some ten million entries."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardcore.caching import Once, OnceEach
+from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import (
     ExternalMissing,
     Forbidden,
@@ -23,11 +23,11 @@ from shardcore.errors import (
 )
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
-from shardcore.json_text import JsonLimits, parse_json
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.cache import Once, OnceEach
 from shardcore.sources.base import Folder
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
-from shardcore.text import short
 
 SUFFIX = ".meta"
 VERSION = 1

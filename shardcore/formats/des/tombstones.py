@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardcore.dataset import DataSet
+from shardcore.codecs.json_text import parse_json
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.des.routing import ShardName, shard_date
 from shardcore.formats.des.shard import DesShard
@@ -23,13 +23,13 @@ from shardcore.formats.des.sidecar import (
     time_of_day,
 )
 from shardcore.formats.des.sidecar_writer import NO_TIME, bury, new_sidecar, sidecar_bytes, unbury
-from shardcore.json_text import parse_json
-from shardcore.objects import ObjectRef, inside_member
-from shardcore.shard import Shard
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, inside_member
+from shardcore.model.text import short
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
-from shardcore.text import short
-from shardcore.words import plural
-from shardcore.writing.edit import Rewrite
+from shardcore.writing.in_place import Rewrite
 
 MOST_NAMED = 3
 """Keys that are named in the line about a change."""

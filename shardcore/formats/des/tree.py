@@ -7,7 +7,6 @@ import contextlib
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
 from shardcore.errors import UsageError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
@@ -30,18 +29,19 @@ from shardcore.formats.des.layout import (
     section_claims,
 )
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
-from shardcore.nodes.children import Extents, field_nodes, grouped, section_nodes
-from shardcore.nodes.node import Children, Node
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import FieldRole, Record, Value
-from shardcore.shard import Part
+from shardcore.model.children import Extents, field_nodes, grouped, section_nodes
+from shardcore.model.node import Children, Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole, Record, Value
+from shardcore.model.runs import Runs
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName, decoded_name
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.cache import Once
+from shardcore.shards.shard import Part
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.names import SourceName, decoded_name
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.words import plural
 
 _SHOWN = 200  # characters of a text in the tree
 _VALUE_LIMIT = 2**16

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError
-from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
 from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
 from shardcore.formats.des.routing import MAX_BITS, MIN_BITS, ShardName, infer_n_bits
+from shardcore.model.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.progress import Progress
-from shardcore.shard import DEFAULT_LIMIT
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.words import plural
+from shardcore.shards.shard import DEFAULT_LIMIT
 
 RATIO = 1 << 16
 """Uncompressed bytes for each stored one that are believed: zstd makes 32,768 of runs of one byte."""

@@ -28,7 +28,7 @@ from shardcore.formats.des.layout import (
     PLACE_V1_SHORT,
     UID_HEAD,
 )
-from shardcore.words import plural
+from shardcore.model.number_words import plural
 
 Positions = NDArray[np.int64]
 

@@ -14,19 +14,19 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
-from shardcore.format import OpenContext
 from shardcore.formats.des.codecs import Compressor, check_level, ending_of, endings
+from shardcore.formats.des.file_writer import Entry, ShardFile
 from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, is_hash, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
-from shardcore.formats.des.shard_file import Entry, ShardFile
 from shardcore.formats.des.sidecar import sidecar_name, time_of_day
 from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import NoObjects
+from shardcore.model.number_words import plural
+from shardcore.model.objects import NoObjects
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.text import short
+from shardcore.shards.format import OpenContext
 from shardcore.sources.local import FileSource
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.text import short
-from shardcore.words import plural
 from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
@@ -34,7 +34,7 @@ from shardcore.writing.temporary import STREAM_PIECE, Draining
 from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, pieces_of
 
 if TYPE_CHECKING:
-    from shardcore.shard import Shard
+    from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
 
 THRESHOLD = 10 << 20

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from shardcore.codecs.json_text import USUAL, parse_json, structure_fault
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des.layout import BIGFILES, RETENTION
 from shardcore.formats.des.routing import check_bits
-from shardcore.json_text import USUAL, parse_json, structure_fault
-from shardcore.span import Span
-from shardcore.text import short
+from shardcore.model.span import Span
+from shardcore.model.text import short
 
 MAX_TEXT = 1 << 20
 

@@ -1,8 +1,8 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
-from shardcore.format import Format, lazily
-from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
+from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.shards.format import Format, lazily
+from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="mdb",
@@ -94,6 +94,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"HFRepoMetaData\0",),
-    peers=lazily("shardcore.formats.mdb.peers:peers"),
+    peers=lazily("shardcore.formats.mdb.other_readers:peers"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

@@ -6,16 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.charting.budget import Share, Use, budget, share_of
-from shardcore.charting.load import Load, LoadSource, counts_of
+from shardcore.codecs.xet.hashes import words
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.walk import Kind, WalkedSection
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.number_words import plural
+from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.progress import Progress
-from shardcore.words import plural
-from shardcore.xet.hashes import words
 
 MOST_CHUNKS = 8192
 """Chunks that a xorb has at most."""

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.budget import charge_memory
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
 from shardcore.errors import BadChecksum, FormatError
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE, XORB, range_fault, size_fault
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.xorbs import Xorb, Xorbs, inside_xorb
-from shardcore.objects import ObjectRef
-from shardcore.span import Span
-from shardcore.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
+from shardcore.model.budget import charge_memory
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Any
 
-from shardcore.drawing.model import Drawing, Item, Link, Ruler, Table, Tone
-from shardcore.drawing.windows import window
+from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
 from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB_INFO, LookupTable
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
-from shardcore.xet.hashes import SIZE, to_text, truncated
+from shardcore.model.drawing import Drawing, Item, Link, Ruler, Table, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
 
 ROWS = 7
 """Rows of a table that are drawn: those around the one in question."""

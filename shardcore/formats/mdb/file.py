@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardcore.budget import charge_memory
-from shardcore.caching import Once
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.mdb.geometry import KINDS, Geometry, claims
 from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.nodes.sections import tile
+from shardcore.model.budget import charge_memory
+from shardcore.model.number_words import grouped_digits
+from shardcore.model.section import tile
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import Once
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
-from shardcore.trace import Look
-from shardcore.words import grouped_digits
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
 """Bytes of the largest shard that is read whole; writers make none over 64 MiB."""

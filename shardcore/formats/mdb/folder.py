@@ -7,23 +7,23 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any, cast
 
-from shardcore.dataset import DataSet, Member
-from shardcore.drawing.model import Sketch, Still
+from shardcore.codecs.xet.hashes import to_text
 from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
-from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb.drawings import shards_drawing
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
-from shardcore.formats.mdb.meanings import MEANINGS
-from shardcore.formats.mdb.scene import Scene
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_of
+from shardcore.formats.mdb.sketch_scene import Scene
+from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.shard import Part, Shard
+from shardcore.model.drawing import Sketch, Still
+from shardcore.model.source_name import SourceName
+from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.shard import Part, Shard
+from shardcore.shards.trace import FOUND, Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
-from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import FOUND, Look, Trace
-from shardcore.xet.hashes import to_text
 
 SUFFIX = ".mdb"
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.mdb.layout import (
     CHUNK_LOOKUP,
@@ -23,11 +24,10 @@ from shardcore.formats.mdb.layout import (
     TAG,
     XORB_LOOKUP,
 )
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import Record
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.hashes import ZERO
+from shardcore.model.number_words import plural
+from shardcore.model.record import Record
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)

@@ -1,6 +1,6 @@
 """The hashes that only shards use: of files, of chunk ranges, under a footer's key, and the name of a shard.
 
-What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.xet.hashes`.
+What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.codecs.xet.hashes`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import UsageError
-from shardcore.xet.hashes import (
+from shardcore.codecs.xet.hashes import (
     DATA_KEY,
     SIZE,
     ZERO,
@@ -26,6 +25,7 @@ from shardcore.xet.hashes import (
     tree_root,
     tree_roots,
 )
+from shardcore.errors import UsageError
 
 RANGE_KEY = bytes.fromhex("7f1857d6ce56ed66127ff913e7a5c3f3a4cd26d5b5db49e64124987f28fb94c3")
 """BLAKE3 key of the verification entries."""

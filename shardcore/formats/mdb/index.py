@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import ZERO, HashArray
 from shardcore.errors import FormatError
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, Geometry, range_fault, size_fault
 from shardcore.formats.mdb.layout import (
@@ -19,7 +20,6 @@ from shardcore.formats.mdb.layout import (
     SECTIONS_START,
 )
 from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
-from shardcore.xet.hashes import ZERO, HashArray
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:

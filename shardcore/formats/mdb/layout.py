@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.record import Differs, Field, FieldRole, Record
-from shardcore.xet.hashes import END_MARK, SIZE
+from shardcore.codecs.xet.hashes import END_MARK, SIZE
+from shardcore.model.record import Differs, Field, FieldRole, Record
 
 TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd14aa9")
 """The first bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 bytes chosen at random."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
 from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
 from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.file import MdbFile
@@ -31,14 +32,13 @@ from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
 from shardcore.formats.mdb.objects import BLOCK_GUESS, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.recipe import tell_content
-from shardcore.formats.mdb.searching import Seen, search
-from shardcore.keys import KeyForm
-from shardcore.objects import ObjectRef
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.trace import Look
-from shardcore.words import plural
-from shardcore.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
+from shardcore.formats.mdb.table_search import Seen, search
+from shardcore.model.keys import KeyForm
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.trace import Look
 
 FAR = 1 << 19
 """A chunk's record up to this many bytes after the header of its xorb is read together with it."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import HashArray, to_text, to_texts
 from shardcore.errors import Truncated
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, block_fault
@@ -26,9 +27,8 @@ from shardcore.formats.mdb.layout import (
     FileFlag,
 )
 from shardcore.formats.mdb.segments import Segments
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.span import Span
-from shardcore.xet.hashes import HashArray, to_text, to_texts
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.span import Span
 
 RECIPE = "recipe"
 """The part of a file or xorb that tells how it is put together, as JSON."""

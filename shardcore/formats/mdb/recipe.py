@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from shardcore.drawing.model import Drawing
+from shardcore.codecs.xet.hashes import to_texts
 from shardcore.errors import ExternalMissing, ShardError
 from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.content import check_range, chunks_of, stream
@@ -17,12 +17,12 @@ from shardcore.formats.mdb.layout import CAS_ENTRY, RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
-from shardcore.objects import ObjectRef
-from shardcore.span import Span
-from shardcore.text import sentence
-from shardcore.trace import Look
-from shardcore.words import plural
-from shardcore.xet.hashes import to_texts
+from shardcore.model.drawing import Drawing
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.model.text import sentence
+from shardcore.shards.trace import Look
 
 TOLD_SEGMENTS = 16
 """Segments of a file that a told lookup follows into their xorbs."""

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import SIZE, to_text
 from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, FILE_HEADER, RECORD_SIZE, ChunkFlag, FileFlag
 from shardcore.formats.mdb.walk import RECORDS, Kind, WalkedSection
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped
-from shardcore.nodes.node import Children, Elsewhere, Node
-from shardcore.nodes.runs import Runs
-from shardcore.record import FieldRole, Record
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.hashes import SIZE, to_text
+from shardcore.model.children import Extents, RecordTable, field_nodes, grouped
+from shardcore.model.node import Children, Elsewhere, Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole, Record
+from shardcore.model.runs import Runs
+from shardcore.model.span import Span
 
 
 class Blocks(Extents):

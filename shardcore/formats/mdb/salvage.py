@@ -15,9 +15,9 @@ from shardcore.formats.mdb.geometry import CHUNK, FILE
 from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.shard import MdbShard
-from shardcore.objects import ObjectRef
-from shardcore.salvage import Damaged, Found, refs
-from shardcore.shard import bounded
+from shardcore.model.objects import ObjectRef
+from shardcore.shards.salvage import Damaged, Found, refs
+from shardcore.shards.shard import bounded
 from shardcore.sources.patched import Change, PatchedSource
 
 _BY_HASHES = "the hashes of its ranges and of the file"

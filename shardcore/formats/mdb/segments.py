@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from numpy.typing import NDArray
 
-from shardcore.xet.hashes import to_texts
+from shardcore.codecs.xet.hashes import to_texts
 
 AT_ONCE = 4096
 """Segments that are made at a time when all are asked for."""

@@ -8,41 +8,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.budget import Share
-from shardcore.charting.load import LoadSource
-from shardcore.drawing.model import Sketch
+from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
-from shardcore.finding import Depth, Report
-from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.mdb import charts, leads
+from shardcore.formats.mdb import charts
+from shardcore.formats.mdb import references as leads
+from shardcore.formats.mdb.chunk_map_sketch import RibbonsSketch
 from shardcore.formats.mdb.content import read_range, stream
-from shardcore.formats.mdb.cuts import CutsSketch
-from shardcore.formats.mdb.entrance import EntranceSketch
+from shardcore.formats.mdb.cuts_sketch import CutsSketch
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
+from shardcore.formats.mdb.hash_lookup_sketch import EntranceSketch
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO_EXPIRY, TAG, TAG_TEXT
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
-from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
-from shardcore.formats.mdb.ribbons import RibbonsSketch
-from shardcore.formats.mdb.scene import Scene
+from shardcore.formats.mdb.sketch_scene import Scene
+from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.nodes.leads import Gathered
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import ObjectRef
+from shardcore.model.byte_shares import Share
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Report
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.occupancy import LoadSource
+from shardcore.model.record import Value
+from shardcore.model.references import Gathered
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress
-from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Source
-from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look, Trace
-from shardcore.words import plural
-from shardcore.xet.hashes import ZERO
 
 SMALL = 65536
 """Shards of up to this many bytes are whole in what was fetched to recognise them."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from shardcore.codecs.xet.hashes import SIZE, ZERO
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.layout import NO_EXPIRY
-from shardcore.text import short
-from shardcore.xet.hashes import SIZE, ZERO
+from shardcore.model.text import short
 
 
 def read_key(text: str) -> bytes:

@@ -9,18 +9,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import ZERO
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE_INFO, SENTENCES, XORB_INFO, Geometry, LookupTable
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import FOOTER, FOOTER_SIZE, HEADER, NO_EXPIRY, RECORD, RECORD_SIZE
 from shardcore.formats.mdb.record_nodes import Blocks
 from shardcore.formats.mdb.walk import WalkedSection
-from shardcore.nodes.children import RecordTable, field_nodes, grouped, section_nodes
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section
-from shardcore.span import Span
-from shardcore.words import plural, product_text
-from shardcore.xet.hashes import ZERO
+from shardcore.model.children import RecordTable, field_nodes, grouped, section_nodes
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural, product_text
+from shardcore.model.section import Section
+from shardcore.model.span import Span
 
 
 class MdbTree:

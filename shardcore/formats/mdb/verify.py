@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
+from shardcore.codecs.xet.hashes import to_text, tree_roots
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, descents
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
@@ -30,11 +30,11 @@ from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.tree import date_text
 from shardcore.formats.mdb.verify_content import REFERENCE_COST, check_content, most_references
 from shardcore.formats.mdb.walk import Kind, WalkedSection
-from shardcore.nodes.sections import SectionRole
+from shardcore.model.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
+from shardcore.model.number_words import plural
+from shardcore.model.section import SectionRole
+from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.hashes import to_text, tree_roots
 
 CHUNKS_AT_ONCE = 1 << 17
 """Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""

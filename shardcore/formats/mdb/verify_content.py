@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import HashArray, as_rows, chunk_hash, to_text
 from shardcore.errors import ExternalMissing, FormatError
-from shardcore.finding import Findings, Work
 from shardcore.formats.mdb.content import stream_file, stream_segment
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.hashes import protect_many
@@ -14,10 +14,10 @@ from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, MdbObjects, block_of
 from shardcore.formats.mdb.xorbs import Xorb
+from shardcore.model.finding import Findings, Work
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.hashes import HashArray, as_rows, chunk_hash, to_text
 
 REFERENCE_COST = 256
 """Cost of a chunk each time a file names it, as bytes that could be decompressed in the same time."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import SIZE, HashArray, words
 from shardcore.errors import FormatError
 from shardcore.formats.mdb.geometry import FILE, FILE_INFO, XORB, XORB_INFO, block_fault
 from shardcore.formats.mdb.layout import (
@@ -30,9 +31,8 @@ from shardcore.formats.mdb.layout import (
     FileFlag,
     file_steps,
 )
-from shardcore.record import Record
-from shardcore.span import Span
-from shardcore.xet.hashes import SIZE, HashArray, words
+from shardcore.model.record import Record
+from shardcore.model.span import Span
 
 _ALL_ONES = np.uint64((1 << 64) - 1)
 

@@ -7,32 +7,32 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from shardcore.codecs.xet.chunker import chunks
+from shardcore.codecs.xet.hashes import to_text
+from shardcore.codecs.xet.xorb_builder import WORTH_A_THREAD, PackedXorb, XorbPacker, usual_chunks, with_hashes
 from shardcore.errors import UsageError
-from shardcore.formats.mdb.build import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, build, size_of
-from shardcore.formats.mdb.collected import Collected, FileChunks
 from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.file_columns import Collected, FileChunks
 from shardcore.formats.mdb.geometry import locate, read_footer, read_header
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import HEADER
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.formats.mdb.splitting import split
+from shardcore.formats.mdb.serialize import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, build, size_of
+from shardcore.formats.mdb.split import split
 from shardcore.formats.mdb.times import read_key, read_time
 from shardcore.formats.mdb.xorb_output import XorbOutput
 from shardcore.formats.mdb.xorbs import NAMES, Xorbs
-from shardcore.objects import NoObjects
+from shardcore.model.number_words import plural
+from shardcore.model.objects import NoObjects
 from shardcore.sources.memory import BytesSource
-from shardcore.words import plural
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
-from shardcore.xet.chunker import chunks
-from shardcore.xet.hashes import to_text
-from shardcore.xet.packing import WORTH_A_THREAD, PackedXorb, XorbPacker, usual_chunks, with_hashes
 
 if TYPE_CHECKING:
-    from shardcore.shard import Shard
+    from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
 
 MAX_SHARD_SIZE = 64 * 1024 * 1024

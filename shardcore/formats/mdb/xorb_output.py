@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from shardcore.formats.mdb.xorbs import NAMES
-from shardcore.writing.left_over import sweep
 from shardcore.writing.output import Output
 from shardcore.writing.plan import WrittenFile
 from shardcore.writing.temporary import Draining, TemporaryFile
+from shardcore.writing.temporary_names import sweep
 
 BESIDE = "xorbs"
 """The folder beside a shard."""

@@ -12,15 +12,15 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import LruCache, Once
+from shardcore.codecs.xet.hashes import HashArray, from_text, to_text
 from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
-from shardcore.format import Opener
-from shardcore.nodes.placed import placed, placed_span
-from shardcore.shard import Part
+from shardcore.model.member_nodes import placed, placed_span
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.cache import LruCache, Once
+from shardcore.shards.format import Opener
+from shardcore.shards.shard import Part
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
-from shardcore.xet.hashes import HashArray, from_text, to_text
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """How files of xorbs are named, by the text form of the hash."""

@@ -1,8 +1,8 @@
 """Neuroglancer precomputed, sharded: volumes, meshes, skeletons and annotations packed by unsigned 64-bit keys."""
 
-from shardcore.format import Format, lazily
-from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
+from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.shards.format import Format, lazily
+from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="neuroglancer",
@@ -22,21 +22,21 @@ FORMAT = Format(
         purpose="Chunks of volumes, meshes and skeletons, found by 64-bit numbers with three range reads.",
         cannot="It keeps no names and no metadata of objects, and a shard is rewritten whole to change a value.",
         keys=KeyRule.OWN,
-        own_key=lazily("shardcore.formats.neuroglancer.number:key_of_name"),
+        own_key=lazily("shardcore.formats.neuroglancer.keys:key_of_name"),
         key_form="a number from 0 to 2^64 - 1, decimal or with 0x",
-        check_key=lazily("shardcore.formats.neuroglancer.number:checked_key"),
+        check_key=lazily("shardcore.formats.neuroglancer.keys:checked_key"),
         parts=("fragments",),
         folder=True,
         members=("*.shard",),
-        gather=lazily("shardcore.formats.neuroglancer.gathering:gather"),
+        gather=lazily("shardcore.formats.neuroglancer.inputs:gather"),
         converted="number",
-        inherited=lazily("shardcore.formats.neuroglancer.described:inherited"),
+        inherited=lazily("shardcore.formats.neuroglancer.info_writer:inherited"),
         dial=Dial(
             "minishard_bits",
             "Keys are spread over 2 to the power of so many minishards, each with an index of its own.",
             tuple(map(str, range(11))),
             "4",
-            lazily("shardcore.formats.neuroglancer.suggested:with_minishards"),
+            lazily("shardcore.formats.neuroglancer.suggest_spec:with_minishards"),
         ),
         uncompressed={"spec": {"data_encoding": "raw"}},
         without={
@@ -106,6 +106,6 @@ FORMAT = Format(
         ),
         Option("template", OptionType.JSON, "The info of a data set that is not sharded.", Purpose.WRITE, hidden=True),
     ),
-    peers=lazily("shardcore.formats.neuroglancer.peers:peers"),
+    peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shardcore.drawing.model import Bits, Cells, Item, Table, Tone
-from shardcore.drawing.windows import window
 from shardcore.formats.neuroglancer.levels import pair_span
 from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners
 from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec
-from shardcore.sources.names import decoded_name
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.model.drawing import Bits, Cells, Item, Table, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.source_name import decoded_name
+from shardcore.model.span import Span
 
 MOST_AXES = 10
 FILES = 8

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.caching import Once
-from shardcore.drawing.controls import chosen
-from shardcore.drawing.model import Control, Drawing, Figure, Item, Kind, Link, Table, Tone
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.bits_figures import (
     chosen_text,
@@ -28,14 +25,17 @@ from shardcore.formats.neuroglancer.bits_figures import (
     row_spans,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.known_keys import KnownKeys, OpenFiles, known_keys, loads_of
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
+from shardcore.formats.neuroglancer.loaded_keys import KnownKeys, OpenFiles, known_keys, loads_of
 from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.morton import CODE_BITS
-from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, Place, ShardingSpec
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.formats.neuroglancer.spec_origin import Origin
+from shardcore.model.drawing import Control, Drawing, Figure, Item, Kind, Link, Table, Tone
+from shardcore.model.drawing_controls import chosen
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
 
 MOVED_KEYS = 100_000
 """Keys that are placed anew at most when a number of bits is changed."""

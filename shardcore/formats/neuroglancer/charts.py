@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.charting.budget import Share, Use, budget, share_of
-from shardcore.charting.load import Load, LoadSource, counts_of
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
-from shardcore.nodes.sections import Section
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.occupancy import Load, LoadSource, counts_of
+from shardcore.model.section import Section
 from shardcore.progress import Progress
 
 _NAMES = (

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shardcore.errors import FormatError
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, RangeFault, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.minishard import Numbers
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 
 class MinishardDamage(Mapping[int, FormatError]):

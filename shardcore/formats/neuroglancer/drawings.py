@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardcore.drawing.model import Band, Bits, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Tone
-from shardcore.drawing.windows import window
 from shardcore.errors import FormatError
 from shardcore.formats.neuroglancer.bits_figures import (
     FILES,
@@ -25,11 +23,13 @@ from shardcore.formats.neuroglancer.bits_figures import (
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import pair_span
 from shardcore.formats.neuroglancer.minishard import Entries
-from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec
+from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.formats.neuroglancer.volume import cell_of
-from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.model.drawing import Band, Bits, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 
 Rows = tuple[Span, Span, Span]
 

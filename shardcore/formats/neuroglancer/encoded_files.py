@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.payload import decompress_stream
 from shardcore.writing.items import Content, opened
 from shardcore.writing.writer import UnreadableInput, pieces_of
 

@@ -8,20 +8,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import LruCache, Once
+from shardcore.codecs.decompress import decompress_many, decompress_shown, decompress_stream
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
-from shardcore.finding import Work
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import IndexLevels
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
-from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.payload import decompress_many, decompress_shown, decompress_stream
+from shardcore.formats.neuroglancer.spec_origin import Origin
+from shardcore.model.finding import Work
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.words import plural
 
 CODECS = ("none", "gzip")
 BLOCK = 16 << 20

@@ -11,8 +11,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.dataset import DataSet, Member
-from shardcore.drawing.model import Sketch, Still
 from shardcore.errors import (
     Forbidden,
     NoSuchObject,
@@ -24,31 +22,33 @@ from shardcore.errors import (
     UsageError,
     says_absent,
 )
-from shardcore.finding import Depth, Finding, Report, Severity
-from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.drawings import route_drawing
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.known_keys import OpenFiles
+from shardcore.formats.neuroglancer.key_spaces import FolderSpace, FolderSpaces, spaces_below
+from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
 from shardcore.formats.neuroglancer.lookup import tell_route
-from shardcore.formats.neuroglancer.meanings import MEANINGS
-from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, find_info, given_origin, origin_from
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
 from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_number
-from shardcore.formats.neuroglancer.spaces import FolderSpace, FolderSpaces, spaces_below
+from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin, find_info, given_origin, origin_from
+from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
-from shardcore.keys import NUMBERS
-from shardcore.nodes.children import Deferred
-from shardcore.nodes.node import Node
-from shardcore.objects import NoObjects, Objects
+from shardcore.model.children import Deferred
+from shardcore.model.drawing import Sketch, Still
+from shardcore.model.finding import Depth, Finding, Report, Severity
+from shardcore.model.keys import NUMBERS
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import NoObjects, Objects
+from shardcore.model.record import Value
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.record import Value
-from shardcore.shard import Part, Shard
+from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.shard import Part, Shard
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.names import SourceName
-from shardcore.span import Span
-from shardcore.trace import Look, Trace
-from shardcore.words import plural
 
 MOST_TRIED = 64
 """Shards that are looked for by name where a folder cannot be listed."""

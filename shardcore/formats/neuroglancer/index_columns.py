@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shardcore.caching import Once
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
 from shardcore.formats.neuroglancer.minishard import Entries, entries_of
 from shardcore.formats.neuroglancer.regions import WORD
-from shardcore.nodes.children import grouped
-from shardcore.nodes.node import Children, Node
-from shardcore.nodes.runs import Runs
-from shardcore.record import FieldRole
-from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.model.children import grouped
+from shardcore.model.node import Children, Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole
+from shardcore.model.runs import Runs
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
 
 
 class ColumnCells(Children):

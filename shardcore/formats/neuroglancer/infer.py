@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.layout import entry_count, fragments_span, range_faults, read_manifest
 from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
@@ -28,9 +29,8 @@ from shardcore.formats.neuroglancer.sharding import (
     shard_number,
     shift_right,
 )
-from shardcore.payload import decompress
+from shardcore.model.number_words import plural
 from shardcore.sources.base import merged
-from shardcore.words import plural
 
 GZIP_START = b"\x1f\x8b\x08"
 MAX_MINISHARD_BITS = 24

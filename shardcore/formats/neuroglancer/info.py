@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from shardcore.codecs.json_text import JsonLimits, parse_json, whole_number
 from shardcore.errors import FormatError, SourceError
 from shardcore.formats.neuroglancer.morton import check_grid, grid_of
 from shardcore.formats.neuroglancer.sharding import SHARDING_TYPE, ShardingSpec
-from shardcore.json_text import JsonLimits, parse_json, whole_number
+from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.sources.base import NAME_LIMIT, check_name
-from shardcore.span import Span
-from shardcore.text import short
 
 VOLUME_TYPE = "neuroglancer_multiscale_volume"
 MESH_TYPE = "neuroglancer_multilod_draco"

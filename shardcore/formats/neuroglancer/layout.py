@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError
-from shardcore.record import Columns, Differs, Field, Record
-from shardcore.record import FieldRole as Role
-from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.model.number_words import plural
+from shardcore.model.record import Columns, Differs, Field, Record
+from shardcore.model.record import FieldRole as Role
+from shardcore.model.span import Span
 
 SHARD_INDEX_ENTRY = Record(
     "shard index entry",

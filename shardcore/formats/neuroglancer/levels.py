@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.caching import LruCache, Once
+from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.layout import (
@@ -25,10 +25,10 @@ from shardcore.formats.neuroglancer.layout import (
 )
 from shardcore.formats.neuroglancer.minishard import Entries, Numbers, entries_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.payload import decompress
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
-from shardcore.span import Span
 
 KEPT_WHOLE = 1 << 20
 """A shard index of up to this many bytes is read when the shard is opened; of a larger one, single entries."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
 from shardcore.formats.neuroglancer import drawings
 from shardcore.formats.neuroglancer.bits_figures import row_spans
@@ -20,16 +21,15 @@ from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import pair_span
 from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
-from shardcore.formats.neuroglancer.origin import Origin, given_origin
 from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec, parse_key
+from shardcore.formats.neuroglancer.spec_origin import Origin, given_origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.objects import ObjectRef
-from shardcore.payload import decompress_stream
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.trace import Look
-from shardcore.words import plural
 
 TOLD_LIMIT = 16 << 20
 """Values of up to this many bytes, stored and plain, are read and hashed while a lookup is told."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.payload import decompress
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
-from shardcore.span import Span
 
 MANIFEST_LIMIT = 64 << 20
 """Most bytes that a manifest may have: four million fragments."""

@@ -14,8 +14,8 @@ from shardcore.formats.neuroglancer.layout import outside_text
 from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.span import Span
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.span import Span
 
 FRAGMENTS = "fragments"
 GZIP_TRAILER = 4

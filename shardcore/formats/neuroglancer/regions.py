@@ -13,10 +13,10 @@ import numpy.typing as npt
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, RangeFault, is_whole, range_faults
 from shardcore.formats.neuroglancer.levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes
-from shardcore.nodes.children import gaps
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import FieldRole
+from shardcore.model.children import gaps
+from shardcore.model.record import FieldRole
+from shardcore.model.runs import Runs
+from shardcore.model.section import Section, SectionRole
 
 WORD = 8
 SHARD_INDEX = "shard index"

@@ -12,17 +12,17 @@ from functools import partial
 
 import numpy as np
 
+from shardcore.codecs.decompress import decompress, decompress_stream
+from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.finding import Work
 from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
 from shardcore.formats.neuroglancer.minishard import Entries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.frames import GZIP_MAGIC, gzip_end
-from shardcore.objects import ObjectRef
-from shardcore.payload import decompress, decompress_stream
-from shardcore.salvage import Covered, Damaged, Found, indexed, occurrences, pieces_of
-from shardcore.span import Span
+from shardcore.model.finding import Work
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.shards.salvage import Covered, Damaged, Found, indexed, occurrences, pieces_of
 
 _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24

@@ -8,38 +8,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.budget import Share
-from shardcore.charting.load import LoadSource
-from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
-from shardcore.finding import Depth, Report
-from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.neuroglancer import charts, leads
+from shardcore.formats.neuroglancer import charts
+from shardcore.formats.neuroglancer import references as leads
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
-from shardcore.formats.neuroglancer.meanings import MEANINGS
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
-from shardcore.formats.neuroglancer.origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
+from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.split import joined
+from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
-from shardcore.keys import NUMBERS
-from shardcore.nodes.leads import Gathered
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section, SectionRole, tile
-from shardcore.objects import ObjectRef, State
+from shardcore.model.byte_shares import Share
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Report
+from shardcore.model.keys import NUMBERS
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.occupancy import LoadSource
+from shardcore.model.record import Value
+from shardcore.model.references import Gathered
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Source
-from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.span import Span
-from shardcore.trace import Look, Trace
-from shardcore.words import plural
 
 VERSION = "1"
 

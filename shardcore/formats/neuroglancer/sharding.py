@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, UsageError
-from shardcore.json_text import parse_json
-from shardcore.text import short
+from shardcore.model.text import short
 
 SHARDING_TYPE = "neuroglancer_uint64_sharded_v1"
 IDENTITY = "identity"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.caching import OnceEach
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
@@ -26,20 +25,21 @@ from shardcore.formats.neuroglancer.layout import (
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import entries_of
-from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, Regions, paint, regions_of
+from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.nodes.children import Deferred, Extents, RecordTable, field_nodes, grouped, section_nodes
-from shardcore.nodes.node import Node
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import FieldRole
-from shardcore.shard import Part
+from shardcore.model.children import Deferred, Extents, RecordTable, field_nodes, grouped, section_nodes
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole
+from shardcore.model.runs import Runs
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName, decoded_name
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.cache import OnceEach
+from shardcore.shards.shard import Part
 from shardcore.sources.memory import BytesSource
-from shardcore.sources.names import SourceName, decoded_name
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.words import plural
 
 
 class NeuroglancerTree:

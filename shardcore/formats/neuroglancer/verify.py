@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, ShardError
-from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
@@ -16,9 +15,10 @@ from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.volume import chunk_sizes
+from shardcore.model.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.span import Span
-from shardcore.words import plural
 
 PROGRESS_EVERY = 256
 LISTED = 1000

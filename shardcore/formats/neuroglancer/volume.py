@@ -14,7 +14,7 @@ import numpy.typing as npt
 from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.neuroglancer.info import KeySpace, Scale
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
-from shardcore.words import plural
+from shardcore.model.number_words import plural
 
 DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 

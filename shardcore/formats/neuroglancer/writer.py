@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.arranged import ArrangedShard, Order
-from shardcore.formats.neuroglancer.described import (
+from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Order
+from shardcore.formats.neuroglancer.info import INFO_LIMIT, PROPERTIES_TYPE, parse_info
+from shardcore.formats.neuroglancer.info_writer import (
     Described,
     check_kind,
     info_text,
@@ -18,19 +19,18 @@ from shardcore.formats.neuroglancer.described import (
     of_spec,
     spaces_of,
 )
-from shardcore.formats.neuroglancer.info import INFO_LIMIT, PROPERTIES_TYPE, parse_info
-from shardcore.formats.neuroglancer.origin import INFO_NAME
-from shardcore.formats.neuroglancer.planned import planned_file
+from shardcore.formats.neuroglancer.plan import planned_file
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
+from shardcore.formats.neuroglancer.space_values import SpaceValues
+from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
 from shardcore.formats.neuroglancer.spool import Spool
-from shardcore.formats.neuroglancer.values import SpaceValues
 from shardcore.formats.neuroglancer.voxels import described_volume
-from shardcore.keys import NUMBERS
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import NoObjects
+from shardcore.model.keys import NUMBERS
+from shardcore.model.number_words import plural
+from shardcore.model.objects import NoObjects
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.text import short
 from shardcore.sources.local import read_side_file
-from shardcore.text import short
-from shardcore.words import plural
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile

@@ -1,8 +1,8 @@
 """Software Heritage Read Shard: many small objects, found through a perfect hash function."""
 
-from shardcore.format import Format, lazily
-from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import Instead, KeyRule, Without, Writes
+from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.shards.format import Format, lazily
+from shardcore.writing.declaration import Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="swh",
@@ -47,6 +47,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"SWHShard",),
-    peers=lazily("shardcore.formats.swh.peers:peers"),
+    peers=lazily("shardcore.formats.swh.other_readers:peers"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

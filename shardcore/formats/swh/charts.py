@@ -6,16 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.charting.budget import Share, Use, budget, share_of
-from shardcore.charting.load import Load, LoadSource, counts_of
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import OBJECT, SLOT
 from shardcore.formats.swh.slots import WINDOW, Order, read_slots
-from shardcore.nodes.children import gaps
-from shardcore.objects import State
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.children import gaps
+from shardcore.model.number_words import plural
+from shardcore.model.objects import State
+from shardcore.model.occupancy import Load, LoadSource, counts_of
 from shardcore.progress import Progress
-from shardcore.words import plural
 
 
 def shares(file: SwhFile) -> tuple[Share, ...]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
 from shardcore.formats.swh.chd import Function, jenkins, place
-from shardcore.words import plural
+from shardcore.model.number_words import plural
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, ShardError
-from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]

@@ -10,8 +10,8 @@ from shardcore.errors import FormatError
 from shardcore.formats.swh import chd, chd_code
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
+from shardcore.model.span import Span
 from shardcore.sources.base import FAR_GAP, Source
-from shardcore.span import Span
 
 UNARY_GUESS = 4096
 """Bytes of unary bits fetched around where a bucket's one-bit is likely to be."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardcore.drawing.model import Bits, Cells, Figure, Item, Link, Table, Tone
-from shardcore.drawing.windows import window
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.displacement import Place
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_TAIL
-from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.model.drawing import Bits, Cells, Figure, Item, Link, Table, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 
 _ROW = 32
 """Bits of a row, where there are so many."""

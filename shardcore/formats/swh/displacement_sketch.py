@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shardcore.drawing.model import Control, Drawing
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.displacement_figures import (
@@ -18,10 +17,11 @@ from shardcore.formats.swh.displacement_figures import (
     store_figure,
     unary_figure,
 )
+from shardcore.formats.swh.drawn_hash import Hashed
+from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.hash_section import HashParts
-from shardcore.formats.swh.hashing import Hashed
-from shardcore.formats.swh.keyed import KeyedScene
-from shardcore.words import plural
+from shardcore.model.drawing import Control, Drawing
+from shardcore.model.number_words import plural
 
 _STORE_BYTES = 4
 """Bytes of the value store that are drawn, where the value does not take more."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shardcore.drawing.model import Cells, Drawing, Item, Link, Ruler, Table, Tone
-from shardcore.drawing.windows import window
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import Place
 from shardcore.formats.swh.displacement_figures import (
@@ -20,7 +18,7 @@ from shardcore.formats.swh.displacement_figures import (
 )
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, Geometry, length_span
-from shardcore.formats.swh.parking_figures import (
+from shardcore.formats.swh.slot_placement_figures import (
     WHOLE_RING,
     long_ring_figure,
     path_of,
@@ -28,9 +26,11 @@ from shardcore.formats.swh.parking_figures import (
     stop_name,
     tag,
 )
-from shardcore.objects import State
-from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.model.drawing import Cells, Drawing, Item, Link, Ruler, Table, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import plural
+from shardcore.model.objects import State
+from shardcore.model.span import Span
 
 _MOST_SHARDS = 16
 """Shards of a folder that are drawn."""

@@ -9,10 +9,10 @@ import numpy as np
 from shardcore.errors import UsageError
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.shard import SwhShard
-from shardcore.objects import ObjectRef
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.writing.edit import Change, Edit, Zeros, edit_of
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.writing.in_place import Change, Edit, Zeros, edit_of
 
 MANY = 100
 """More keys than this are looked up all at once, for which the whole index is read."""

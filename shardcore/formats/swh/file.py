@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
 from shardcore.errors import FormatError, ShardError
 from shardcore.formats.swh import chd, chd_code
 from shardcore.formats.swh.displacement import slot_of_key, together
 from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
 from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, Geometry, length_span, sections_of
 from shardcore.formats.swh.slots import Order, load_order, read_slots
-from shardcore.nodes.sections import tile
-from shardcore.objects import State
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import State
+from shardcore.model.section import tile
+from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.shard import PIECE
+from shardcore.shards.cache import Once
+from shardcore.shards.shard import PIECE
 from shardcore.sources.base import Source
 from shardcore.sources.wrapped import KeptSource
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
 
 SAMPLE_SLOTS = 200
 """Slots in which live keys are sought at once, to tell the dialect of the hash."""

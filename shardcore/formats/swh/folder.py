@@ -10,22 +10,22 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.dataset import DataSet, Member
-from shardcore.drawing.model import Sketch, Still
 from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
-from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.swh.drawings import asked_drawing
-from shardcore.formats.swh.keyed import KeyedScene
+from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
-from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import KEY_FORM, key_bytes
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
-from shardcore.parallel import in_order
+from shardcore.formats.swh.step_values import MEANINGS
+from shardcore.model.drawing import Sketch, Still
+from shardcore.model.number_words import plural
+from shardcore.model.parallel import in_order
+from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.trace import FOUND, Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import FOUND, Look, Trace
-from shardcore.words import plural
 
 SUFFIX = ".shard"
 """How these files are usually called; so are those of neuroglancer, so that the magic decides."""

@@ -14,8 +14,8 @@ import numpy as np
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.swh.chd_code import Encoded, PartSizes, part_sizes
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_FIXED_SIZE, HASH_HEAD, HASH_TAIL, VARIABLE_PARTS
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
 
 
 @dataclass(frozen=True, slots=True)

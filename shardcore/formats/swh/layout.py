@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import State
-from shardcore.record import Differs, Field, FieldRole, Record
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import State
+from shardcore.model.record import Differs, Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"

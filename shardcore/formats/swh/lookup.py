@@ -16,12 +16,12 @@ from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT
 from shardcore.formats.swh.objects import key_bytes, live_ref
 from shardcore.formats.swh.slots import read_slots_at
-from shardcore.objects import ObjectRef, State
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.trace import Look
-from shardcore.words import plural
 
 CONTENT_GUESS = 65536
 """Bytes fetched with an object's length, in the hope that they hold its content."""

@@ -12,11 +12,11 @@ from shardcore.errors import FormatError, UsageError
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
 from shardcore.formats.swh.slots import LENGTHS_AT_ONCE, read_lengths, read_slots_at
-from shardcore.keys import KeyForm
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State, in_states
+from shardcore.model.keys import KeyForm
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State, in_states
+from shardcore.model.span import Span
+from shardcore.model.text import short
 from shardcore.progress import no_progress
-from shardcore.span import Span
-from shardcore.text import short
 
 I64 = NDArray[np.int64]
 

@@ -13,11 +13,11 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.finding import Work
 from shardcore.formats.swh.layout import HEADER, MAGIC, NO_OBJECT, OBJECT, SLOT
-from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, Near, occurrences, pieces_of
+from shardcore.model.finding import Work
+from shardcore.model.span import Span
+from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Found, Near, occurrences, pieces_of
 from shardcore.sources.base import Source
-from shardcore.span import Span
 
 _ALGORITHM = b"chd_ph\0"
 _USUAL_START = 512

@@ -8,32 +8,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.budget import Share
-from shardcore.charting.load import LoadSource
-from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
-from shardcore.finding import Depth, Report
-from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.swh import charts, layout, leads
+from shardcore.formats.swh import charts, layout
+from shardcore.formats.swh import references as leads
 from shardcore.formats.swh.displacement_sketch import DisplacementSketch
+from shardcore.formats.swh.drawn_hash import SwhHashing
+from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
-from shardcore.formats.swh.hashing import SwhHashing
-from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
-from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import KEY_FORM, SwhObjects
-from shardcore.formats.swh.parking import ParkingSketch
+from shardcore.formats.swh.slot_placement import ParkingSketch
+from shardcore.formats.swh.step_values import MEANINGS
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
-from shardcore.nodes.leads import Gathered
-from shardcore.nodes.node import Node
-from shardcore.objects import ObjectRef
+from shardcore.model.byte_shares import Share
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Report
+from shardcore.model.node import Node
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.occupancy import LoadSource
+from shardcore.model.record import Value
+from shardcore.model.references import Gathered
 from shardcore.progress import Progress, no_progress
-from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look, Trace
-from shardcore.words import grouped_digits, plural
 
 LAST_SLOTS = 200
 """Slots before the hash function that are fetched with it: keys in them tell the dialect of the hash."""

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.budget import charge_items
 from shardcore.formats.swh.layout import OBJECT, SLOT, Geometry
-from shardcore.objects import State
+from shardcore.model.budget import charge_items
+from shardcore.model.objects import State
+from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
-from shardcore.span import Span
 
 I64 = NDArray[np.int64]
 

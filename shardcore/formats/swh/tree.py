@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
 from shardcore.errors import FormatError
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts
@@ -27,14 +26,15 @@ from shardcore.formats.swh.layout import (
     length_span,
 )
 from shardcore.formats.swh.slots import Order, read_slots, read_slots_at
-from shardcore.nodes.children import BitFields, Deferred, Extents, RecordTable, field_nodes, grouped
-from shardcore.nodes.node import Children, Node
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section
-from shardcore.objects import State
-from shardcore.record import FieldRole
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural, product_text
+from shardcore.model.children import BitFields, Deferred, Extents, RecordTable, field_nodes, grouped
+from shardcore.model.node import Children, Node
+from shardcore.model.number_words import grouped_digits, plural, product_text
+from shardcore.model.objects import State
+from shardcore.model.record import FieldRole
+from shardcore.model.runs import Runs
+from shardcore.model.section import Section
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
 
 _LEAVES = {"padding": FieldRole.PADDING, "trailing": FieldRole.UNUSED}
 """Sections without parts, and the role of their bytes."""

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.chd_build import find_duplicate
 from shardcore.formats.swh.file import FEW_KEYS, SwhFile, fits, is_certain
 from shardcore.formats.swh.layout import OBJECT, SLOT, field_span
 from shardcore.formats.swh.slots import WINDOW, read_slots
-from shardcore.objects import State
+from shardcore.model.finding import Depth, Findings, Report
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import State
+from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
 from shardcore.writing.undo import note_interrupted
 
 CONTENT_WINDOW = 1 << 23

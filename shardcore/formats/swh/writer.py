@@ -17,10 +17,10 @@ from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicates
 from shardcore.formats.swh.chd_code import encode
 from shardcore.formats.swh.hash_section import write_hash_section
 from shardcore.formats.swh.objects import KEY_FORM, key_bytes, live_ref, many_key_bytes
-from shardcore.nodes.sections import tile
-from shardcore.objects import ColumnObjects, ObjectColumns, ObjectRef
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
+from shardcore.model.section import tile
 from shardcore.progress import Progress, no_progress
-from shardcore.words import plural
 from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile

@@ -1,8 +1,8 @@
 """Xet xorbs: the containers of chunks that MDB shards point at."""
 
-from shardcore.format import Format, lazily
-from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
+from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.shards.format import Format, lazily
+from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="xorb",
@@ -44,6 +44,6 @@ FORMAT = Format(
         ),
         Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
     ),
-    peers=lazily("shardcore.formats.xorb.peers:peers"),
+    peers=lazily("shardcore.formats.xorb.other_readers:peers"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )

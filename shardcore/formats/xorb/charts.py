@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from shardcore.charting.budget import Share, Use, budget, share_of
-from shardcore.charting.load import Load, LoadSource
+from shardcore.codecs.xet.xorb_layout import CHUNKS, HEADER_SIZE
 from shardcore.formats.xorb.file import XorbFile
+from shardcore.model.byte_shares import Share, Use, budget, share_of
+from shardcore.model.occupancy import Load, LoadSource
 from shardcore.progress import Progress
-from shardcore.xet.xorb_layout import CHUNKS, HEADER_SIZE
 
 
 def shares(file: XorbFile) -> tuple[Share, ...]:

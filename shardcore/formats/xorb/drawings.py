@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.drawing.controls import chosen
-from shardcore.drawing.model import Band, Cells, Control, Drawing, Item, Kind, Link, Ribbon, Ruler, Table, Tone
-from shardcore.drawing.windows import window
+from shardcore.codecs.xet.chunk import GROUPS
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH, Scheme
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS
 from shardcore.formats.xorb.records import Records, unpack
-from shardcore.objects import ObjectRef
-from shardcore.sources.names import decoded_name
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.chunk import GROUPS
-from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH, Scheme
+from shardcore.model.drawing import Band, Cells, Control, Drawing, Item, Kind, Link, Ribbon, Ruler, Table, Tone
+from shardcore.model.drawing_controls import chosen
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.source_name import decoded_name
+from shardcore.model.span import Span
 
 SHOWN = 18
 """Chunks that are drawn at once: each is on both rulers, and has a band between them."""

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash
+from shardcore.codecs.xet.xorb_info import Info, InfoPart, info_parts
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, IDENT, INFO_BLOCK, SENTENCES
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.records import Records, chunks, read_headers, stored_records, unpack
-from shardcore.nodes.sections import Section, SectionRole, tile
+from shardcore.model.number_words import plural
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.hashes import ZERO, HashArray, as_rows, chunk_hash
-from shardcore.xet.xorb_info import Info, InfoPart, info_parts
-from shardcore.xet.xorb_layout import CHUNK_HEADER, CHUNKS, IDENT, INFO_BLOCK, SENTENCES
 
 HEADERS_AT_ONCE = 1024
 """Headers read between two calls of `progress`."""

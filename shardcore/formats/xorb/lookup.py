@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import from_text, text_of_key, to_text
+from shardcore.codecs.xet.xorb_layout import HEADER_SIZE, INFO_LENGTH
 from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb import drawings
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
-from shardcore.keys import KeyForm, number_or_text
-from shardcore.objects import ObjectRef
+from shardcore.model.keys import KeyForm, number_or_text
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
-from shardcore.span import Span
-from shardcore.text import short
-from shardcore.trace import Look
-from shardcore.words import plural
-from shardcore.xet.hashes import from_text, text_of_key, to_text
-from shardcore.xet.xorb_layout import HEADER_SIZE, INFO_LENGTH
 
 ALL = "all"
 """The key of all chunks, one after the other."""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import to_text
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.records import Read
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.xet.hashes import to_text
-from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 
 CODECS = (*(scheme.label for scheme in Scheme), "unknown")
 UNKNOWN = len(CODECS) - 1

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadChecksum, FormatError, Truncated, Unsupported
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.chunk import read_chunk
-from shardcore.xet.hashes import HashArray, chunk_hash, to_text
-from shardcore.xet.xorb_info import Info
-from shardcore.xet.xorb_layout import (
+from shardcore.codecs.xet.chunk import read_chunk
+from shardcore.codecs.xet.hashes import HashArray, chunk_hash, to_text
+from shardcore.codecs.xet.xorb_info import Info
+from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
     HEADER_SIZE,
     IDENT,
@@ -26,6 +23,9 @@ from shardcore.xet.xorb_layout import (
     read_u24,
     u24_column,
 )
+from shardcore.errors import BadChecksum, FormatError, Truncated, Unsupported
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 
 Read = Callable[[int, int], bytes]
 """Reads the bytes `[start, stop)` of the xorb."""

@@ -10,15 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from shardcore.codecs.frame_length import LZ4_MAGIC
+from shardcore.codecs.xet.chunk import read_chunk
+from shardcore.codecs.xet.hashes import SIZE, as_rows, chunk_hash, to_text, to_texts
+from shardcore.codecs.xet.xorb_layout import (
+    CHUNK_HEADER,
+    HEADER_SIZE,
+    IDENT,
+    IDENT_HASHES,
+    Scheme,
+    header_fault,
+    read_u24,
+)
 from shardcore.errors import FormatError, ShardError, ends_reading
 from shardcore.formats.xorb.shard import XorbShard
-from shardcore.frames import LZ4_MAGIC
-from shardcore.objects import ObjectRef
-from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, indexed, occurrences
-from shardcore.span import Span
-from shardcore.xet.chunk import read_chunk
-from shardcore.xet.hashes import SIZE, as_rows, chunk_hash, to_text, to_texts
-from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, IDENT_HASHES, Scheme, header_fault, read_u24
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
+from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Found, indexed, occurrences
 
 _BY_INFO = "its hash in the info block"
 _HASHES = 16

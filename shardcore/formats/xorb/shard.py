@@ -8,35 +8,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.budget import Share
-from shardcore.charting.load import LoadSource
-from shardcore.drawing.model import Sketch
+from shardcore.codecs.xet.hashes import HashArray, to_text
+from shardcore.codecs.xet.xorb_info import FIXED, read_info
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 from shardcore.errors import FormatError, NotAShard, ShardError
-from shardcore.finding import Depth, Report
-from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.xorb import charts, leads
+from shardcore.formats.xorb import charts
+from shardcore.formats.xorb import references as leads
 from shardcore.formats.xorb.drawings import LanesSketch, RecordsSketch
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbKey, XorbLookup
-from shardcore.formats.xorb.meanings import MEANINGS
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
+from shardcore.formats.xorb.step_values import MEANINGS
 from shardcore.formats.xorb.tree import XorbTree
-from shardcore.nodes.leads import Gathered
-from shardcore.nodes.node import Node
-from shardcore.objects import ObjectRef
+from shardcore.model.byte_shares import Share
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Report
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.occupancy import LoadSource
+from shardcore.model.record import Value
+from shardcore.model.references import Gathered
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Source
-from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.span import Span
-from shardcore.trace import Look, Trace
-from shardcore.words import plural
-from shardcore.xet.hashes import HashArray, to_text
-from shardcore.xet.xorb_info import FIXED, read_info
-from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 
 
 class XorbShard(Shard):

@@ -8,21 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, XorbFile
-from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
-from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped, section_leaf, section_nodes
-from shardcore.nodes.node import Children, Node
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import FieldRole
-from shardcore.shard import Part
-from shardcore.sources.memory import BytesSource
-from shardcore.sources.names import SourceName, decoded_name
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.hashes import to_text
-from shardcore.xet.xorb_info import Info, InfoPart, info_parts
-from shardcore.xet.xorb_layout import (
+from shardcore.codecs.xet.hashes import to_text
+from shardcore.codecs.xet.xorb_info import Info, InfoPart, info_parts
+from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HASH,
     CHUNK_HEADER,
     CHUNKS,
@@ -33,6 +21,18 @@ from shardcore.xet.xorb_layout import (
     Scheme,
     read_u24,
 )
+from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, XorbFile
+from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
+from shardcore.model.children import Extents, RecordTable, field_nodes, grouped, section_leaf, section_nodes
+from shardcore.model.node import Children, Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole
+from shardcore.model.runs import Runs
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName, decoded_name
+from shardcore.model.span import Span
+from shardcore.shards.shard import Part
+from shardcore.sources.memory import BytesSource
 
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
 _ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DATA], np.uint8)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text, tree_root
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_SIZE
 from shardcore.errors import FormatError
-from shardcore.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
 from shardcore.formats.xorb.file import TAIL_FAULT, XorbFile
 from shardcore.formats.xorb.records import stored_records, unpack
+from shardcore.model.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
 from shardcore.progress import Progress
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text, tree_root
-from shardcore.xet.xorb_layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_SIZE
 
 CHUNK_COST = 64 << 10
 """What a chunk costs besides its bytes, as `Work` counts: xorbs have few, because writers make large ones."""

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.chunker import chunks
+from shardcore.codecs.xet.hashes import to_text
+from shardcore.codecs.xet.xorb_builder import PackedXorb, XorbPacker, usual_chunks, with_hashes
+from shardcore.codecs.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED
 from shardcore.errors import UsageError
 from shardcore.formats.xorb.objects import CODECS
-from shardcore.objects import ColumnObjects, ObjectColumns, ObjectRef
-from shardcore.span import Span
+from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef
+from shardcore.model.span import Span
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of, whole
-from shardcore.xet.chunker import chunks
-from shardcore.xet.hashes import to_text
-from shardcore.xet.packing import PackedXorb, XorbPacker, usual_chunks, with_hashes
-from shardcore.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED
 
 
 class XorbWriter(Writer):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
 from shardcore.errors import UsageError
+from shardcore.model.text import visible
 from shardcore.sources.base import check_name
-from shardcore.text import visible
 
 SCHEMES = ("s3", "gs", "http", "https")
 STORES = ("s3", "gs")

@@ -6,15 +6,15 @@ import time
 from dataclasses import dataclass
 
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
-from shardcore.reading import Purpose
+from shardcore.sources.read_purpose import Purpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.calls import told_to
-from shardcore.sources.remote.flight import CalledOff, Flight
-from shardcore.sources.remote.line import Line
-from shardcore.sources.remote.remote import Remote
-from shardcore.sources.remote.reply import Asked, Broken, Reply
-from shardcore.sources.remote.tape import CALLED_OFF, Request
-from shardcore.sources.remote.truth import Body, Pin, body_of
+from shardcore.sources.remote.cancel import told_to
+from shardcore.sources.remote.connection_pool import Line
+from shardcore.sources.remote.range_request import CalledOff, Flight
+from shardcore.sources.remote.request_log import CALLED_OFF, Request
+from shardcore.sources.remote.response import Asked, Broken, Reply
+from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.validate import Body, Pin, body_of
 
 
 @dataclass(slots=True)

@@ -8,16 +8,16 @@ import zlib
 from collections.abc import Iterable, Sequence
 
 from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy, ShardError, SourceError
-from shardcore.reading import Priority, Purpose, most, priority, purpose
+from shardcore.model.number_words import plural
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, merged
-from shardcore.sources.blocks import Piece, ReadAhead, joined, missing
+from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
+from shardcore.sources.read_purpose import Priority, Purpose, most, priority, purpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.fetch import Fetch, Fetched
-from shardcore.sources.remote.flight import CalledOff, Flight
-from shardcore.sources.remote.remote import Remote
-from shardcore.sources.remote.tape import Request
-from shardcore.sources.remote.truth import Pin, packed
-from shardcore.words import plural
+from shardcore.sources.remote.range_request import CalledOff, Flight
+from shardcore.sources.remote.request_log import Request
+from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.validate import Pin, packed
 
 FIRST = 1 << 16
 """Bytes of the first range: what formats want of the beginning of a file at once."""

@@ -12,9 +12,9 @@ from urllib3.util import make_headers
 
 from shardcore.errors import CannotList, RangeRefused, RemoteError
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.calls import let_tell
+from shardcore.sources.remote.cancel import let_tell
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.reply import Asked, Broken, Page, Reply, close_pools, failure, timeout
+from shardcore.sources.remote.response import Asked, Broken, Page, Reply, close_pools, failure, timeout
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)

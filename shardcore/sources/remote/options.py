@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from shardcore.errors import UsageError
-from shardcore.text import short, visible, without_secrets
+from shardcore.model.text import short, visible, without_secrets
 
 CACHE_BYTES = 256 << 20
 """Bytes that are kept of what was fetched."""

@@ -15,11 +15,11 @@ from botocore.config import Config
 from botocore.parsers import ResponseParserError
 
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
+from shardcore.model.text import short
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.calls import NoXml, let_tell
+from shardcore.sources.remote.cancel import NoXml, let_tell
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.reply import Asked, Broken, ListingRefused, Page, Reply, close_pools, failure
-from shardcore.text import short
+from shardcore.sources.remote.response import Asked, Broken, ListingRefused, Page, Reply, close_pools, failure
 
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"

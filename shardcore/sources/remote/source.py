@@ -9,15 +9,15 @@ from contextlib import suppress
 
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.progress import check_stopped, wait_for
-from shardcore.reading import Purpose, reading_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
+from shardcore.sources.read_purpose import Purpose, reading_for
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.remote import Remote
-from shardcore.sources.remote.reply import Broken, ListingRefused, Page
-from shardcore.sources.remote.tape import Request, Tape
-from shardcore.sources.remote.truth import refusal
+from shardcore.sources.remote.request_log import Request, Tape
+from shardcore.sources.remote.response import Broken, ListingRefused, Page
+from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.validate import refusal
 
 FOLDER_MARK = "info"
 """A file that is tried in a folder that cannot be listed, to see whether it is there."""

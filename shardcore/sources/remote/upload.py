@@ -9,15 +9,15 @@ from typing import Any
 import botocore.exceptions as refused
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
-from shardcore.parallel import in_order
+from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
-from shardcore.reading import Purpose
+from shardcore.sources.read_purpose import Purpose
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.remote import Remote
-from shardcore.sources.remote.reply import Broken
+from shardcore.sources.remote.request_log import Request
+from shardcore.sources.remote.response import Broken
 from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
-from shardcore.sources.remote.tape import Request
-from shardcore.sources.remote.truth import refusal
+from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.validate import refusal
 
 PART = 16 << 20
 """Bytes of one part of an upload; smaller files go as one."""

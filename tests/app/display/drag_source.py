@@ -11,9 +11,9 @@ from PySide6.QtCore import QMimeData, QPoint, QRect, QTimer
 from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication
 
-from shardscope.objects.drag_out import DragOut
-from shardscope.settings import Settings
-from shardscope.window.main_window import MainWindow
+from shardscope.shell.main_window import MainWindow
+from shardscope.startup.settings import Settings
+from shardscope.views.objects.drag_out import DragOut
 
 
 def say(**facts: Any) -> None:

@@ -18,11 +18,11 @@ from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
 
 from shardscope.__main__ import main
-from shardscope.lessons.lesson import Answer
-from shardscope.lessons.panel import LessonPanel
-from shardscope.trace.panel import TracePanel
-from shardscope.window.drop_places import DropPlace
-from shardscope.window.main_window import MainWindow
+from shardscope.learning.lessons.lesson import Answer
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.shell.drop_targets import DropPlace
+from shardscope.shell.main_window import MainWindow
+from shardscope.views.trace.panel import TracePanel
 from tests.app.display.teaching_eyes import KINDS, on_screen, place_of, taught
 
 KEY = 1

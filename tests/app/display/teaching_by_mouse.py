@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shardscope.assets import Sample
+from shardscope.startup.assets import Sample
 from tests.app.display.person import BLINK, Person, State
 
 BIT = 3

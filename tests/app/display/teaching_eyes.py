@@ -22,16 +22,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.drawing.model import Item
-from shardscope.breaking.salvaging import SalvageSheet
-from shardscope.charts.pages import ChartPages
-from shardscope.charts.panel import Charts
-from shardscope.comparing.sheet import CompareSheet
-from shardscope.drawings.panel import DrawingPanel
-from shardscope.inspector.panel import Inspector
-from shardscope.looks.wrap_text import WrapText
-from shardscope.trace.panel import TracePanel
-from shardscope.window.main_window import MainWindow
+from shardcore.model.drawing import Item
+from shardscope.learning.charts.pages import ChartPages
+from shardscope.learning.charts.panel import Charts
+from shardscope.learning.comparison.window import CompareSheet
+from shardscope.learning.drawings.panel import DrawingPanel
+from shardscope.shell.main_window import MainWindow
+from shardscope.tasks.recover.dialog import SalvageSheet
+from shardscope.views.inspector.panel import Inspector
+from shardscope.views.trace.panel import TracePanel
+from shardscope.widgets.wrap_text import WrapText
 
 State = dict[str, Any]
 Where = tuple[QWidget, QRect]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shardcore.testing import sampled
-from shardscope.lessons.lesson import Lesson
-from shardscope.lessons.library import lessons
+from shardscope.learning.lessons.lesson import Lesson
+from shardscope.learning.lessons.library import lessons
 from tests.app.display.person import Person, State
 from tests.app.display.program import running
 

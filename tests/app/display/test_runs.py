@@ -15,7 +15,7 @@ import pytest
 import shardcore
 from shardcore import State
 from shardcore.testing import sampled
-from shardscope import assets
+from shardscope.startup import assets
 from tests.app.display.person import Person
 from tests.app.display.program import Program, running
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from shardcore.testing import sampled
-from shardscope import assets
-from shardscope.lessons.lesson import Lesson
-from shardscope.lessons.library import missions
+from shardscope.learning.lessons.lesson import Lesson
+from shardscope.learning.lessons.library import missions
+from shardscope.startup import assets
 from tests.app.display.person import Person
 from tests.app.display.program import Program, running
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shardcore.testing import sampled
-from shardscope import assets
-from shardscope.assets import Sample
+from shardscope.startup import assets
+from shardscope.startup.assets import Sample
 from tests.app.display.person import Person
 from tests.app.display.program import running
 from tests.app.display.teaching_by_keys import by_keys

@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtGui import QImage
 
 from shardcore.testing import sampled
-from shardscope import assets
+from shardscope.startup import assets
 from tests.app.display.program import ROOT, Mouse
 
 HERE = Path(__file__).parent

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shardcore.xet.chunk import write_chunk
-from shardcore.xet.hashes import as_rows, chunk_hash, tree_root
-from shardcore.xet.xorb_info import Info, write_info
-from shardcore.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
+from shardcore.codecs.xet.chunk import write_chunk
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash, tree_root
+from shardcore.codecs.xet.xorb_info import Info, write_info
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 
 HERE = Path(__file__).parent
 

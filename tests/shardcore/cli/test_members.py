@@ -9,7 +9,7 @@ import pytest
 
 from shardcore.cli import rows
 from shardcore.cli.program import run
-from shardcore.dataset import DataSet
+from shardcore.shards.dataset import DataSet
 from tests.shardcore.formats.des.made import Stored, write
 
 
@@ -49,7 +49,7 @@ def test_rows_come_member_by_member(
     assert run([*base[:-1], "--kind", "nothing"]) == 2
     assert "no objects of kind 'nothing' here, only object" in capsys.readouterr().err
     asked = rows.RowsAsked
-    monkeypatch.setattr("shardcore.member_work.RowsAsked", lambda *a, **k: asked(*a, **k, most=1))
+    monkeypatch.setattr("shardcore.shards.member_work.RowsAsked", lambda *a, **k: asked(*a, **k, most=1))
     assert run([*base, "--skip", "3", "--limit", "30"]) == 1
     assert [line["key"] for line in _lines(capsys)] == wanted[3:33]
     assert run(base[:-1]) == 1

@@ -14,8 +14,8 @@ from shardcore.cli.options import _FLAGS, _REMOTE
 from shardcore.cli.output import FLAGS
 from shardcore.cli.program import app
 from shardcore.errors import Remedy
-from shardcore.options import Purpose
-from shardcore.registry import FORMATS, all_formats
+from shardcore.model.options import Purpose
+from shardcore.shards.registry import FORMATS, all_formats
 
 PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
 

@@ -18,7 +18,7 @@ from shardcore.cli.options import progress_bar
 from shardcore.cli.output import printable
 from shardcore.cli.program import exit_code, run
 from shardcore.errors import ShardError
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "salvage", "pack"]
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore import registry
 from shardcore.errors import ShardError, SourceChanged, SourceError, UsageError
+from shardcore.shards import registry
 from shardcore.sources.base import MERGE_GAP, Entry, Source, check_name, merged
 from shardcore.sources.local import FileSource, LocalFolder, open_side_file, read_side_file
 from shardcore.sources.memory import BytesSource

@@ -21,11 +21,11 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.objects import State
-from shardcore.packing import pack
+from shardcore.model.objects import State
+from shardcore.operations.pack import pack
 from shardcore.testing.sampling import FULL
-from shardcore.writing.chain import all_journals
 from shardcore.writing.undo import undo
+from shardcore.writing.undo_chain import all_journals
 
 EDITORS = 8
 SECONDS, OBJECTS = (60.0, 3000) if FULL else (4.0, 1000)

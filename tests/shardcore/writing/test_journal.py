@@ -19,10 +19,10 @@ import pytest
 from shardcore.cli.program import run
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError
 from shardcore.sources.local import FileSource
-from shardcore.testing import killed
+from shardcore.testing import kill_runs as killed
 from shardcore.writing import undo as journals
-from shardcore.writing.chain import journal_of
-from shardcore.writing.edit import Change, Stream, Zeros, edit_of
+from shardcore.writing.in_place import Change, Stream, Zeros, edit_of
+from shardcore.writing.undo_chain import journal_of
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL = DATA / "swh" / "small.shard"
@@ -257,7 +257,7 @@ import resource, signal, sys
 from pathlib import Path
 from shardcore.errors import SourceError
 from shardcore.sources.local import FileSource
-from shardcore.writing.edit import Change, Stream, edit_of
+from shardcore.writing.in_place import Change, Stream, edit_of
 from shardcore.writing.undo import apply
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))

@@ -12,7 +12,7 @@ import pytest
 
 from shardcore.errors import SourceError, UsageError
 from shardcore.sources.local import FileSource
-from shardcore.writing.edit import Change, edit_of
+from shardcore.writing.in_place import Change, edit_of
 from shardcore.writing.lock import locked
 from shardcore.writing.undo import apply
 

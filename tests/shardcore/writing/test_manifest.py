@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shardcore.errors import SourceError, UsageError
-from shardcore.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionType, Purpose
 from shardcore.writing.items import Item
 from shardcore.writing.manifest import Manifest, ResultManifest
 from shardcore.writing.output import Output

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.converting import convert
-from shardcore.shard import Shard
+from shardcore.operations.convert import convert
+from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource
-from shardcore.writing.edit import edit_of
+from shardcore.writing.in_place import edit_of
 from shardcore.writing.undo import apply, undo
 
 LONG = 64 << 20

@@ -16,12 +16,12 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError
-from shardcore.packing import pack
-from shardcore.testing import killed
-from shardcore.testing.killed import bytes_of
-from shardcore.writing.left_over import REPLACING
+from shardcore.operations.pack import pack
+from shardcore.testing import kill_runs as killed
+from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing.output import Output
 from shardcore.writing.replacement import FILES, LIST
+from shardcore.writing.temporary_names import REPLACING
 
 OLD, NEW = b"old content that has to go", b"new"
 
@@ -308,7 +308,7 @@ def test_a_planted_list_is_refused(tmp_path: Path, text: str) -> None:
 def test_two_runs_do_not_replace_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a run replaces files for longer than others wait, another one is refused, and readers are, too."""
     from shardcore.writing import replacement
-    from shardcore.writing.left_over import lock
+    from shardcore.writing.temporary_names import lock
 
     monkeypatch.setattr(replacement, "WAITED", 0.0)
     out = interrupted(tmp_path)

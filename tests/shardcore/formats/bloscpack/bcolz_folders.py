@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore.finding import Severity
-from shardcore.formats.bloscpack.column import BloscpackColumn
-from shardcore.formats.bloscpack.table import BloscpackTable
+from shardcore.formats.bloscpack.bcolz_column import BloscpackColumn
+from shardcore.formats.bloscpack.bcolz_table import BloscpackTable
+from shardcore.model.finding import Severity
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack" / "bcolz"
 TABLE, COLUMN = DATA / "prices", DATA / "samples"

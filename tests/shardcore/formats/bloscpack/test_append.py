@@ -21,9 +21,9 @@ from shardcore.cli.program import run
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.testing import killed
-from shardcore.writing.chain import forget, journal_of
+from shardcore.testing import kill_runs as killed
 from shardcore.writing.undo import apply, interrupted, undo
+from shardcore.writing.undo_chain import forget, journal_of
 
 SAMPLES = Path(__file__).parents[3] / "data" / "bloscpack"
 WALK = np.cumsum(np.random.default_rng(1).integers(0, 3, 3000)).astype("<i8").tobytes()

@@ -13,7 +13,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     read_chunk_header,
     write_chunk_header,
 )
-from shardcore.span import Span
+from shardcore.model.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, make_chunk, plain_copy, sample
 
 # "hell" of the worked example in the fact sheet, byte by byte.

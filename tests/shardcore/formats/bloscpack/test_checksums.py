@@ -4,7 +4,7 @@ import pytest
 
 from shardcore.errors import BadChecksum, FormatError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, checksum
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 
 def test_names_and_sizes_are_the_formats() -> None:

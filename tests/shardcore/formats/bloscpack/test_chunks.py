@@ -10,7 +10,7 @@ from shardcore.errors import FormatError, KeyAbsent, ShardError
 from shardcore.formats.bloscpack.blosc1 import ChunkHeader, check_chunk_header, plausible
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.objects import State
+from shardcore.model.objects import State
 from shardcore.sources.base import Source
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import plain_copy
@@ -172,7 +172,7 @@ def test_columns_before_the_index_is_loaded() -> None:
 
 def test_every_offset_table_of_long_files_is_read_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a very long table only the beginning is read when the file is opened; the rest answers all the same."""
-    monkeypatch.setattr("shardcore.formats.bloscpack.slots.SLOTS_AT_OPEN", 4)
+    monkeypatch.setattr("shardcore.formats.bloscpack.offsets.SLOTS_AT_OPEN", 4)
     file = File(CHUNKS, SIZES)
     with opened(file.write()) as shard:
         assert shard.objects[:].start.tolist() == file.places()[:-1]

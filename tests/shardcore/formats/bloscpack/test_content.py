@@ -10,9 +10,9 @@ import pytest
 import shardcore
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, SourceError, UsageError
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.objects import ObjectRef
+from shardcore.model.objects import ObjectRef
+from shardcore.model.span import Span
 from shardcore.sources.memory import BytesSource
-from shardcore.span import Span
 from shardcore.testing import CountingSource, FailingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, plain_copy, sample
 from tests.shardcore.formats.bloscpack.files import File

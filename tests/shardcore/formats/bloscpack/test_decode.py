@@ -11,7 +11,7 @@ import pytest
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress, split_chunk
-from shardcore.span import Span
+from shardcore.model.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, NONE, make_chunk, plain_copy, sample
 
 HERE = Path(__file__).parent

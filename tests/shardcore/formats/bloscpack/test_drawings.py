@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.drawing.model import Cells, Drawing, Ribbon, Ruler, Table, Tone
 from shardcore.errors import ShardError, UsageError
-from shardcore.shard import Shard
-from shardcore.span import Span
+from shardcore.model.drawing import Cells, Drawing, Ribbon, Ruler, Table, Tone
+from shardcore.model.span import Span
+from shardcore.shards.shard import Shard
 from shardcore.testing.drawing_contract import DrawingContract
 from shardcore.testing.sources import CountingSource
 

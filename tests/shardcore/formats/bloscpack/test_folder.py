@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import NotAShard, ShardError, SourceError
-from shardcore.objects import State
+from shardcore.model.objects import State
 from shardcore.progress import no_progress
 from shardcore.sources.local import LocalFolder
 from tests.data.bloscpack.make_bcolz import made, prices, samples

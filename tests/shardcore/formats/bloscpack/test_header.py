@@ -6,7 +6,7 @@ import pytest
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.bloscpack.header import Header, check_slots, header_size, read_header, write_header
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 # The header of the worked example, byte by byte.
 TINY = bytes.fromhex(

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.finding import Depth
 from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.verify import intact_report
-from shardcore.packing import pack
+from shardcore.model.finding import Depth
+from shardcore.operations.pack import pack
 from shardcore.writing import undo
 from shardcore.writing.undo import apply
 

@@ -11,7 +11,7 @@ from shardcore.errors import BadChecksum, KeyAbsent, UsageError
 from shardcore.formats.bloscpack.arrays import ArrayInfo
 from shardcore.formats.bloscpack.elements import element_at
 from shardcore.formats.bloscpack.keys import Asked, parse_key
-from shardcore.span import Span
+from shardcore.model.span import Span
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample
 from tests.shardcore.formats.bloscpack.files import File

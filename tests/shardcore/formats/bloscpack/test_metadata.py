@@ -9,7 +9,6 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported, UsageError
-from shardcore.finding import Severity
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, parse_dtype
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.json_tree import JsonTree
@@ -22,7 +21,8 @@ from shardcore.formats.bloscpack.metadata import (
     write_metadata_section,
 )
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.span import Span
+from shardcore.model.finding import Severity
+from shardcore.model.span import Span
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import plain_copy
 from tests.shardcore.formats.bloscpack.files import File

@@ -10,9 +10,9 @@ import pytest
 
 import shardcore
 from shardcore.errors import ShardError
-from shardcore.finding import Severity
 from shardcore.formats.bloscpack.shard import BloscpackShard
-from shardcore.objects import State
+from shardcore.model.finding import Severity
+from shardcore.model.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
 EXPECTED = json.loads((DATA / "expected.json").read_text())

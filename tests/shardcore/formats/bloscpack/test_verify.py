@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.finding import Depth, Finding, Severity
-from shardcore.objects import State
+from shardcore.model.finding import Depth, Finding, Severity
+from shardcore.model.objects import State
 from tests.shardcore.formats.bloscpack.chunks import make_chunk, plain_copy, sample
 from tests.shardcore.formats.bloscpack.files import File
 

@@ -9,7 +9,7 @@ import pytest
 
 from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.formats.bloscpack.worker import Worker
-from shardcore.span import Span
+from shardcore.model.span import Span
 from tests.shardcore.formats.bloscpack.chunks import make_chunk, sample
 
 PLACE = Span("", 64, 128)

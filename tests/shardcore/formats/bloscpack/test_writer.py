@@ -16,16 +16,16 @@ import pytest
 
 import shardcore
 from shardcore.errors import SourceError, UsageError
-from shardcore.extraction import extract_objects
-from shardcore.finding import Depth
 from shardcore.formats.bloscpack import content, encode
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.encode import Recipe
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.formats.bloscpack.writer import BloscpackWriter
-from shardcore.packing import pack
-from shardcore.shard import Shard
+from shardcore.model.finding import Depth
+from shardcore.operations.extraction import extract_objects
+from shardcore.operations.pack import pack
+from shardcore.shards.shard import Shard
 from shardcore.testing import WriterContract
 from shardcore.writing.writer import Sized
 from tests.shardcore.formats.bloscpack.chunks import make_chunk

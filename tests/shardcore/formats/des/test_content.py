@@ -17,7 +17,7 @@ from shardcore.errors import (
     SourceError,
     UsageError,
 )
-from shardcore.objects import State
+from shardcore.model.objects import State
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained
 from tests.shardcore.formats.des.made import Stored, shard, write

@@ -9,14 +9,14 @@ from typing import ClassVar
 import pytest
 
 import shardcore
-from shardcore.drawing.model import Bits, Cells, Drawing, Item, Ruler, Table, Tone
 from shardcore.errors import ShardError, UsageError
 from shardcore.formats.des.address_figures import differing
 from shardcore.formats.des.sidecar import Sidecar
-from shardcore.formats.des.tombstone_place import tombstone_span
-from shardcore.shard import Shard
+from shardcore.formats.des.tombstone_span import tombstone_span
+from shardcore.model.drawing import Bits, Cells, Drawing, Item, Ruler, Table, Tone
+from shardcore.model.span import Span
+from shardcore.shards.shard import Shard
 from shardcore.sources.local import LocalFolder
-from shardcore.span import Span
 from shardcore.testing.drawing_contract import DrawingContract
 from shardcore.testing.sources import CountingSource
 

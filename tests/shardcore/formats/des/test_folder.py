@@ -15,7 +15,7 @@ from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, Usag
 from shardcore.formats.des import routing
 from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.routing import Route
-from shardcore.objects import State
+from shardcore.model.objects import State
 from shardcore.testing import check_explained
 from tests.shardcore.formats.des.made import Stored, write
 

@@ -29,7 +29,7 @@ from shardcore.formats.des.layout import (
     write_meta,
     write_uid,
 )
-from shardcore.record import Record
+from shardcore.model.record import Record
 
 ROWS: list[tuple[Record, str, dict[str, Any]]] = [
     (HEADER, "44455332 02 000000", {"magic": b"DES2", "version": 2, "reserved": bytes(3)}),

@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.des.lookup import locate
-from shardcore.trace import Step
+from shardcore.shards.trace import Step
 from tests.shardcore.formats.des.made import Stored, shard, write
 
 DATA = Path(__file__).parents[3] / "data" / "des"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.finding import Severity
-from shardcore.objects import State
+from shardcore.model.finding import Severity
+from shardcore.model.objects import State
 from shardcore.testing import check_columns, check_explained, check_tiling, rounds
 from tests.shardcore.formats.des.made import random_stored, write
 

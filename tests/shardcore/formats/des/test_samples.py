@@ -11,9 +11,9 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
-from shardcore.finding import Depth
 from shardcore.formats.des.shard import DesShard
-from shardcore.objects import State
+from shardcore.model.finding import Depth
+from shardcore.model.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 EXPECTED: dict[str, Any] = json.loads((DATA / "expected.json").read_text())

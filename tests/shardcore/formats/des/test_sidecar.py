@@ -13,7 +13,7 @@ import shardcore
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des import sidecar as module
 from shardcore.formats.des.sidecar import entry_key
-from shardcore.objects import State
+from shardcore.model.objects import State
 from tests.shardcore.formats.des.made import Stored, write
 
 WHEN = "2026-11-03T08:00:00Z"

@@ -11,13 +11,13 @@ from typing import ClassVar
 import pytest
 
 import shardcore
-import shardcore.packing
+import shardcore.operations.pack
 from shardcore.cli.program import run
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.des.tombstones import tombstone
-from shardcore.objects import State
-from shardcore.testing import killed
-from shardcore.writing.edit import make_rewrites
+from shardcore.model.objects import State
+from shardcore.testing import kill_runs as killed
+from shardcore.writing.in_place import make_rewrites
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 NOW = "2026-11-22T10:00:00Z"
@@ -127,7 +127,7 @@ def day(tmp_path: Path) -> Path:
         (tmp_path / name).write_bytes(name.encode())
     out = tmp_path / "day"
     options = {"date": WHEN, "n_bits": 4}
-    shardcore.packing.pack("des", f"{out}/", [tmp_path / name for name in names], options=options)
+    shardcore.operations.pack.pack("des", f"{out}/", [tmp_path / name for name in names], options=options)
     return out
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.budget import budgeted
-from shardcore.finding import Depth, Severity
 from shardcore.formats.des import verify
+from shardcore.model.budget import budgeted
+from shardcore.model.finding import Depth, Severity
 from tests.shardcore.formats.des.made import Stored, random_stored, shard, write
 
 

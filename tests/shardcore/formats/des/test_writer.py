@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import UsageError
-from shardcore.extraction import extract_objects
 from shardcore.formats.des.codecs import ending_of
-from shardcore.packing import pack
-from shardcore.shard import Shard
+from shardcore.operations.extraction import extract_objects
+from shardcore.operations.pack import pack
+from shardcore.shards.shard import Shard
 from shardcore.testing import WriterContract
 
 DATA = Path(__file__).parents[3] / "data" / "des"

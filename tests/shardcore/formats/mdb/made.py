@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.xet.hashes import HashArray, tree_roots, words
 from shardcore.formats.mdb.hashes import file_hashes, protect_many, range_hashes
 from shardcore.formats.mdb.layout import (
     BOOKEND,
@@ -23,7 +24,6 @@ from shardcore.formats.mdb.layout import (
     RECORD_SIZE,
     XORB_LOOKUP,
 )
-from shardcore.xet.hashes import HashArray, tree_roots, words
 
 
 def made_shard(seed: int, files: int, xorbs: int, chunks: int, *, key: bytes = bytes(32), tables: bool = True) -> bytes:

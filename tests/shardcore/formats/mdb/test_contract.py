@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore.dataset import DataSet
-from shardcore.shard import Shard
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import DataSetContract, ShardContract

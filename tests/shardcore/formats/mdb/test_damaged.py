@@ -12,8 +12,8 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.finding import Depth
-from shardcore.objects import State
+from shardcore.model.finding import Depth
+from shardcore.model.objects import State
 from shardcore.sources.base import Source
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesSource

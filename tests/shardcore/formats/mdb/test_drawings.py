@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.drawing.model import Drawing, Ribbon, Ruler, Table, Tone
+from shardcore.codecs.xet.chunker import cut_ends, rolling
 from shardcore.errors import UsageError
-from shardcore.formats.mdb.cutting import Cut, Rule
-from shardcore.shard import Shard
+from shardcore.formats.mdb.cut_rules import Cut, Rule
+from shardcore.model.drawing import Drawing, Ribbon, Ruler, Table, Tone
+from shardcore.shards.shard import Shard
 from shardcore.testing.drawing_checks import check_drawing
 from shardcore.testing.drawing_contract import DrawingContract
-from shardcore.xet.chunker import cut_ends, rolling
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "mdb"

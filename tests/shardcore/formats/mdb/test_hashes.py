@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shardcore.codecs.xet.hashes import ZERO, as_rows, chunk_hash, to_text, to_texts
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.hashes import (
     file_hash,
@@ -20,7 +21,6 @@ from shardcore.formats.mdb.hashes import (
     sha256_field,
     shard_name,
 )
-from shardcore.xet.hashes import ZERO, as_rows, chunk_hash, to_text, to_texts
 
 PAIR = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])
 PAIR_SIZES = np.array([3, 4], dtype=np.uint64)

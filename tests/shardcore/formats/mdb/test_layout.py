@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash, tree_root, truncated
 from shardcore.formats.mdb.geometry import locate
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_field, shard_name
 from shardcore.formats.mdb.layout import (
@@ -29,7 +30,6 @@ from shardcore.formats.mdb.layout import (
 )
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.formats.mdb.walk import Kind, walk
-from shardcore.xet.hashes import as_rows, chunk_hash, tree_root, truncated
 
 EMPTY = BOOKEND.pack() * 2
 PAIR = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])

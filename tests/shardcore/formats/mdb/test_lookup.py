@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.codecs.xet.hashes import from_text, to_text
 from shardcore.formats.mdb.geometry import LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
-from shardcore.formats.mdb.searching import WHOLE_TABLE, search
 from shardcore.formats.mdb.shard import MdbShard
+from shardcore.formats.mdb.table_search import WHOLE_TABLE, search
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
-from shardcore.xet.hashes import from_text, to_text
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import shardcore
 from shardcore.formats.mdb import layout
-from shardcore.record import Record
+from shardcore.model.record import Record
 from shardcore.testing import PageContract
 
 PAGE = Path(__file__).parents[4] / "docs" / "formats" / "mdb.md"

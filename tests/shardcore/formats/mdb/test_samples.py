@@ -13,7 +13,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.formats.mdb.shard import MdbShard
-from shardcore.objects import State
+from shardcore.model.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 EXPECTED: dict[str, Any] = json.loads((DATA / "expected.json").read_text())

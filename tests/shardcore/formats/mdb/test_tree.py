@@ -13,7 +13,7 @@ from shardcore.formats.mdb.layout import ChunkFlag, FileFlag
 from shardcore.formats.mdb.lookup import MdbLookup
 from shardcore.formats.mdb.record_nodes import flags_text
 from shardcore.formats.mdb.tree import date_text, expiry_text
-from shardcore.nodes.node import Node
+from shardcore.model.node import Node
 from shardcore.testing import check_explained
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"

@@ -13,22 +13,22 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.extraction import extract_objects
-from shardcore.finding import Depth
+from shardcore.codecs.xet import xorb_builder as xet_packing
+from shardcore.codecs.xet.hashes import chunk_hash, to_text
+from shardcore.codecs.xet.xorb_builder import XorbPacker
 from shardcore.formats.mdb import writer as mdb_writer
-from shardcore.formats.mdb.build import NO_FACTS, Facts, Recipes, build
-from shardcore.formats.mdb.collected import Collected, FileChunks
+from shardcore.formats.mdb.file_columns import Collected, FileChunks
 from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.layout import NO_EXPIRY
+from shardcore.formats.mdb.serialize import NO_FACTS, Facts, Recipes, build
 from shardcore.formats.mdb.shard import MdbShard
-from shardcore.packing import pack
-from shardcore.shard import Shard
+from shardcore.model.finding import Depth
+from shardcore.operations.extraction import extract_objects
+from shardcore.operations.pack import pack
+from shardcore.shards.shard import Shard
 from shardcore.testing import WriterContract
 from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Sized
-from shardcore.xet import packing as xet_packing
-from shardcore.xet.hashes import chunk_hash, to_text
-from shardcore.xet.packing import XorbPacker
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 KEY = bytes(range(1, 33)).hex()

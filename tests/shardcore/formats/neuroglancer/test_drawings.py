@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.drawing.model import Bits, Cells, Drawing, Sketch, Table, Tone
-from shardcore.drawing.placing import placed
 from shardcore.errors import ShardError, UsageError
 from shardcore.formats.neuroglancer import bits_sketch
 from shardcore.formats.neuroglancer.drawings import cell_drawing
-from shardcore.formats.neuroglancer.origin import given_origin
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import MURMUR, ShardingSpec
-from shardcore.shard import Shard
+from shardcore.formats.neuroglancer.spec_origin import given_origin
+from shardcore.model.drawing import Bits, Cells, Drawing, Sketch, Table, Tone
+from shardcore.model.span import Span
+from shardcore.shards.shard import Shard
 from shardcore.sources.memory import BytesSource
-from shardcore.span import Span
+from shardcore.teaching.drawing.layout import placed
 from shardcore.testing.drawing_contract import DrawingContract
 from shardcore.testing.sources import CountingSource
 from tests.shardcore.formats.neuroglancer.made import build

@@ -13,11 +13,11 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, Truncated
-from shardcore.extraction import extract_objects
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
-from shardcore.objects import State
+from shardcore.model.objects import State
+from shardcore.operations.extraction import extract_objects
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
 EXPECTED: dict[str, Any] = json.loads((DATA / "expected.json").read_text())

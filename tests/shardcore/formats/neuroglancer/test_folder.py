@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.dataset import DataSet
+from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, SourceError, UsageError
 from shardcore.formats.neuroglancer import FORMAT, sharding
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
-from shardcore.json_text import parse_json
-from shardcore.objects import State
+from shardcore.model.objects import State
+from shardcore.shards.dataset import DataSet
 from shardcore.testing import check_explained
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 

@@ -11,9 +11,9 @@ import pytest
 
 import shardcore
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
+from shardcore.model.span import Span
+from shardcore.shards.trace import Trace
 from shardcore.sources.memory import BytesSource
-from shardcore.span import Span
-from shardcore.trace import Trace
 from tests.shardcore.formats.neuroglancer.made import build
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"

@@ -18,8 +18,8 @@ import shardcore
 from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
-from shardcore.nodes.sections import SectionRole
-from shardcore.objects import State
+from shardcore.model.objects import State
+from shardcore.model.section import SectionRole
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource, FailingSource, check_explained, check_tiling
 from tests.shardcore.formats.neuroglancer.made import build, random_rows

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.finding import Report, Severity, Work
 from shardcore.formats.neuroglancer import file, levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
+from shardcore.model.finding import Report, Severity, Work
 from shardcore.sources.memory import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 

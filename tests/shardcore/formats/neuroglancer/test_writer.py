@@ -16,9 +16,9 @@ import shardcore
 from shardcore.errors import UsageError
 from shardcore.formats.neuroglancer import spool
 from shardcore.formats.neuroglancer.writer import NeuroglancerWriter
-from shardcore.packing import pack
+from shardcore.operations.pack import pack
 from shardcore.testing import WriterContract, rounds
-from shardcore.testing.killed import bytes_of
+from shardcore.testing.kill_runs import bytes_of
 from shardcore.writing.writer import Writer
 
 FIXTURES = Path(__file__).parents[3] / "data" / "neuroglancer"

@@ -16,10 +16,10 @@ import zstandard
 
 import shardcore
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.extraction import extract_objects
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
 from shardcore.formats.neuroglancer.volume import chunk_array
-from shardcore.packing import Packed, pack
+from shardcore.operations.extraction import extract_objects
+from shardcore.operations.pack import Packed, pack
 
 MESH_INFO = {
     "@type": "neuroglancer_multilod_draco",

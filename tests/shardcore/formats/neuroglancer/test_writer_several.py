@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import UsageError
-from shardcore.packing import pack
+from shardcore.operations.pack import pack
 from tests.shardcore.formats.neuroglancer.test_writer_inputs import (
     MESH_INFO,
     SKELETON_INFO,

@@ -26,7 +26,7 @@ from shardcore.formats.swh.chd_code import (
     value_place,
     wrong_directory_entries,
 )
-from shardcore.span import Span
+from shardcore.model.span import Span
 
 LARGEST = 2**32 - 2  # the largest number that 31 bits can say
 DISPLACEMENTS = st.lists(

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import pytest
 
 import shardcore
-from shardcore.drawing.model import Bits, Cells, Drawing, Item, Ruler, Sketch, Table, Tone
-from shardcore.drawing.picture import Path as PathShape
-from shardcore.drawing.picture import Text as TextShape
-from shardcore.drawing.placing import placed
 from shardcore.errors import ShardError, UsageError
 from shardcore.formats.swh.layout import HASH_HEAD
 from shardcore.formats.swh.shard import SwhShard
-from shardcore.shard import Shard
-from shardcore.span import Span
+from shardcore.model.drawing import Bits, Cells, Drawing, Item, Ruler, Sketch, Table, Tone
+from shardcore.model.span import Span
+from shardcore.shards.shard import Shard
+from shardcore.teaching.drawing.layout import placed
+from shardcore.teaching.drawing.picture import Path as PathShape
+from shardcore.teaching.drawing.picture import Text as TextShape
 from shardcore.testing.damage import mutations
 from shardcore.testing.drawing_contract import DrawingContract
 from shardcore.testing.sampling import rounds
@@ -224,7 +224,7 @@ def test_from_bits_to_displacement(ten: bytes) -> None:
 
 def test_a_large_shard_draws_the_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound only the key that is looked at moves, the drawing says so, and only its slots are read."""
-    from shardcore.formats.swh import hashing
+    from shardcore.formats.swh import drawn_hash as hashing
 
     monkeypatch.setattr(hashing, "HASHED_KEYS", 100)
     source = CountingSource((DATA / "medium.shard").read_bytes())

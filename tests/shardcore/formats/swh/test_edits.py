@@ -16,10 +16,10 @@ from shardcore.cli.program import run as program
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.swh.edits import delete, truncate
 from shardcore.formats.swh.shard import SwhShard
-from shardcore.objects import State
-from shardcore.packing import pack
-from shardcore.testing import killed
-from shardcore.writing import chain
+from shardcore.model.objects import State
+from shardcore.operations.pack import pack
+from shardcore.testing import kill_runs as killed
+from shardcore.writing import undo_chain as chain
 from shardcore.writing.undo import apply, edit_in_place, interrupted, undo
 
 DATA = Path(__file__).parents[3] / "data" / "swh"

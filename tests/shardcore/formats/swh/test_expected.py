@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.objects import State
+from shardcore.model.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
 NAMES = ("one", "small", "deleted", "legacy", "medium", "signed_dialect")

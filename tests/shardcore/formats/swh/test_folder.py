@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, KeyAbsent, NotAShard
-from shardcore.finding import Severity
 from shardcore.formats.swh import folder as swh_folder
+from shardcore.model.finding import Severity
+from shardcore.shards.dataset import DataSet
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.testing.checks import check_explained, live_keys

@@ -9,7 +9,7 @@ import pytest
 import shardcore
 from shardcore.errors import BadMagic, FormatError, ShardError, Truncated, Unsupported
 from shardcore.formats.swh.layout import HASH_HEAD, HEADER, SLOT
-from shardcore.objects import State
+from shardcore.model.objects import State
 from shardcore.testing.sources import CountingSource
 
 DATA = Path(__file__).parents[3] / "data" / "swh"

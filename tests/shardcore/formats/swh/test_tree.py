@@ -7,7 +7,7 @@ import pytest
 
 import shardcore
 from shardcore.formats.swh import tree
-from shardcore.objects import State
+from shardcore.model.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.objects import State
+from shardcore.model.objects import State
 from shardcore.testing import WriterContract
 
 # The three objects `a`, `b` and `c`, as the reference writes them with seed 1: every byte, row by row.

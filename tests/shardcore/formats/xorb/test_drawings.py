@@ -9,8 +9,8 @@ from typing import ClassVar
 import pytest
 
 import shardcore
-from shardcore.drawing.model import Cells, Ribbon, Tone
 from shardcore.errors import FormatError, UsageError
+from shardcore.model.drawing import Cells, Ribbon, Tone
 from shardcore.testing.drawing_contract import DrawingContract
 
 DATA = Path(__file__).parents[3] / "data" / "xorb"

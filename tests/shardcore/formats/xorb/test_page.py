@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import ClassVar
 
-from shardcore.record import Record
+from shardcore.codecs.xet import xorb_layout as layout
+from shardcore.model.record import Record
 from shardcore.testing import PageContract
-from shardcore.xet import xorb_layout as layout
 
 
 class TestXorbPage(PageContract):

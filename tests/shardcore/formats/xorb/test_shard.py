@@ -11,16 +11,16 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.finding import Depth
+from shardcore.codecs.xet.chunk import write_chunk
+from shardcore.codecs.xet.hashes import as_rows, chunk_hash, to_text, tree_root
+from shardcore.codecs.xet.xorb_info import Info, write_info
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 from shardcore.formats.xorb.shard import XorbShard
-from shardcore.nodes.differing import differing
-from shardcore.nodes.node import Node
-from shardcore.objects import State
+from shardcore.model.differences import differing
+from shardcore.model.finding import Depth
+from shardcore.model.node import Node
+from shardcore.model.objects import State
 from shardcore.testing import CountingSource, check_explained
-from shardcore.xet.chunk import write_chunk
-from shardcore.xet.hashes import as_rows, chunk_hash, to_text, tree_root
-from shardcore.xet.xorb_info import Info, write_info
-from shardcore.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 
 DATA = Path(__file__).parents[3] / "data"
 EXPECTED = json.loads((DATA / "mdb" / "expected.json").read_text())

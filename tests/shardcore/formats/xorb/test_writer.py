@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.extraction import extract_objects
-from shardcore.packing import pack
-from shardcore.shard import Shard
+from shardcore.codecs.xet.chunker import cut_ends
+from shardcore.operations.extraction import extract_objects
+from shardcore.operations.pack import pack
+from shardcore.shards.shard import Shard
 from shardcore.testing import WriterContract
-from shardcore.xet.chunker import cut_ends
 
 SHEET_SHA256 = "6e5e1c96d2d650a97a9f7e2845d1f6f0ff45667719c4e2f0a2d3b7126700a74b"
 XORBS = Path(__file__).parents[3] / "data" / "mdb" / "cas" / "xorbs"

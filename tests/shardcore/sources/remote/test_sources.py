@@ -14,13 +14,13 @@ import pytest
 
 from shardcore.errors import BudgetSpent, Cancelled, NoSuchObject, SourceChanged, SourceError
 from shardcore.progress import stopped_by
-from shardcore.reading import Priority, Purpose, wanted
-from shardcore.registry import source_of
+from shardcore.shards.registry import source_of
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.blocks import BlockCache, joined, missing
-from shardcore.sources.remote.flight import Flight
+from shardcore.sources.block_cache import BlockCache, joined, missing
+from shardcore.sources.read_purpose import Priority, Purpose, wanted
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.tape import Request, Tape, size_text
+from shardcore.sources.remote.range_request import Flight
+from shardcore.sources.remote.request_log import Request, Tape, size_text
 from shardcore.sources.remote.workers import Workers
 from shardcore.sources.where import folder_of
 from shardcore.testing.source_contract import SourceContract

@@ -16,7 +16,7 @@ from shardcore.errors import ShardError
 from shardcore.sources.remote import upload
 from shardcore.sources.remote.address import parse_address
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.remote import Remote
+from shardcore.sources.remote.session import Remote
 from tests.remote.s3 import Place
 
 SWH = Path(__file__).parents[3] / "data" / "swh" / "small.shard"

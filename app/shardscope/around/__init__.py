@@ -1,1 +1,0 @@
-"""What stands around the bytes: address, path, search, overview, legend."""

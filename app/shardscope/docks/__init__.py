@@ -1,1 +1,0 @@
-"""Structure, findings, transfers, places."""

@@ -1,0 +1,1 @@
+"""Drawings, lessons, the sandbox, charts, the comparison of formats, and help."""

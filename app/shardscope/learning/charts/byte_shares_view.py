@@ -1,0 +1,206 @@
+"""The byte budget as a table: what bytes are, how many, and a bar for each."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from shardcore.model.byte_shares import Share
+from shardcore.model.number_words import plural
+from shardcore.teaching.charts.svg import LETTERS
+from shardscope.learning.charts.colours import ROLES, use_colour
+from shardscope.session.words import grouped, share_text, short_size
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.plain_text import shown, tip
+
+Index = QModelIndex | QPersistentModelIndex
+
+SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
+
+_NO_PARENT = QModelIndex()
+
+ROW = 26
+SWATCH = 18
+_DARK = 0.55
+
+
+class BudgetModel(QAbstractTableModel):
+    """The shares of a file; the rows are theirs."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.shares: tuple[Share, ...] = ()
+        self.total = 0
+        self.largest = 0
+
+    def set_shares(self, shares: tuple[Share, ...]) -> None:
+        """Shows these."""
+        self.beginResetModel()
+        self.shares = shares
+        self.total = sum(share.size for share in shares)
+        self.largest = max((share.size for share in shares), default=0)
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = _NO_PARENT) -> int:
+        """One for each share."""
+        return 0 if parent.isValid() else len(self.shares)
+
+    def columnCount(self, parent: Index = _NO_PARENT) -> int:
+        """Name, bytes, bar."""
+        return 3
+
+    def headerData(self, section: int, side: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """The names of the columns."""
+        if side is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return (self.tr("what"), self.tr("bytes"), self.tr("share"))[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        """Texts and tips; the delegate paints the rest."""
+        share = self.shares[index.row()]
+        if role == SHARE_ROLE:
+            return share
+        if role == Qt.ItemDataRole.DisplayRole:
+            return (shown(share.name), short_size(share.size), share_text(share.size, self.total))[index.column()]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(self.words(share))
+        if role == Qt.ItemDataRole.AccessibleTextRole and index.column() == 0:
+            return self.words(share)
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == 1:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def words(self, share: Share) -> str:
+        """A share in sentences."""
+        where = ""
+        if share.stretches > 1:
+            where = self.tr(" in {0}").format(plural(share.stretches, "place"))
+        part = share_text(share.size, self.total)
+        head = f"{share.name}: {plural(share.size, 'byte')}{where}, {part} ({share.use.value})."
+        return grouped("\n".join(text for text in (head, share.doc or share.use.doc) if text))
+
+
+class BudgetDelegate(QStyledItemDelegate):
+    """Paints the letter of a use before the name, and a bar behind the share."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paints a cell."""
+        share = index.data(SHARE_ROLE)
+        if index.column() == 1 or not isinstance(share, Share):
+            super().paint(painter, option, index)
+            return
+        view, model = option.widget, index.model()
+        assert isinstance(view, QTableView)
+        assert isinstance(model, BudgetModel)
+        colours = theme.of(view)
+        place = QRectF(option.rect)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        if chosen:
+            painter.fillRect(place, option.palette.highlight())
+        painter.save()
+        ink = option.palette.highlightedText().color() if chosen else colours.text
+        if index.column() == 0:
+            swatch = QRectF(place.left() + 6, place.center().y() - SWATCH / 2 + 1, SWATCH, SWATCH - 2)
+            _ground(painter, colours, share, swatch)
+            fill = use_colour(colours, share.use)
+            painter.setPen(QColor("white") if fill.lightnessF() < _DARK else QColor("black"))
+            painter.setFont(sized(option.font, SMALL))
+            painter.drawText(swatch, Qt.AlignmentFlag.AlignCenter, LETTERS[share.use])
+            painter.setFont(option.font)
+            painter.setPen(ink)
+            room = place.adjusted(SWATCH + 14, 0, -4, 0)
+            text = option.fontMetrics.elidedText(str(index.data()), Qt.TextElideMode.ElideMiddle, int(room.width()))
+            painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+        else:
+            words = str(index.data())
+            wide = option.fontMetrics.horizontalAdvance("100.0 %") + 10
+            most = max(place.width() - wide - 8, 0.0)
+            width = max(most * share.size / model.largest, 2.0) if model.largest else 0.0
+            bar = QRectF(place.left() + 4, place.center().y() - 6, width, 13)
+            _ground(painter, colours, share, bar)
+            painter.setPen(ink if chosen else colours.muted)
+            left = min(bar.right() + 6, place.right() - wide + 4)
+            text_room = QRectF(left, place.top(), wide, place.height())
+            painter.drawText(text_room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), words)
+        painter.restore()
+
+
+def _ground(painter: QPainter, colours: theme.Palette, share: Share, place: QRectF) -> None:
+    painter.fillRect(place, use_colour(colours, share.use))
+    if colours.safe:
+        over = QColor(colours.base)
+        over.setAlpha(70)
+        painter.fillRect(place, QBrush(over, theme.HATCHES[ROLES[share.use]]))
+
+
+class BudgetView(QTableView):
+    """Shows a budget. `chosen(share)` tells that somebody went to a row: by a click, by the arrows, by Enter."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.shares = BudgetModel(self)
+        self.setObjectName("budgetView")
+        self.setAccessibleName(self.tr("Byte budget"))
+        self.setModel(self.shares)
+        self.setItemDelegate(BudgetDelegate(self))
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(ROW)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionsClickable(False)
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.setMinimumSize(0, 60)
+        self.clicked.connect(self._choose)
+
+    def sizeHint(self) -> QSize:
+        """A few rows."""
+        return QSize(320, 240)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Shares the width: names and numbers whole first, bars with the rest."""
+        super().resizeEvent(event)
+        self.fit()
+
+    def fit(self) -> None:
+        """Gives the columns their widths."""
+        metrics = self.fontMetrics()
+        room = self.viewport().width()
+        numbers = max((metrics.horizontalAdvance(short_size(s.size)) for s in self.shares.shares), default=0) + 14
+        numbers = max(numbers, metrics.horizontalAdvance(self.tr("bytes")) + 18)
+        names = max((metrics.horizontalAdvance(shown(s.name)) for s in self.shares.shares), default=0) + SWATCH + 24
+        bars = metrics.horizontalAdvance("100.0 %") + 46
+        names = max(min(names, room - numbers - bars, max(room // 2, 120)), 60)
+        for column, width in enumerate((names, numbers, max(room - names - numbers, 0))):
+            self.setColumnWidth(column, width)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter goes to the bytes."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self._choose(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def _choose(self, index: QModelIndex) -> None:
+        share = index.data(SHARE_ROLE)
+        if isinstance(share, Share):
+            self.chosen.emit(share)

@@ -1,0 +1,232 @@
+"""What a chart shows is counted here, in jobs, by what costs nothing; more only when it was agreed to. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from shardcore import DataSet, Shard
+from shardcore.model.byte_shares import Share
+from shardcore.model.occupancy import Load, LoadSource
+from shardcore.model.section import Section
+from shardcore.progress import Progress
+from shardcore.teaching.charts.charts import (
+    Chart,
+    Grouped,
+    Sizes,
+    entropy_chart,
+    load_chart,
+    object_sizes,
+    spread_chart,
+)
+from shardcore.teaching.charts.entropy import Entropy, sampled_entropy, whole_entropy
+from shardscope.session.fetch_cost import missing_of, whole
+
+CHEAP = 64 << 20
+"""Bytes of a file on this machine that are read for a chart without being asked."""
+
+
+class Kind(Enum):
+    """A chart."""
+
+    BUDGET = "budget"
+    SIZES = "sizes"
+    ENTROPY = "entropy"
+    LOAD = "load"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is to show.
+
+    Attributes:
+        shares: The byte budget, or empty.
+        chart: A chart, or None.
+        second: The same things in another way: how many places hold how many.
+        why: Where there is nothing to show: why, and what to do.
+        choices: What can be shown besides, by name and title; the first is shown unless one was chosen.
+        chosen: Which of them is shown.
+        cost: Bytes that would have to be read for what is not shown yet; 0 where nothing is left out.
+        sections: The sections along the chart, where it shows the file.
+        more: What reading so much would give, for a button.
+        act: Does what a bin stands for: gives a filter of the objects, or bytes.
+    """
+
+    shares: tuple[Share, ...] = ()
+    chart: Chart | None = None
+    second: Chart | None = None
+    why: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    chosen: str = ""
+    cost: int = 0
+    sections: tuple[Section, ...] = ()
+    more: str = ""
+    act: Callable[[int, int], Target] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What some bins of a chart lead to.
+
+    Attributes:
+        words: What stands there, in a sentence.
+        filter: The filter of the objects that shows them; empty where there is none.
+        row: The object, where it is one.
+        place: Bytes, half-open, or None.
+    """
+
+    words: str
+    filter: str = ""
+    row: int | None = None
+    place: tuple[int, int] | None = None
+
+
+def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool) -> Found:
+    """The byte budget; of a folder that of its files, where much would have to be read, what it costs."""
+    if not isinstance(shard, DataSet):
+        shares = shard.byte_shares
+        return Found(shares) if shares else Found(why="The file has no bytes.")
+    if not shard.listed and not agreed:
+        return Found(why="The files of this data set are not listed yet. Read the index to see how large they are.")
+    cost = 0 if shard.loaded else min(shard.index_bytes, whole(shard))
+    if cost > (0 if remote else CHEAP) and not agreed:
+        why = f"Byte budget: reading the index of each file reads up to {cost:,} bytes."
+        return Found(why=why, cost=cost, more="Read and count")
+    return Found(shard.count_shares(progress))
+
+
+def count_sizes(shard: Shard, kind: str, progress: Progress) -> Found:
+    """The sizes of the objects, by what is in memory."""
+    if not shard.loaded:
+        return Found(why="How large the objects are is known once the index is read.")
+    sizes = object_sizes(shard.objects, kind, progress)
+    if not sizes.objects:
+        lost = "No size of an object is known." if sizes.unknown else "There are no objects."
+        return Found(why=lost, choices=_kinds(sizes), chosen=sizes.kind)
+    chart = sizes.chart()
+    return Found(chart=chart, choices=_kinds(sizes), chosen=sizes.kind, act=lambda a, b: _size_target(sizes, a, b))
+
+
+def _kinds(sizes: Sizes) -> tuple[tuple[str, str], ...]:
+    return tuple((kind, f"{kind} ({count:,})") for kind, count in sizes.kinds) if len(sizes.kinds) > 1 else ()
+
+
+def _size_target(sizes: Sizes, first: int, last: int) -> Target:
+    low, high = int(sizes.edges[first]), int(sizes.edges[last]) - 1
+    if last == len(sizes.counts):
+        # The last bin of a histogram has its upper edge, too.
+        high = max(high, sizes.largest)
+    count = int(sizes.counts[first:last].sum())
+    noun = sizes.kind if count == 1 else _many(sizes.kind)
+    between = f"{low:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
+    words = f"{between}: {count:,} {noun}"
+    name = "stored" if sizes.stored else "size"
+    rule = f"{name}:{low}..{high}"
+    return Target(words, f"kind:{sizes.kind} {rule}" if len(sizes.kinds) > 1 else rule)
+
+
+def _many(noun: str) -> str:
+    from shardcore.model.number_words import plural
+
+    return plural(2, noun).partition(" ")[2]
+
+
+def count_entropy(shard: Shard, progress: Progress, *, remote: bool, everything: bool) -> Found:
+    """Entropy of samples, or of all bytes; of a remote file unasked only of what is here already."""
+    source = shard.source
+    if source is None:
+        return Found(why="A data set has no bytes of its own. Open one of its files to see their entropy.")
+    if not source.size:
+        return Found(why="The file has no bytes.")
+    found: Entropy = (
+        whole_entropy(source, progress) if everything else sampled_entropy(source, progress, loaded_only=remote)
+    )
+    if not found.looked_at:
+        return Found(
+            why="Nothing of the file is here yet that could be looked at.",
+            cost=max(missing_of(source), 1),
+            more="Read all bytes",
+        )
+    chart = entropy_chart(found)
+    left = 0 if found.whole else max(missing_of(source), source.size if not remote else 1)
+    return Found(
+        chart=chart,
+        sections=shard.sections,
+        cost=left,
+        more="Read all bytes",
+        act=lambda a, b: _entropy_target(chart, a, b),
+    )
+
+
+def _entropy_target(chart: Chart, first: int, last: int) -> Target:
+    start, stop = int(chart.edges[first]), int(chart.edges[last])
+    values = chart.values[first:last]
+    known = values[~np.isnan(values)]
+    bits = f"{known.mean():.2f} bits for each byte" if len(known) else "not looked at"
+    return Target(f"bytes {start:,}..{stop:,}: {bits}", place=(start, stop))
+
+
+def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> Found:
+    """The load that was chosen, or the first; where much would have to be read, what it costs."""
+    sources = shard.loads
+    if not sources:
+        return Found(why=shard.no_loads)
+    chosen = next((source for source in sources if source.name == name), sources[0])
+    choices = tuple((source.name, source.title) for source in sources) if len(sources) > 1 else ()
+    cost = cost_of(shard, chosen)
+    if cost > (0 if remote else CHEAP) and not agreed:
+        why = f"{chosen.title}: counting them reads up to {cost:,} bytes."
+        return Found(why=why, choices=choices, chosen=chosen.name, cost=cost, more="Read and count")
+    load = chosen.make(progress)
+    grouped = load_chart(load)
+    if not load.places or not load.total:
+        return Found(why=f"{load.title}: there is nothing to count.", choices=choices, chosen=chosen.name)
+    return Found(
+        chart=grouped.chart,
+        second=spread_chart(load),
+        choices=choices,
+        chosen=chosen.name,
+        act=lambda a, b: _load_target(load, grouped, a, b),
+    )
+
+
+def cost_of(shard: Shard, source: LoadSource) -> int:
+    """Bytes that a load has to fetch at most: never more than are missing."""
+    if not source.reads:
+        return 0
+    if isinstance(shard, DataSet) and not shard.listed:
+        return source.reads
+    return min(source.reads, whole(shard))
+
+
+def _load_target(load: Load, grouped: Grouped, first: int, last: int) -> Target:
+    low, high = int(grouped.bounds[first]), int(grouped.bounds[last])
+    count = int(load.counts[low:high].sum())
+    things = f"{count:,} {load.thing if count == 1 else _many(load.thing)}"
+    if high - low == 1:
+        name = load.names[low] if load.names else f"{low:,}"
+        words = f"{load.place} {name}: {things}"
+    else:
+        words = f"{_many(load.place)} {low:,} to {high - 1:,}: {things}"
+    rows, place = load.rows_in(low, high), load.bytes_in(low, high)
+    if rows is not None and rows[1] > rows[0]:
+        only = rows[0] if rows[1] - rows[0] == 1 else None
+        text = f"row:{rows[0]}" if only is not None else f"row:{rows[0]}..{rows[1] - 1}"
+        return Target(words, text, only, place)
+    if load.key_prefixes and high - low == 1:
+        return Target(words, load.key_prefixes[low], None, place)
+    return Target(words, "", None, place)
+
+
+def spread_target(chart: Chart, first: int, last: int) -> Target:
+    """What stands in bins of places by their number of things."""
+    low, high = int(chart.edges[first]), int(chart.edges[last]) - 1
+    count = int(chart.values[first:last].sum())
+    amount = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    ideal = ""
+    if chart.ideal is not None:
+        ideal = f"; {chart.ideal_name} {chart.ideal[first:last].sum():,.1f}"
+    return Target(f"{amount} {chart.x}: {count:,} {chart.y}{ideal}")

@@ -1,0 +1,434 @@
+"""The four charts of what is open: counted in jobs when they are looked at, and kept until something else is open."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Shard, Span
+from shardcore.model.byte_shares import Share
+from shardcore.model.number_words import plural
+from shardcore.teaching.charts.charts import FEW_PLACES, Chart
+from shardscope.learning.charts.byte_shares_view import BudgetView
+from shardscope.learning.charts.colours import inks
+from shardscope.learning.charts.count import (
+    Found,
+    Kind,
+    Target,
+    count_budget,
+    count_entropy,
+    count_load,
+    count_sizes,
+    spread_target,
+)
+from shardscope.learning.charts.plot import Plot
+from shardscope.learning.charts.save import SaveButton, ask_save, written
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.session import IndexState, Session
+from shardscope.session.words import grouped, size_text
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.wrap_text import WrapText
+
+LOW = 230
+"""Below this height there is no room for sentences."""
+
+WIDE = 390
+"""From this width on a button has room for its word beside the choices."""
+
+
+class ChartPages(QWidget):
+    """Shows one chart at a time. `filter_wanted(text)`: see `Charts`."""
+
+    spoken_role = QAccessible.Role.Grouping
+
+    filter_wanted = Signal(object)
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Charts"))
+        self._session = session
+        self._found: dict[Kind, Found] = {}
+        self._wanted: dict[Kind, str] = {}
+        self._agreed: set[tuple[Kind, str]] = set()
+        self._by_number: bool | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self._count)
+        self._make()
+        self._lay_out()
+        session.opened.connect(self._forget)
+        session.closed.connect(self._forget)
+        session.index_loaded.connect(self._forget_counts)
+        session.index_changed.connect(self._index_changed)
+        self._show()
+
+    # --- making ---
+
+    def _make(self) -> None:
+        self.kinds = QComboBox(self)
+        self.kinds.setObjectName("chartKind")
+        self.kinds.setAccessibleName(self.tr("Charts"))
+        kinds = {
+            Kind.BUDGET: (self.tr("Bytes"), self.tr("What the bytes of the file are for")),
+            Kind.SIZES: (self.tr("Sizes"), self.tr("How large the objects are")),
+            Kind.ENTROPY: (self.tr("Entropy"), self.tr("How surprising the bytes are, along the file")),
+            Kind.LOAD: (self.tr("Load"), self.tr("How full slots, minishards, xorbs or files are")),
+        }
+        for number, (kind, (name, meaning)) in enumerate(kinds.items()):
+            self.kinds.addItem(name, kind)
+            self.kinds.setItemData(number, meaning, Qt.ItemDataRole.ToolTipRole)
+        self.choice = QComboBox(self)
+        self.choice.setObjectName("chartChoice")
+        self.choice.setAccessibleName(self.tr("What is counted"))
+        self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.turn = QToolButton(self)
+        self.turn.setObjectName("chartTurn")
+        self.turn.setCheckable(True)
+        self.turn.setText(self.tr("Spread"))
+        self.turn.setToolTip(self.tr("Counts the places by what they hold, beside what chance would give"))
+        self.title = WrapText(bold=True)
+        self.note = WrapText(tone="muted")
+        self.why = WrapText(tone="muted")
+        self.budget = BudgetView(self)
+        self.plot = Plot(self)
+        self.pages = QStackedWidget(self)
+        self.read_out = Elided(greedy=True, parent=self)
+        self.read_out.setObjectName("chartReadOut")
+        self.more = QPushButton(self)
+        self.more.setObjectName("chartMore")
+        self.save = SaveButton(self.ask_save, self)
+        self.kinds.currentIndexChanged.connect(lambda _: self._turn_to())
+        self.choice.activated.connect(self._choose)
+        self.turn.toggled.connect(self._turn_round)
+        self.more.clicked.connect(lambda _=False: self._read_more())
+        self.budget.chosen.connect(self._go_to_share)
+        self.plot.pointed.connect(self._point)
+        self.plot.chosen.connect(self._go_to_bins)
+        self.setFocusProxy(self.kinds)
+
+    def _lay_out(self) -> None:
+        empty = QWidget(self)
+        column = QVBoxLayout(empty)
+        column.setContentsMargins(0, 8, 0, 8)
+        column.addWidget(self.why)
+        column.addStretch(1)
+        for page in (self.budget, self.plot, empty):
+            self.pages.addWidget(page)
+        self.pages.setMinimumSize(0, 0)
+        self.choices = QWidget(self)
+        row = QHBoxLayout(self.choices)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self.choice, 1)
+        row.addWidget(self.turn)
+        head = QHBoxLayout()
+        head.setSpacing(6)
+        head.addWidget(self.kinds)
+        head.addWidget(self.choices, 1)
+        head.addStretch(0)
+        head.addWidget(self.save)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 6, 10, 6)
+        column.setSpacing(6)
+        column.addLayout(head)
+        column.addWidget(self.title)
+        column.addWidget(self.pages, 1)
+        column.addWidget(self.read_out)
+        column.addWidget(self.note)
+        column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the choices priority over the notes in a small panel."""
+        super().resizeEvent(event)
+        self.save.setText(self.tr("Save") if event.size().width() >= WIDE else "⋯")
+        if (event.size().height() < LOW) != (event.oldSize().height() < LOW):
+            self._make_room()
+
+    def minimumSizeHint(self) -> QSize:
+        """Narrow docks are fine."""
+        return QSize(240, 120)
+
+    # --- what is counted ---
+
+    @property
+    def kind(self) -> Kind:
+        """The chart in front."""
+        return Kind(self.kinds.currentData())
+
+    @property
+    def found(self) -> Found | None:
+        """What is known of it; None while nothing is."""
+        return self._found.get(self.kind)
+
+    @property
+    def chart(self) -> Chart | None:
+        """The chart that is drawn, if one is."""
+        found = self.found
+        if found is None:
+            return None
+        return found.second if found.second is not None and self._counts_places(found) else found.chart
+
+    def _counts_places(self, found: Found) -> bool:
+        """Whether places are counted by what they hold: many of them are, unless somebody said otherwise."""
+        if found.second is None or found.chart is None:
+            return False
+        return len(found.chart) > FEW_PLACES if self._by_number is None else self._by_number
+
+    def _forget(self, *_: object) -> None:
+        """Something else is open, or nothing."""
+        self._found.clear()
+        self._wanted.clear()
+        self._agreed.clear()
+        self._by_number = None
+        self._show()
+        self._count()
+
+    def _forget_counts(self) -> None:
+        """The index is read: more is known."""
+        along = self._found.get(Kind.ENTROPY)
+        self._found = {Kind.ENTROPY: along} if along is not None and not along.why else {}
+        self._show()
+        self._count(anew=True)
+
+    def _index_changed(self, _: IndexState) -> None:
+        self._show()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Somebody looks: what is behind another dock is never painted."""
+        super().paintEvent(event)
+        if self.kind not in self._found:
+            self._soon.start()
+
+    def _turn_to(self) -> None:
+        self._by_number = None
+        self._show()
+        self._count()
+
+    def _count(self, *, anew: bool = False) -> None:
+        """Counts what is shown, in a job, unless it is counted.
+
+        Args:
+            anew: Whether something else is wanted than what is being counted.
+        """
+        if self.visibleRegion().isEmpty() or self._session.shard is None or self.kind in self._found:
+            return
+        if not anew and self._session.jobs.newest(("chart", self.kind, self)) is not None:
+            return
+        kind, chosen = self.kind, self._wanted.get(self.kind, "")
+        remote = self._session.request.is_remote
+        agreed = (kind, chosen) in self._agreed
+
+        def work(shard: Shard, job: Job) -> Found:
+            if kind is Kind.BUDGET:
+                return count_budget(shard, job.progress, remote=remote, agreed=agreed)
+            if kind is Kind.SIZES:
+                return count_sizes(shard, chosen, job.progress)
+            if kind is Kind.ENTROPY:
+                return count_entropy(shard, job.progress, remote=remote, everything=agreed)
+            return count_load(shard, chosen, job.progress, remote=remote, agreed=agreed)
+
+        self._session.ask(
+            work,
+            partial(self._take, kind),
+            failed=lambda error: self._take(kind, Found(why=plain_words(error))),
+            stopped=lambda: self._stopped(kind, chosen),
+            key=("chart", kind, self),
+            pool=Pool.CPU,
+            priority=Priority.PREFETCH,
+            title=self.tr("Chart: read all bytes") if agreed else "",
+        )
+
+    def _take(self, kind: Kind, found: Found) -> None:
+        self._found[kind] = found
+        if kind is self.kind:
+            self._show()
+
+    def _stopped(self, kind: Kind, chosen: str) -> None:
+        """What was agreed to was stopped: what is cheap is shown again."""
+        if self._session.jobs.newest(("chart", kind, self)) is None:
+            self._agreed.discard((kind, chosen))
+            self._count()
+
+    # --- what is shown ---
+
+    def _show(self) -> None:
+        """Everything, by what is known."""
+        found, is_open = self.found, self._session.shard is not None
+        chart = self.chart
+        shares = found.shares if found is not None else ()
+        why = self._why(found, is_open=is_open)
+        self.why.set_text(grouped(why))
+        self._show_choices(found)
+        if shares:
+            total = sum(share.size for share in shares)
+            self.title.set_text(self.tr("{0}: what they are for").format(plural(total, "byte")))
+            self.note.set_text(self.tr("Click a row to go to its bytes; of several places, to the first."))
+            self.budget.shares.set_shares(shares)
+            self.budget.fit()
+            self.pages.setCurrentWidget(self.budget)
+        elif chart is not None:
+            self.title.set_text(grouped(shown(chart.title)))
+            dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
+            hatched = self.tr(" Hatched: not looked at.") if np.isnan(chart.values).any() else ""
+            self.note.set_text(grouped(chart.note) + dashed + hatched)
+            self.plot.show_chart(chart, found.sections if found is not None else ())
+            self.pages.setCurrentWidget(self.plot)
+        else:
+            self.plot.show_chart(None)
+            self.pages.setCurrentIndex(2)
+        drawn = bool(shares) or chart is not None
+        self._make_room(drawn=drawn)
+        self.save.setEnabled(drawn)
+        self.read_out.setText(self._hint())
+        self._show_more(found)
+
+    def _make_room(self, *, drawn: bool | None = None) -> None:
+        """In a low dock the chart comes first, and what is said of it stands in its tip.
+
+        Args:
+            drawn: Whether there is a chart; by what is known, unless given.
+        """
+        found = self.found
+        there = drawn if drawn is not None else found is not None and not found.why
+        low = self.height() < LOW
+        for part in (self.title, self.note):
+            part.setVisible(there and not low)
+        self.read_out.setVisible(self.chart is not None)
+        self.budget.horizontalHeader().setVisible(not low)
+        self.pages.setToolTip(f"{self.title.text}\n{self.note.text}" if there and low else "")
+
+    def _why(self, found: Found | None, *, is_open: bool) -> str:
+        """Why there is nothing to see, in a sentence."""
+        if not is_open:
+            return self.tr("Open a shard to see what its bytes are for.")
+        if found is None:
+            return self.tr("Counting …")
+        return found.why
+
+    def _hint(self) -> str:
+        """What can be done."""
+        return self.tr("Click a bar, or drag over several.") if self.chart is not None else ""
+
+    def _show_choices(self, found: Found | None) -> None:
+        choices = found.choices if found is not None else ()
+        names = [name for name, _ in choices]
+        if [self.choice.itemData(n) for n in range(self.choice.count())] != names:
+            self.choice.clear()
+            for name, title in choices:
+                self.choice.addItem(shown(title), name)
+        if found is not None and found.chosen in names:
+            self.choice.setCurrentIndex(names.index(found.chosen))
+        self.choice.setVisible(bool(choices))
+        second = found is not None and found.second is not None
+        self.turn.setVisible(second)
+        self.turn.blockSignals(True)
+        self.turn.setChecked(second and found is not None and self._counts_places(found))
+        self.turn.blockSignals(False)
+        self.choices.setVisible(bool(choices) or second)
+
+    def _show_more(self, found: Found | None) -> None:
+        """The button for what has to be read first."""
+        loading = self._session.index_state is IndexState.LOADING
+        waits = self.kind is Kind.SIZES or (self.kind is Kind.BUDGET and found is not None and not found.cost)
+        shard = self._session.shard
+        if waits and shard is not None and not shard.loaded and found is not None and found.why:
+            self.more.setText(self.tr("The index is being read …") if loading else self.tr("Read the index"))
+            self.more.setEnabled(not loading)
+            self.more.setVisible(True)
+        elif found is not None and found.cost:
+            self.more.setText(self.tr("{0} ({1})").format(found.more, size_text(found.cost)))
+            self.more.setEnabled(True)
+            self.more.setVisible(True)
+        else:
+            self.more.setVisible(False)
+
+    # --- what somebody does ---
+
+    def _choose(self, number: int) -> None:
+        self._wanted[self.kind] = str(self.choice.itemData(number))
+        self._by_number = None
+        self._found.pop(self.kind, None)
+        self._count(anew=True)
+
+    def _turn_round(self, by_number: bool) -> None:
+        self._by_number = by_number
+        self._show()
+
+    def _read_more(self) -> None:
+        """Reads what the button says; where that fetches much, asks first."""
+        found, shard = self.found, self._session.shard
+        if found is None or shard is None:
+            return
+        if not found.cost:
+            self._session.want_index()
+            return
+        what = self.tr("Entropy of the whole file") if self.kind is Kind.ENTROPY else found.why.partition(":")[0]
+        mark = (self.kind, self._wanted.get(self.kind, ""))
+
+        def go() -> None:
+            self._agreed.add(mark)
+            self._found.pop(mark[0], None)
+            self._show()
+            self._count(anew=True)
+
+        self._session.when_agreed(what, found.cost, go)
+
+    def _target(self, first: int, last: int) -> Target | None:
+        found, chart = self.found, self.chart
+        if found is None or chart is None or not 0 <= first < last <= len(chart):
+            return None
+        if chart is found.second:
+            return spread_target(chart, first, last)
+        return found.act(first, last) if found.act is not None else None
+
+    def _point(self, first: int, last: int) -> None:
+        target = self._target(first, last)
+        self.read_out.setText(shown(target.words) if target is not None else self._hint())
+
+    def _go_to_bins(self, first: int, last: int) -> None:
+        target = self._target(first, last)
+        if target is None:
+            return
+        if target.filter:
+            self.filter_wanted.emit(target.filter)
+        if target.row is not None:
+            self._session.select_row(target.row, self)
+        elif target.place is not None and not target.filter:
+            self._session.select_span(Span("", *target.place), self)
+
+    def _go_to_share(self, share: Share) -> None:
+        if share.span is not None:
+            self._session.select_span(share.span, self)
+
+    # --- saving ---
+
+    def written(self, kind: str) -> str:
+        """What is shown, as the text of a file: see `saving.written`."""
+        return written(self.found, self.chart, kind, inks(theme.of(self)))
+
+    def ask_save(self, kind: str) -> QFileDialog:
+        """Asks where the chart goes, and writes it.
+
+        Args:
+            kind: `csv` or `svg`.
+        """
+        return ask_save(self, self.kind.value, kind, self.written(kind), self._session.say)

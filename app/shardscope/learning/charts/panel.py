@@ -1,0 +1,55 @@
+"""The dock of charts: light until it is first shown; what draws is loaded then."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtGui import QAccessible, QPaintEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from shardscope.session.session import Session
+
+
+class Charts(QWidget):
+    """Holds the charts once somebody looks.
+
+    `filter_wanted(text)` carries a filter that shows the objects of what was chosen.
+    """
+
+    spoken_role = QAccessible.Role.Grouping
+
+    filter_wanted = Signal(object)
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("charts")
+        self.setAccessibleName(self.tr("Charts"))
+        self.session = session
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.pages: QWidget | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self.fill)
+
+    def sizeHint(self) -> QSize:
+        """Room for a chart."""
+        return QSize(360, 420)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Somebody looks: docks behind others are shown, too, but never painted."""
+        super().paintEvent(event)
+        if self.pages is None:
+            self._soon.start()
+
+    def fill(self) -> None:
+        """Loads pyqtgraph with what draws."""
+        if self.pages is not None:
+            return
+        from shardscope.learning.charts.pages import ChartPages
+
+        pages = ChartPages(self.session, self)
+        pages.filter_wanted.connect(self.filter_wanted)
+        self._column.addWidget(pages)
+        self.setFocusProxy(pages)
+        self.pages = pages

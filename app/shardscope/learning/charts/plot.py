@@ -1,0 +1,323 @@
+"""A chart drawn by pyqtgraph: bars, the line of what would be best, axes with units; bins are chosen by mouse and keys.
+
+The only module that imports pyqtgraph, and it is imported when a chart is first shown.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible, QBrush, QColor, QKeyEvent, QMouseEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from shardcore import SectionRole
+from shardcore.model.section import Section
+from shardcore.teaching.charts.axes import chart_ticks, positions, ticks
+from shardcore.teaching.charts.charts import Chart, Scale
+from shardscope.session.sections import section_at
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import SMALL, sized
+
+TICK_ROOM = 62
+"""Pixels that a number beside an axis takes."""
+
+DRAG = 4
+"""Pixels that a press moves before it is a drag."""
+
+STRIP = 0.075
+"""Of the height of a chart along the file, for the strip of its sections."""
+
+
+class Plot(pg.PlotWidget):  # type: ignore[misc]
+    """Shows a chart.
+
+    `pointed(first, last)` tells which bins are under the pointer or chosen by keys, `chosen(first, last)` that they
+    were clicked, dragged over, or Enter was pressed; half-open, and `(-1, -1)` for none.
+    """
+
+    spoken_role = QAccessible.Role.Chart
+
+    pointed = Signal(int, int)
+    chosen = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, background=None)
+        self.setObjectName("chartPlot")
+        self.setAccessibleName(self.tr("Chart"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(120, 90)
+        self.chart: Chart | None = None
+        self.sections: tuple[Section, ...] = ()
+        self.bins: tuple[int, int] = (-1, -1)
+        self._edges = np.zeros(1)
+        self._press = -1
+        self._press_at = QPointF()
+        self._items: list[Any] = []
+        self._marked: Any = None
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.setInterval(0)
+        self._again.timeout.connect(self._draw)
+        item = self.getPlotItem()
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.setMouseEnabled(False, False)
+        item.setContentsMargins(2, 6, 10, 0)
+        item.getViewBox().setDefaultPadding(0)
+        for name in ("bottom", "left"):
+            axis = item.getAxis(name)
+            axis.enableAutoSIPrefix(False)
+            axis.setStyle(tickLength=-4, tickTextOffset=4, autoExpandTextSpace=True, hideOverlappingLabels=False)
+        self.viewport().setMouseTracking(True)
+
+    def sizeHint(self) -> QSize:
+        """Wide rather than tall."""
+        return QSize(320, 220)
+
+    # --- drawing ---
+
+    def show_chart(self, chart: Chart | None, sections: tuple[Section, ...] = ()) -> None:
+        """Shows a chart; None clears.
+
+        Args:
+            chart: What to show.
+            sections: Those along the chart, where it shows the file.
+        """
+        self.chart, self.sections, self.bins = chart, sections, (-1, -1)
+        if chart is not None:
+            self.setAccessibleName(chart.title)
+            self.setAccessibleDescription(chart.note)
+        self._draw()
+
+    def _draw(self) -> None:
+        item = self.getPlotItem()
+        for one in self._items:
+            item.removeItem(one)
+        self._items = []
+        self._marked = None
+        chart = self.chart
+        if chart is None or not len(chart):
+            return
+        self._edges = positions(chart.scale, chart.edges)
+        self._dress()
+        self._bars(chart)
+        self._ideal(chart)
+        self._strip()
+        low, high = float(self._edges[0]), float(self._edges[-1])
+        item.setXRange(low, high, padding=0.01)
+        item.setYRange(0, self._top(), padding=0)
+        self._tick()
+        self._mark()
+
+    def _top(self) -> float:
+        """The value at the upper edge."""
+        chart = self.chart
+        assert chart is not None
+        known = chart.values[~np.isnan(chart.values)]
+        ideal = float(chart.ideal.max(initial=0)) if chart.ideal is not None else 0.0
+        top = chart.most or max(float(known.max(initial=0)), ideal) * 1.06 or 1.0
+        return top / (1 - STRIP) if self.sections else top
+
+    def _add(self, item: Any) -> None:
+        self._items.append(item)
+        self.getPlotItem().addItem(item)
+
+    def _bars(self, chart: Chart) -> None:
+        left, right = self._edges[:-1], self._edges[1:]
+        wide = (right - left) * self._pixels_each() > 5
+        gap = 1.2 / self._pixels_each()
+        known = ~np.isnan(chart.values)
+        colours = theme.of(self)
+        stops = np.where(wide, right - gap, right)
+        roles = self._roles(chart)
+        for role in dict.fromkeys(roles.tolist()):
+            mine = known & (roles == role) & (chart.values > 0)
+            if mine.any():
+                brush = pg.mkBrush(colours.section(SectionRole(role)))
+                self._add(
+                    pg.BarGraphItem(x0=left[mine], x1=stops[mine], height=chart.values[mine], brush=brush, pen=None)
+                )
+        if not known.all():
+            hatch = QBrush(colours.missing, Qt.BrushStyle.BDiagPattern)
+            height = np.full(int((~known).sum()), chart.most or self._top())
+            self._add(pg.BarGraphItem(x0=left[~known], x1=right[~known], height=height, brush=hatch, pen=None))
+
+    def _roles(self, chart: Chart) -> np.ndarray[Any, Any]:
+        """The section that each bin is coloured after: the one in its middle, else that of contents."""
+        if not self.sections or chart.scale is not Scale.OFFSETS:
+            return np.full(len(chart), SectionRole.DATA.value, object)
+        middles = ((chart.edges[:-1] + chart.edges[1:]) // 2).astype(np.int64).tolist()
+        found = [section_at(self.sections, at) for at in middles]
+        return np.array([(one.role if one is not None else SectionRole.UNKNOWN).value for one in found], object)
+
+    def _ideal(self, chart: Chart) -> None:
+        if chart.ideal is None:
+            return
+        pen = QPen(theme.of(self).accent, 1.6, Qt.PenStyle.DashLine)
+        pen.setCosmetic(True)
+        self._add(pg.PlotCurveItem(x=self._edges, y=chart.ideal, stepMode="center", pen=pen))
+
+    def _strip(self) -> None:
+        """The sections above a chart along the file, with their letters where there is room."""
+        if not self.sections:
+            return
+        colours, top = theme.of(self), self._top()
+        low, high = top * (1 - STRIP * 0.86), top
+        for section in self.sections:
+            if not section.size:
+                continue
+            brush = QBrush(colours.section(section.role))
+            bar = {"x0": [section.start], "x1": [section.stop], "y0": [low], "y1": [high]}
+            self._add(pg.BarGraphItem(**bar, brush=brush, pen=None))
+            if section.size * self._pixels_each() > 14:
+                dark = colours.section(section.role).lightnessF() < 0.55
+                letter = pg.TextItem(theme.SECTION_LETTERS[section.role], QColor("white" if dark else "black"))
+                letter.setAnchor((0.5, 0.5))
+                letter.setFont(sized(self.font(), SMALL))
+                letter.setPos((section.start + section.stop) / 2, (low + high) / 2)
+                self._add(letter)
+
+    def _pixels_each(self) -> float:
+        """Pixels of one step along."""
+        span = float(self._edges[-1] - self._edges[0]) or 1.0
+        return max(float(self.getViewBox().width()), 1.0) / span
+
+    def _dress(self) -> None:
+        """Colours, fonts and names of the axes."""
+        colours, chart = theme.of(self), self.chart
+        assert chart is not None
+        self.setBackground(colours.base)
+        for name, text in (("bottom", chart.x), ("left", chart.y)):
+            axis = self.getPlotItem().getAxis(name)
+            axis.setPen(pg.mkPen(colours.border))
+            axis.setTextPen(colours.muted)
+            axis.setTickFont(sized(self.font(), SMALL))
+            axis.setLabel(text, color=colours.muted.name(), **{"font-size": f"{SMALL}px"})
+        self.getPlotItem().getAxis("left").setGrid(40)
+
+    def _tick(self) -> None:
+        """As many numbers as there is room for."""
+        chart, view = self.chart, self.getViewBox()
+        if chart is None or not len(chart):
+            return
+        across = chart_ticks(chart, max(int(view.width() / TICK_ROOM), 2))
+        up = ticks(Scale.LINEAR, 0.0, chart.most or self._top(), max(int(view.height() / 30), 2))
+        if not chart.most and not (known := chart.values[~np.isnan(chart.values)] % 1).any() and len(known):
+            # There is no half of an object.
+            up = [(at, text) for at, text in up if at == round(at)]
+        self.getPlotItem().getAxis("bottom").setTicks([across])
+        self.getPlotItem().getAxis("left").setTicks([up])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Other gaps, other numbers: soon, for items must not go while the scene is laid out."""
+        super().resizeEvent(event)
+        # The base class resizes once before our own parts are there.
+        if getattr(self, "chart", None) is not None:
+            self._again.start()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another theme, other colours."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and getattr(self, "chart", None) is not None:
+            self._again.start()
+
+    # --- bins ---
+
+    def bin_at(self, place: QPointF) -> int:
+        """The bin under a place of the widget; the nearest one beside the chart."""
+        at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
+        found = int(np.searchsorted(self._edges, at, "right")) - 1
+        return min(max(found, 0), len(self._edges) - 2)
+
+    def mark(self, first: int, last: int) -> None:
+        """Marks bins, half-open."""
+        self.bins = (first, last)
+        self._mark()
+
+    def _mark(self) -> None:
+        item = self.getPlotItem()
+        if self._marked is not None:
+            item.removeItem(self._marked)
+            self._marked = None
+        first, last = self.bins
+        if first < 0 or self.chart is None:
+            return
+        left, right = float(self._edges[first]), float(self._edges[last])
+        least = 2.0 / self._pixels_each()
+        if right - left < least:
+            middle = (left + right) / 2
+            left, right = middle - least / 2, middle + least / 2
+        colours = theme.of(self)
+        self._marked = pg.BarGraphItem(
+            x0=[left], x1=[right], height=[self._top()], brush=colours.selection, pen=pg.mkPen(colours.accent)
+        )
+        item.addItem(self._marked)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begins a click, or a range."""
+        if event.button() is Qt.MouseButton.LeftButton and self.chart is not None and len(self.chart):
+            self._press, self._press_at = self.bin_at(event.position()), event.position()
+            self.setFocus(Qt.FocusReason.MouseFocusReason)
+            self._point(self._press, self._press + 1)
+        event.accept()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Says what is under the pointer; with the button down, makes a range."""
+        if self.chart is None or not len(self.chart):
+            return
+        here = self.bin_at(event.position())
+        if self._press < 0:
+            self.pointed.emit(here, here + 1)
+        elif (event.position() - self._press_at).manhattanLength() >= DRAG:
+            self._point(min(here, self._press), max(here, self._press) + 1)
+        event.accept()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Chooses the bin, or the range."""
+        if self._press >= 0 and event.button() is Qt.MouseButton.LeftButton:
+            self._press = -1
+            self.chosen.emit(*self.bins)
+        event.accept()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """What is chosen is told again."""
+        super().leaveEvent(event)
+        self.pointed.emit(*self.bins)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """The arrows go from bin to bin, with Shift they make a range, Enter chooses, Escape chooses nothing."""
+        chart = self.chart
+        count = len(chart) if chart is not None else 0
+        first, last = self.bins
+        steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageUp: -(count // 10 or 1)}
+        steps[Qt.Key.Key_PageDown] = count // 10 or 1
+        key = Qt.Key(event.key())
+        if not count:
+            event.ignore()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and first >= 0:
+            self.chosen.emit(first, last)
+        elif key == Qt.Key.Key_Escape and first >= 0:
+            self._point(-1, -1)
+        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End):
+            at = 0 if key == Qt.Key.Key_Home else count - 1
+            self._point(at, at + 1)
+        elif key in steps:
+            step = steps[key]
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier and first >= 0:
+                self._point(first, min(max(last + step, first + 1), count))
+            else:
+                at = min(max((first if step < 0 else last - 1) + step, 0), count - 1) if first >= 0 else 0
+                self._point(at, at + 1)
+        else:
+            event.ignore()
+
+    def wheelEvent(self, event: Any) -> None:
+        """The chart stays as it is."""
+        event.ignore()
+
+    def _point(self, first: int, last: int) -> None:
+        self.mark(first, last)
+        self.pointed.emit(first, last)

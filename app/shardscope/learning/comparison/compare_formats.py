@@ -1,0 +1,105 @@
+"""*Compare formats…*: the window, and the dialogs around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from shardcore import Cancelled
+from shardcore.teaching.comparison import Comparison, to_csv, to_svg
+from shardcore.teaching.comparison.comparison import write_text
+from shardscope.learning.comparison.jobs import CompareDesk
+from shardscope.learning.comparison.window import CompareSheet
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Jobs, Priority, alive
+
+
+class CompareFormats(QObject):
+    """Opens the window of the comparison; there is one at a time.
+
+    Args:
+        jobs: Runs the work.
+        parent: The window.
+
+    Attributes:
+        action: The action *Compare formats…*.
+        sheet: The window, while it is open.
+    """
+
+    def __init__(self, jobs: Jobs, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._window = parent
+        self.sheet: CompareSheet | None = None
+        self.action = QAction(self.tr("Compare for&mats…"), parent)
+        self.action.setObjectName("compareAction")
+        self.action.setShortcut(QKeySequence("Ctrl+Shift+M"))
+        self.action.setToolTip(self.tr("Packs the same objects into every format, and shows what each costs"))
+        self.action.triggered.connect(lambda _: self.show())
+
+    def show(self) -> CompareSheet:
+        """Opens the window, or brings it to the front."""
+        if self.sheet is None:
+            desk = CompareDesk(self._jobs)
+            sheet = self.sheet = CompareSheet(desk, self._window)
+            desk.setParent(sheet)
+            sheet.finished.connect(lambda _: self._closed())
+            sheet.folder_wanted.connect(self._ask_folder)
+            sheet.picture_wanted.connect(lambda: self._ask_file("svg", self.tr("Save picture"), to_svg))
+            sheet.table_wanted.connect(lambda: self._ask_file("csv", self.tr("Save table"), to_csv))
+            desk.begin()
+        self.sheet.show()
+        self.sheet.raise_()
+        self.sheet.activateWindow()
+        self.sheet.strips.setFocus(Qt.FocusReason.OtherFocusReason)
+        return self.sheet
+
+    def _closed(self) -> None:
+        if self.sheet is not None:
+            self.sheet.desk.stop()
+            self.sheet = None
+        # Not every desktop gives the keyboard back to the window by itself.
+        self._window.window().activateWindow()
+
+    def _ask_folder(self) -> None:
+        sheet = self.sheet
+        if sheet is None:
+            return
+        dialog = QFileDialog(sheet, self.tr("Choose a folder whose files are packed"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: sheet.desk.read([path]))
+        dialog.open()
+
+    def _ask_file(self, ending: str, title: str, make: Callable[[Comparison], str]) -> None:
+        sheet = self.sheet
+        if sheet is None:
+            return
+        found = sheet.desk.comparison
+        dialog = QFileDialog(sheet, title)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setNameFilter(f"{ending.upper()} (*.{ending})")
+        dialog.setDefaultSuffix(ending)
+        dialog.selectFile(f"formats.{ending}")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self.save(Path(path), make(found)))
+        dialog.open()
+
+    def save(self, path: Path, text: str) -> None:
+        """Writes a picture or a table; what became of it stands in the window of the comparison."""
+        sheet = self.sheet
+
+        def done(_: object, error: BaseException | None) -> None:
+            if sheet is None or not alive(sheet.refresh) or isinstance(error, Cancelled):
+                return
+            words = self.tr("Saved: {0}").format(path) if error is None else plain_words(error)
+            sheet.tell_saved(words, error=error is not None)
+
+        self._jobs.submit(
+            lambda _: write_text(path, text, force=True), key=("save", self), priority=Priority.SCREEN, done=done
+        )

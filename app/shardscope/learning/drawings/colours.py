@@ -1,0 +1,87 @@
+"""What drawings wear in the window: the colours of its palette, and its fonts."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TypeVar
+
+from PySide6.QtGui import QColor, QFont, QFontMetricsF
+from PySide6.QtWidgets import QApplication
+
+from shardcore import FieldRole, SectionRole
+from shardcore.model.drawing import Tone
+from shardcore.teaching.drawing.colours import Colours
+from shardcore.teaching.drawing.picture import Face, Ink
+from shardscope.widgets import fonts as type_
+from shardscope.widgets.theme import colour, palette
+
+Name = TypeVar("Name", Ink, Tone)
+
+
+@cache
+def colours_of(name: str) -> Colours:
+    """The colours of drawings in a palette of the window."""
+    wears = palette(name)
+    inks = {
+        Ink.TEXT: wears.text,
+        Ink.MUTED: wears.muted,
+        Ink.FAINT: wears.faint,
+        Ink.LINE: wears.border,
+        Ink.EDGE: wears.edge(SectionRole.UNKNOWN),
+        Ink.ACCENT: wears.accent,
+        Ink.ERROR: wears.error,
+    }
+    tints = {tone: wears.field(*roles, 0) for tone, roles in _ROLES.items()}
+    tints[Tone.PLAIN] = wears.raised
+    tints[Tone.HIT] = colour(0.42, 0.11, 262) if wears.dark else colour(0.865, 0.075, 262)
+    tints[Tone.MISS] = colour(0.38, 0.09, 25) if wears.dark else colour(0.90, 0.05, 25)
+    return Colours(name, wears.base.name(), _names(inks), _names(tints))
+
+
+def _names(colours: dict[Name, QColor]) -> dict[Name, str]:
+    return {key: one.name() for key, one in colours.items()}
+
+
+_ROLES = {
+    Tone.KEY: (SectionRole.DATA, FieldRole.KEY),
+    Tone.POINTER: (SectionRole.DATA, FieldRole.OFFSET),
+    Tone.SIZE: (SectionRole.DATA, FieldRole.SIZE),
+    Tone.HEADER: (SectionRole.HEADER, FieldRole.GROUP),
+    Tone.INDEX: (SectionRole.INDEX, FieldRole.GROUP),
+    Tone.LOOKUP: (SectionRole.LOOKUP, FieldRole.GROUP),
+    Tone.DATA: (SectionRole.DATA, FieldRole.GROUP),
+    Tone.METADATA: (SectionRole.METADATA, FieldRole.GROUP),
+    Tone.DEAD: (SectionRole.UNKNOWN, FieldRole.GROUP),
+    Tone.ONE: (SectionRole.HEADER, FieldRole.GROUP),
+    Tone.TWO: (SectionRole.INDEX, FieldRole.GROUP),
+    Tone.THREE: (SectionRole.DATA, FieldRole.GROUP),
+    Tone.FOUR: (SectionRole.LOOKUP, FieldRole.GROUP),
+}
+
+
+class Fonts:
+    """The fonts of a drawing, each made once."""
+
+    def __init__(self) -> None:
+        self._fonts: dict[tuple[int, Face], tuple[QFont, QFontMetricsF]] = {}
+
+    def __call__(self, size: int, face: Face) -> QFont:
+        """The font of a size, in pixels, and a face."""
+        return self._made(size, face)[0]
+
+    def measure(self, text: str, size: int, face: Face) -> float:
+        """The width of a text, in pixels."""
+        return self._made(size, face)[1].horizontalAdvance(text)
+
+    def baseline(self, size: int, face: Face) -> float:
+        """Pixels from the middle of a line down to its base line."""
+        metrics = self._made(size, face)[1]
+        return (metrics.ascent() - metrics.descent()) / 2
+
+    def _made(self, size: int, face: Face) -> tuple[QFont, QFontMetricsF]:
+        if (size, face) not in self._fonts:
+            font = type_.mono(size) if face is Face.MONO else type_.sized(QApplication.font(), size)
+            if face is Face.BOLD:
+                font.setWeight(QFont.Weight.DemiBold)
+            self._fonts[size, face] = font, QFontMetricsF(font)
+        return self._fonts[size, face]

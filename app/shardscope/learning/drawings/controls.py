@@ -1,0 +1,184 @@
+"""What can be changed in a drawing: a slider, a switch, a choice or a text for each control, and *Reset*."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QIntValidator
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSlider,
+    QWidget,
+)
+
+from shardcore.model.drawing import Control, Kind
+from shardscope.learning.drawings.flow import FlowLayout
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.tick_box import TickBox
+
+_SLIDER_WIDTH = 104
+_TEXT_WIDTH = 180
+_PAD = 24
+_MOST = 2**31 - 1
+
+
+class Controls(QWidget):
+    """The controls of one sketch.
+
+    Attributes:
+        reset: Returns to what the file says.
+    """
+
+    changed = Signal(str, object)
+    """A control, and its new value."""
+    reset_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("drawingControls")
+        self._controls: tuple[Control, ...] = ()
+        self._set: dict[str, Callable[[Any], None]] = {}
+        self._parts: list[QWidget] = []
+        self.reset = QPushButton(self.tr("Reset"))
+        self.reset.setObjectName("drawingReset")
+        self.reset.setToolTip(self.tr("Back to what the file says"))
+        self.reset.clicked.connect(self.reset_wanted)
+        self._row = FlowLayout(self)
+        self._row.setContentsMargins(12, 6, 12, 6)
+        self._row.addWidget(self.reset)
+        self.hide()
+
+    def show_controls(self, controls: Sequence[Control], values: Mapping[str, Any]) -> None:
+        """Shows the controls of another sketch, or other values of the same ones."""
+        self._controls = tuple(controls)
+        if [_shape(one) for one in controls] != [part.property("shape") for part in self._parts]:
+            self._rebuild()
+        self.show_values(values)
+        self.setVisible(bool(controls))
+
+    def show_values(self, values: Mapping[str, Any]) -> None:
+        """Other values, which nobody has to be told."""
+        for control in self._controls:
+            self._set[control.name](values.get(control.name, control.value))
+        self.reset.setEnabled(any(values.get(one.name, one.value) != one.value for one in self._controls))
+
+    def _rebuild(self) -> None:
+        for part in self._parts:
+            self._row.removeWidget(part)
+            part.setParent(None)
+            part.deleteLater()
+        self._row.removeWidget(self.reset)
+        self._parts, self._set = [], {}
+        for control in self._controls:
+            part = self._made(control)
+            part.setProperty("shape", _shape(control))
+            self._row.addWidget(part)
+            self._parts.append(part)
+            part.show()
+        self._row.addWidget(self.reset)
+        self.updateGeometry()
+
+    def _made(self, control: Control) -> QWidget:
+        """The label and the widgets of a control."""
+        part = QWidget(self)
+        line = QHBoxLayout(part)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(6)
+        make = {
+            Kind.SLIDER: self._slider,
+            Kind.SWITCH: self._switch,
+            Kind.CHOICE: self._choice,
+            Kind.TEXT: self._text,
+        }[control.kind]
+        widgets = make(control)
+        if control.kind is not Kind.SWITCH:
+            label = QLabel(shown(control.label))
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setBuddy(widgets[-1])
+            widgets = (label, *widgets)
+        for widget in widgets:
+            widget.setToolTip(tip(control.doc))
+            if not isinstance(widget, QLabel):
+                widget.setAccessibleName(shown(control.label))
+                widget.setAccessibleDescription(shown(control.doc))
+            line.addWidget(widget)
+        return part
+
+    def _slider(self, control: Control) -> tuple[QWidget, ...]:
+        slider, number = QSlider(Qt.Orientation.Horizontal), QLineEdit()
+        low, high = max(control.low, -_MOST), min(control.high, _MOST)
+        slider.setRange(low, high)
+        slider.setFixedWidth(_SLIDER_WIDTH)
+        slider.setObjectName(f"slider_{control.name}")
+        number.setObjectName(f"number_{control.name}")
+        number.setValidator(QIntValidator(low, high, number))
+        number.setAlignment(Qt.AlignmentFlag.AlignRight)
+        number.setFixedWidth(number.fontMetrics().horizontalAdvance(str(high)) + _PAD)
+
+        def put(value: Any) -> None:
+            with QSignalBlocker(slider):
+                slider.setValue(min(max(int(value), low), high))
+            if not number.hasFocus() or number.text() != str(value):
+                number.setText(str(value))
+
+        def typed(text: str) -> None:
+            if number.hasAcceptableInput():
+                self.changed.emit(control.name, int(text))
+
+        slider.valueChanged.connect(lambda value: self.changed.emit(control.name, value))
+        number.textEdited.connect(typed)
+        self._set[control.name] = put
+        return slider, number
+
+    def _switch(self, control: Control) -> tuple[QWidget, ...]:
+        box = TickBox(shown(control.label))
+        box.setObjectName(f"switch_{control.name}")
+
+        def put(value: Any) -> None:
+            with QSignalBlocker(box):
+                box.setChecked(bool(value))
+
+        box.toggled.connect(lambda value: self.changed.emit(control.name, value))
+        self._set[control.name] = put
+        return (box,)
+
+    def _choice(self, control: Control) -> tuple[QWidget, ...]:
+        box = QComboBox()
+        box.setObjectName(f"choice_{control.name}")
+        for choice in control.choices:
+            box.addItem(shown(choice), choice)
+
+        def put(value: Any) -> None:
+            with QSignalBlocker(box):
+                box.setCurrentIndex(box.findData(value))
+
+        box.currentIndexChanged.connect(lambda _: self.changed.emit(control.name, box.currentData()))
+        self._set[control.name] = put
+        return (box,)
+
+    def _text(self, control: Control) -> tuple[QWidget, ...]:
+        line = QLineEdit()
+        line.setObjectName(f"text_{control.name}")
+        line.setFont(theme.fixed_font())
+        line.setMinimumWidth(_TEXT_WIDTH)
+
+        def put(value: Any) -> None:
+            if line.text() != value:
+                with QSignalBlocker(line):
+                    line.setText(str(value))
+
+        line.textEdited.connect(lambda value: self.changed.emit(control.name, value))
+        self._set[control.name] = put
+        return (line,)
+
+
+def _shape(control: Control) -> tuple[Any, ...]:
+    """What the widgets of a control depend on; not its value."""
+    return (control.name, control.label, control.kind.value, control.low, control.high, control.choices, control.doc)

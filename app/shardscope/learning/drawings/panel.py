@@ -1,0 +1,355 @@
+"""The drawings of what is open: one tab each, controls above, and the drawing, which follows the selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QPoint, QSize, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QTabBar, QVBoxLayout, QWidget
+
+from shardcore import Shard, Span
+from shardcore.model.drawing import Control, Drawing, Item, Kind, Sketch, Still
+from shardcore.model.drawing_controls import value_from
+from shardscope.learning.drawings.controls import Controls
+from shardscope.learning.drawings.matching import items_with
+from shardscope.learning.drawings.save import ask_save, copy_drawing
+from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, Wish
+from shardscope.learning.drawings.view import DrawingView
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.wrap_text import WrapText
+
+
+class DrawingPanel(QWidget):
+    """Shows the sketches of what is open, and of the lookup that is walked through.
+
+    Attributes:
+        tabs: One for each sketch.
+        controls: Those of the sketch in front.
+        view: The drawing.
+        drawing: What is shown, or None.
+        name: The sketch in front; empty when there is none.
+    """
+
+    item_chosen = Signal(object)
+    """The `Item` that was clicked, or chosen by the keyboard."""
+    bytes_wanted = Signal()
+    """Somebody wants to see the bytes."""
+    drawn = Signal()
+    """Another drawing is shown."""
+    sketch_chosen = Signal(str)
+    """Somebody chose the sketch of that name."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("drawingPanel")
+        self._session = session
+        self._sketches: tuple[Sketch, ...] = ()
+        self._values: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Control]] = {}
+        self._grabbed: dict[str, Any] = {}
+        self._item_wanted = ""
+        self._drawn: Sketch | None = None
+        self.name = ""
+        self.drawing: Drawing | None = None
+        self.tabs = QTabBar()
+        self.tabs.setObjectName("drawingTabs")
+        self.tabs.setAccessibleName(self.tr("Drawings"))
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.tabs.setUsesScrollButtons(True)
+        self.controls = Controls()
+        self.notice = WrapText(tone="error")
+        self.notice.setObjectName("drawingNotice")
+        self.notice.setContentsMargins(12, 4, 12, 4)
+        self.notice.hide()
+        self.view = DrawingView()
+        self.copy = self._action(self.tr("&Copy drawing"), self._copy)
+        self.save = self._action(self.tr("&Save drawing as SVG…"), self._save)
+        self.setFocusProxy(self.view)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.tabs)
+        column.addWidget(self.controls)
+        column.addWidget(self.notice)
+        column.addWidget(self.view, 1)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.tabs.currentChanged.connect(self._tab_changed)
+        self.controls.changed.connect(self._set_value)
+        self.controls.reset_wanted.connect(self._reset)
+        self.view.pointed.connect(self._pointed)
+        self.view.chosen.connect(self._chosen)
+        self.view.activated.connect(self._activated)
+        self.view.drag_began.connect(self._drag_began)
+        self.view.dragged.connect(self._dragged)
+        self.view.menu_wanted.connect(self._open_menu)
+        self._session.selection_changed.connect(self._selected)
+
+    def sizeHint(self) -> QSize:
+        """Room for a drawing."""
+        return QSize(LEAST_WIDTH, LEAST_HEIGHT)
+
+    # --- which sketch ---
+
+    @property
+    def sketches(self) -> tuple[Sketch, ...]:
+        """What can be drawn."""
+        return self._sketches
+
+    def show_sketches(self, sketches: Iterable[Sketch], wanted: str = "") -> None:
+        """Shows a tab for each of some sketches: the wanted one in front, or the one that was, or the first.
+
+        Args:
+            sketches: What can be drawn.
+            wanted: The name of one of them.
+        """
+        self._sketches = tuple(sketches)
+        names = [sketch.name for sketch in self._sketches]
+        blocked = self.tabs.blockSignals(True)
+        while self.tabs.count() > len(names):
+            self.tabs.removeTab(self.tabs.count() - 1)
+        for number, sketch in enumerate(self._sketches):
+            title = shown(sketch.title).replace("&", "&&")
+            if number < self.tabs.count():
+                self.tabs.setTabText(number, title)
+            else:
+                self.tabs.addTab(title)
+        front = next((name for name in (wanted, self.name) if name in names), names[0] if names else "")
+        self.tabs.setCurrentIndex(names.index(front) if front else -1)
+        self.tabs.blockSignals(blocked)
+        self.tabs.setVisible(len(names) > 1)
+        if front != self.name:
+            self._show_front(front)
+        else:
+            self._draw()
+
+    def fulfil(self, wish: Wish) -> None:
+        """Shows a sketch with some values of its controls, and points out one of its items.
+
+        Raises:
+            UsageError: A value is none of its control.
+        """
+        self.choose(wish.name)
+        sketch = self._sketch
+        controls = {control.name: control for control in sketch.controls} if sketch is not None else {}
+        found = {name: value_from(controls[name], text) for name, text in wish.values.items() if name in controls}
+        self._item_wanted = wish.item
+        if found != self._values.get(self.name, {}):
+            self._values[self.name] = found
+            self._draw()
+        else:
+            self._point_out()
+
+    def _point_out(self) -> None:
+        """Brings the keyboard to the item that was asked for."""
+        items = self.drawing.items if self.drawing is not None else ()
+        number = next((n for n, item in enumerate(items) if item.name == self._item_wanted), -1)
+        if self._item_wanted and number >= 0:
+            self._item_wanted = ""
+            self.view.go_to_item(number)
+
+    def choose(self, name: str) -> None:
+        """Brings a sketch to the front; nothing where there is none of that name."""
+        number = next((n for n, sketch in enumerate(self._sketches) if sketch.name == name), -1)
+        if number >= 0:
+            self.tabs.setCurrentIndex(number)
+
+    def clear(self) -> None:
+        """Forgets everything: something else is open."""
+        self._values, self._known, self.name = {}, {}, ""
+        self.show_sketches(())
+        self._take(None)
+
+    def _tab_changed(self, number: int) -> None:
+        if 0 <= number < len(self._sketches):
+            self._show_front(self._sketches[number].name)
+            self.sketch_chosen.emit(self.name)
+
+    def _show_front(self, name: str) -> None:
+        self.name = name
+        self._follow(self._session.selection)
+        self._draw()
+
+    @property
+    def _sketch(self) -> Sketch | None:
+        return next((sketch for sketch in self._sketches if sketch.name == self.name), None)
+
+    # --- drawing ---
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What somebody set in the sketch in front: those of its controls that there are."""
+        sketch = self._sketch
+        names = [control.name for control in sketch.controls] if sketch is not None else []
+        return {name: value for name, value in self._values.get(self.name, {}).items() if name in names}
+
+    def set_value(self, name: str, value: Any) -> None:
+        """Sets a control, as if somebody had."""
+        self._set_value(name, value)
+
+    def _set_value(self, name: str, value: Any) -> None:
+        self._values.setdefault(self.name, {})[name] = value
+        self._draw()
+
+    def _reset(self) -> None:
+        self._values.pop(self.name, None)
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draws in a job; the newest wins, and the old drawing stays until the new one is there."""
+        sketch = self._sketch
+        if sketch is None:
+            self.controls.show_controls((), {})
+            return
+        self._forget_changed(sketch)
+        values = self.values
+        self.controls.show_controls(sketch.controls, values)
+        if isinstance(sketch, Still):
+            self._take(sketch.drawing)
+            return
+
+        def work(_: Shard, job: Job) -> Drawing:
+            job.check()
+            return sketch.draw(values)
+
+        self._session.ask(work, self._take, failed=self._failed, key=("draw", self), priority=Priority.SCREEN)
+
+    def _forget_changed(self, sketch: Sketch) -> None:
+        """Forgets what was set of a control for which the file says something else now: of another lookup."""
+        known = self._known.setdefault(sketch.name, {})
+        for control in sketch.controls:
+            if known.get(control.name, control) != control:
+                self._values.get(sketch.name, {}).pop(control.name, None)
+            known[control.name] = control
+
+    def _take(self, drawing: Drawing | None) -> None:
+        self.notice.hide()
+        self._drawn = self._sketch
+        if drawing is not None and self._sketch is not None:
+            # Where a value has to be read, a control is there from the first drawing on.
+            self._forget_changed(self._sketch)
+            self.controls.show_controls(self._sketch.controls, self.values)
+        self.drawing = drawing
+        self.view.show_drawing(drawing)
+        self.light_spans(())
+        self._point_out()
+        self.drawn.emit()
+
+    def _failed(self, error: BaseException) -> None:
+        if self._drawn is not self._sketch:
+            # What is shown is of another sketch, or of other bytes.
+            self._take(None)
+        self.notice.set_text(self.tr("This cannot be drawn: {0}").format(plain_words(error)))
+        self.notice.show()
+
+    # --- both ways ---
+
+    def light_spans(self, spans: Iterable[Span]) -> None:
+        """Frames the items whose bytes are pointed at elsewhere; without any those of the selection."""
+        found = frozenset[int]().union(*(items_with(self.drawing, (span,)) for span in spans))
+        selected = self._session.selection.span
+        self.view.light(found or items_with(self.drawing, (selected,) if selected is not None else ()))
+
+    def _selected(self, selection: Selection) -> None:
+        if selection.origin is not self and self._follow(selection):
+            self._draw()
+        self.light_spans(())
+
+    def _follow(self, selection: Selection) -> bool:
+        """Set the controls that stand for an object to the selected one, and return whether one changed."""
+        sketch, ref = self._sketch, selection.ref
+        if sketch is None or ref is None or not selection.complete:
+            return False
+        now, before = self._values.setdefault(self.name, {}), self.values
+        for control in sketch.controls:
+            if control.follows == "row" and control.low <= ref.row <= control.high:
+                now[control.name] = ref.row
+            elif control.follows == "key" and ref.key is not None:
+                now[control.name] = ref.key
+        return any(before.get(c.name, c.value) != now.get(c.name, c.value) for c in sketch.controls)
+
+    def item(self, number: int) -> Item | None:
+        """An item of what is shown."""
+        items = self.drawing.items if self.drawing is not None else ()
+        return items[number] if 0 <= number < len(items) else None
+
+    def _pointed(self, number: int) -> None:
+        """Lights the bytes of an item, and all other items that stand for the same bytes."""
+        item = self.item(number)
+        spans = item.spans if item is not None else ()
+        self._session.point_at(spans)
+        self.light_spans(spans)
+
+    def _chosen(self, number: int) -> None:
+        item = self.item(number)
+        if item is None:
+            return
+        if item.spans:
+            self._session.select_span(item.spans[0], self)
+        self.item_chosen.emit(item)
+
+    def _activated(self, number: int) -> None:
+        item = self.item(number)
+        if item is not None and item.spans:
+            self._session.select_span(item.spans[0], self)
+            self.bytes_wanted.emit()
+
+    def _drag_began(self, name: str) -> None:
+        control = next((one for one in (self._sketch.controls if self._sketch else ()) if one.name == name), None)
+        self._grabbed = {}
+        if control is not None and control.kind is Kind.SLIDER:
+            self._grabbed = {"control": control, "value": self.values.get(name, control.value)}
+
+    def _dragged(self, name: str, units: int) -> None:
+        if not self._grabbed or self._grabbed["control"].name != name:
+            return
+        control = self._grabbed["control"]
+        value = min(max(self._grabbed["value"] + units, control.low), control.high)
+        if value != self.values.get(name, control.value):
+            self._set_value(name, value)
+
+    # --- keeping ---
+
+    def _open_menu(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setObjectName("drawingMenu")
+        item = self.item(self.view.item_at(self.view.viewport().mapFromGlobal(place)))
+        if item is not None and item.spans:
+            go = menu.addAction(self.tr("Show its &bytes"))
+            go.triggered.connect(partial(self._go_to, item))
+            menu.addSeparator()
+        menu.addActions([self.copy, self.save])
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(place)
+
+    def _go_to(self, item: Item, checked: bool = False) -> None:
+        self._session.select_span(item.spans[0], self)
+        self.bytes_wanted.emit()
+
+    def _copy(self) -> None:
+        if self.drawing is not None:
+            copy_drawing(self.drawing, self._width, theme.of(self).name)
+            self._session.message.emit(self.tr("Drawing copied, as SVG and as a picture"))
+
+    def _save(self) -> None:
+        if self.drawing is not None:
+            ask_save(self, self.drawing, self._width, f"{self.name}.svg", self._session.say)
+
+    @property
+    def _width(self) -> float:
+        return self.view.picture.width if self.view.picture is not None else LEAST_WIDTH
+
+    def _action(self, text: str, act: Callable[[], None]) -> QAction:
+        action = QAction(text, self)
+        action.triggered.connect(lambda _=False: act())
+        return action

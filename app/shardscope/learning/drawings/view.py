@@ -1,0 +1,359 @@
+"""The view of a drawing: zoom, mouse, keyboard, and what is lit in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QColor,
+    QContextMenuEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QHideEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPolygonF,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QFrame, QGraphicsScene, QGraphicsView, QToolTip, QWidget
+
+from shardcore.model.drawing import Drawing
+from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
+from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Picture
+from shardcore.teaching.drawing.svg import tip_of
+from shardscope.learning.drawings.colours import Fonts, colours_of
+from shardscope.learning.drawings.scene import Sheet
+from shardscope.learning.drawings.stops import Stop, spoken, stops_of, towards
+from shardscope.session.words import grouped
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import tip
+
+_ZOOM = 1.2
+_LEAST_ZOOM, _MOST_ZOOM = 0.5, 4.0
+_REACH = 4.0
+_ARROWS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+class DrawingView(QGraphicsView):
+    """Shows a drawing as wide as it is itself; everything about items is told by their numbers.
+
+    Attributes:
+        picture: What is shown, or None.
+        zoom: How much larger than 100 % it is shown.
+        lit: The numbers of the items that are framed.
+    """
+
+    pointed = Signal(int)
+    """The item under the pointer or the keyboard; `NO_ITEM` where there is none."""
+    chosen = Signal(int)
+    """An item was clicked, or chosen by the keyboard."""
+    activated = Signal(int)
+    """An item was double-clicked, or Enter was pressed on it."""
+    dragged = Signal(str, int)
+    """A control, and how many units its handle was moved since the drag began."""
+    drag_began = Signal(str)
+    """A handle was taken hold of."""
+    menu_wanted = Signal(object)
+    """A place on the screen."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("drawingView")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setMouseTracking(True)
+        self.picture: Picture | None = None
+        self.zoom = 1.0
+        self.lit: frozenset[int] = frozenset()
+        self._drawing: Drawing | None = None
+        self._fonts = Fonts()
+        self._sheet = Sheet()
+        self._areas: list[tuple[QPolygonF, int]] = []
+        self._stops: tuple[Stop, ...] = ()
+        self._stop = -1
+        self._hover = NO_ITEM
+        self._drag: tuple[Grip, float] | None = None
+        self._pressed = NO_ITEM
+        self._by_keyboard = False
+        scene = QGraphicsScene(self)
+        scene.addItem(self._sheet.paper)
+        scene.addItem(self._sheet)
+        self.setScene(scene)
+        self._again = QTimer(self)
+        self._again.setSingleShot(True)
+        self._again.timeout.connect(self._place)
+
+    @property
+    def pointed_at(self) -> int:
+        """The number of the item under the pointer, or where the keyboard is; `NO_ITEM` where there is none."""
+        return self._hover
+
+    @property
+    def handle(self) -> str:
+        """The control whose handle has the keyboard; empty where none has."""
+        stop = self._stops[self._stop] if 0 <= self._stop < len(self._stops) else None
+        return stop.grip.control if stop is not None and stop.grip is not None else ""
+
+    # --- what is shown ---
+
+    def show_drawing(self, drawing: Drawing | None) -> None:
+        """Shows another drawing; the keyboard stays where it was, as far as that is there."""
+        self._drawing = drawing
+        self._place()
+        self.setAccessibleName(self.tr("Drawing: {0}").format(drawing.title) if drawing is not None else "")
+
+    def light(self, items: frozenset[int]) -> None:
+        """Frames items: those whose bytes are selected or pointed at elsewhere."""
+        self.lit = items
+        self._sheet.light(items)
+
+    def _place(self) -> None:
+        drawing = self._drawing
+        if drawing is None:
+            self.picture, self._areas, self._stops, self._stop = None, [], (), -1
+            self._sheet.show_picture(None, colours_of("light"), self._fonts)
+            return
+        width = max(self.viewport().width() / min(self.zoom, 1.0), LEAST_WIDTH)
+        self.picture = placed(drawing, int(width), self._fonts.measure)
+        self._areas = sorted(
+            ((QPolygonF([QPointF(*point) for point in area.points]), area.item) for area in self.picture.areas),
+            key=lambda pair: pair[0].boundingRect().width() * pair[0].boundingRect().height(),
+        )
+        self._stops = stops_of(self.picture)
+        self._stop = min(self._stop, len(self._stops) - 1)
+        colours = colours_of(theme.of(self).name)
+        self.setBackgroundBrush(QColor(colours.base))
+        self._sheet.show_picture(self.picture, colours, self._fonts)
+        self.setSceneRect(QRectF(0, 0, self.picture.width, self.picture.height))
+        if self._by_keyboard and self._stop < 0:
+            self._go_to(0)
+        self._mark_stop()
+        if self._stop >= 0:
+            self._say(self._stops[self._stop])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The drawing is placed anew for the new width."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._again.start()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another theme has other colours, and may have other fonts."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+            self._fonts = Fonts()
+            self._again.start()
+
+    def set_zoom(self, zoom: float) -> None:
+        """Shows it larger or smaller; at 100 % and below it fits the width."""
+        self.zoom = min(max(zoom, _LEAST_ZOOM), _MOST_ZOOM)
+        off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
+        self.setHorizontalScrollBarPolicy(needed if self.zoom > 1 else off)
+        self.resetTransform()
+        self.scale(self.zoom, self.zoom)
+        self._again.start()
+
+    # --- where things are ---
+
+    def item_at(self, place: QPoint) -> int:
+        """The number of the item at a place of the viewport: the smallest one."""
+        point = self.mapToScene(place)
+        return next((item for area, item in self._areas if _holds(area, point)), NO_ITEM)
+
+    def grip_at(self, place: QPoint) -> Grip | None:
+        """The handle at a place of the viewport: of several the nearest one."""
+        point = self.mapToScene(place)
+        near = [
+            (abs(grip.rect.middle[0] - point.x()), number, grip)
+            for number, grip in enumerate(self.picture.grips if self.picture is not None else ())
+            if grip.rect.grown(_REACH).holds((point.x(), point.y()))
+        ]
+        return min(near)[2] if near else None
+
+    def place_of(self, item: int) -> QPoint:
+        """The middle of an item on the viewport."""
+        rect = self.picture.area_of(item) if self.picture is not None else None
+        return self.mapFromScene(QPointF(*rect.middle)) if rect is not None else QPoint(-1, -1)
+
+    def go_to_item(self, item: int) -> None:
+        """Brings the keyboard, and the eye, to an item."""
+        self.light(self.lit | {item})
+        self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == item), -1))
+
+    # --- mouse ---
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Drags a handle, or lights what is under the pointer."""
+        place = event.position().toPoint()
+        if self._drag is not None:
+            grip, begin = self._drag
+            self.dragged.emit(grip.control, grip.moved(self.mapToScene(place).x() - begin))
+            return
+        on_grip = self.grip_at(place) is not None
+        self.viewport().setCursor(Qt.CursorShape.SizeHorCursor if on_grip else Qt.CursorShape.ArrowCursor)
+        self._point(self.item_at(place))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Takes hold of a handle, or chooses an item."""
+        if event.button() is not Qt.MouseButton.LeftButton:
+            return
+        place = event.position().toPoint()
+        grip = self.grip_at(place)
+        if grip is not None:
+            self._drag = grip, self.mapToScene(place).x()
+            self.drag_began.emit(grip.control)
+            return
+        self._pressed = self.item_at(place)
+        self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == self._pressed), -1))
+        if self._pressed != NO_ITEM:
+            self.chosen.emit(self._pressed)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Lets go."""
+        self._drag = None
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Goes to the bytes of an item."""
+        if (item := self.item_at(event.position().toPoint())) != NO_ITEM:
+            self.activated.emit(item)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """With Ctrl it zooms."""
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.set_zoom(self.zoom * _ZOOM ** (event.angleDelta().y() / 120))
+            event.accept()
+        else:
+            super().wheelEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Asks for the menu."""
+        self.menu_wanted.emit(event.globalPos())
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Tells of the item under the pointer; outside nothing is pointed at."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.picture is not None:
+            told = tip_of(self.picture, self.item_at(event.pos()))
+            QToolTip.showText(event.globalPos(), tip(grouped(told)), self.viewport())
+            return True
+        if event.type() == QEvent.Type.Leave:
+            self._point(NO_ITEM)
+        return super().viewportEvent(event)
+
+    def _point(self, item: int) -> None:
+        if item != self._hover:
+            self._hover = item
+            self._sheet.hover(item)
+            self.pointed.emit(item)
+
+    # --- keyboard ---
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes from item to item, and at the last one on to the next part of the window."""
+        number = self._stop + (1 if next else -1)
+        if self.hasFocus() and 0 <= number < len(self._stops):
+            self._go_to(number)
+            return True
+        return super().focusNextPrevChild(next)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The keyboard comes to the first item, or from behind to the last."""
+        super().focusInEvent(event)
+        if event.reason() is Qt.FocusReason.BacktabFocusReason:
+            self._go_to(len(self._stops) - 1)
+        elif self._stop < 0 and event.reason() is not Qt.FocusReason.MouseFocusReason:
+            # Where the drawing is still being made, it will.
+            self._by_keyboard = True
+            self._go_to(0)
+        self._mark_stop()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """What is not seen is not pointed at."""
+        super().hideEvent(event)
+        self._point(NO_ITEM)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Nothing is pointed at any more."""
+        super().focusOutEvent(event)
+        self._by_keyboard = False
+        self._mark_stop()
+        if event.reason() is not Qt.FocusReason.PopupFocusReason:
+            self._point(NO_ITEM)
+
+    def event(self, event: QEvent) -> bool:
+        """Keys that zoom are about the drawing while the keyboard is here, not about the bytes."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _zoom_of(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows go to the next item or move a handle, Space chooses, Enter goes to the bytes."""
+        key, stop = Qt.Key(event.key()), self._stops[self._stop] if self._stop >= 0 else None
+        if zoom := _zoom_of(event):
+            self.set_zoom(1.0 if zoom == 1.0 else self.zoom * zoom)
+        elif stop is not None and stop.grip is not None and key in _ARROWS:
+            across, down = _ARROWS[key]
+            towards_more = (across if stop.grip.step > 0 else -across) - down
+            self.drag_began.emit(stop.grip.control)
+            self.dragged.emit(stop.grip.control, towards_more)
+        elif key in _ARROWS and self._stops:
+            self._go_to(towards(self._stops, self._stop, *_ARROWS[key]) if self._stop >= 0 else 0)
+        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End) and self._stops:
+            self._go_to(0 if key == Qt.Key.Key_Home else len(self._stops) - 1)
+        elif key == Qt.Key.Key_Space and stop is not None:
+            self.chosen.emit(stop.item)
+        elif key in _ENTER and stop is not None:
+            self.activated.emit(stop.item)
+        else:
+            super().keyPressEvent(event)
+
+    def _go_to(self, number: int) -> None:
+        self._stop = number if 0 <= number < len(self._stops) else -1
+        self._mark_stop()
+        if self._stop < 0:
+            return
+        stop = self._stops[self._stop]
+        rect = stop.rect.grown(12)
+        self.ensureVisible(QRectF(rect.x, rect.y, rect.w, rect.h), 0, 0)
+        self._point(stop.item)
+        self._say(stop)
+
+    def _say(self, stop: Stop) -> None:
+        """Tells where the keyboard is, to screen readers too; what was told already is not told again."""
+        said = spoken(self.picture, stop) if self.picture is not None else ""
+        if said == self.accessibleDescription():
+            return
+        self.setAccessibleDescription(said)
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+
+    def _mark_stop(self) -> None:
+        self._sheet.mark(self._stops[self._stop] if self.hasFocus() and self._stop >= 0 else None)
+
+
+def _holds(area: QPolygonF, point: QPointF) -> bool:
+    return area.containsPoint(point, Qt.FillRule.OddEvenFill)
+
+
+def _zoom_of(event: QKeyEvent) -> float:
+    """The factor that a key stands for: 1.0 for 100 %, 0.0 for keys that do not zoom."""
+    if event.modifiers() & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier):
+        return 0.0
+    key = Qt.Key(event.key())
+    if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+        return _ZOOM
+    if key == Qt.Key.Key_Minus:
+        return 1 / _ZOOM
+    return 1.0 if key == Qt.Key.Key_0 else 0.0

@@ -1,0 +1,77 @@
+"""A fresh file for the last question of a lesson, packed on the spot: nobody has seen its answer. No Qt here."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from random import Random
+
+from shardcore.errors import UsageError
+from shardcore.model.options import Purpose
+from shardcore.model.text import short
+from shardcore.operations.pack import pack
+from shardcore.shards.registry import format_of
+from shardscope.learning.lessons.lesson import Fresh
+
+FRESH = "shardscope-lesson-"
+"""The name of the folder of fresh files begins so."""
+
+_WORDS = (
+    "shard",
+    "index",
+    "header",
+    "footer",
+    "offset",
+    "bucket",
+    "chunk",
+    "digest",
+    "slot",
+    "segment",
+    "range",
+    "key",
+)
+_MOST_WORDS = 60
+_NAMES = range(2_000, 60_000)
+"""Names of objects are numbers that somebody can divide on paper; where names are keys, they are looked up."""
+_PIECE = 4096
+
+
+def is_fresh(uri: str) -> bool:
+    """Whether something is a fresh file of a lesson, which goes when the lesson ends."""
+    return any(part.startswith(FRESH) for part in Path(uri).parts)
+
+
+def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
+    """Packs objects that nobody has seen into a new shard.
+
+    A lesson may come from a stranger: this reads and writes in the folder alone.
+
+    Args:
+        fresh: How many, and with which options of the writer.
+        format: The name of the format, where the lesson names none for this file.
+        folder: An empty folder: what is packed is made in it, too.
+        random: Where the contents come from.
+
+    Returns:
+        The shard: a file, or a folder where the lesson asks for one.
+
+    Raises:
+        ShardError: It cannot be written, or an option names a file or folder.
+    """
+    found = format_of(fresh.format or format)
+    declared = {option.name: option for option in found.options_for(Purpose.WRITE)}
+    for name, value in fresh.options:
+        if name in declared and declared[name].opens(value):
+            raise UsageError(f"{name}={short(value)}: a lesson cannot name files or folders")
+    inputs = folder / "objects"
+    inputs.mkdir()
+    if found.writes is not None and found.writes.single:
+        numbers = [random.randrange(1000) for _ in range(fresh.objects * _PIECE // 8)]
+        (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
+    else:
+        for number in random.sample(_NAMES, fresh.objects):
+            words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
+            (inputs / str(number)).write_text(words)
+    out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
+    pack(found.name, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
+    return out

@@ -1,0 +1,403 @@
+"""A lesson as it is written: a text in Markdown, read into steps. No Qt here.
+
+`docs/writing-lessons.md` is the description for those who write lessons; what it says is what is read here.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from shardcore.shards.registry import FORMATS
+
+MOST_STEPS = 40
+MOST_OBJECTS = 1000
+MOST_LETTERS = 100_000
+"""A lesson is read by people: a text that is longer is none."""
+
+_FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
+_LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
+_CONDITION = re.compile(r"^(?P<left>.+?) (?P<sign>[>=]) (?P<right>[^>=]+|\{=.*\})$")
+_KEYS = ("typical", "crowded", "absent")
+_WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only"
+_ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
+
+
+class LessonError(Exception):
+    """A text that is no lesson.
+
+    Attributes:
+        message: What is wrong.
+        line: The number of the line, from 1.
+    """
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(f"line {line}: {message}")
+        self.message = message
+        self.line = line
+
+
+class Show(StrEnum):
+    """What a step shows."""
+
+    NODE = "node"
+    """A node of the tree, by its path; its bytes are selected."""
+    BYTES = "bytes"
+    """Bytes: `A..B`, or `A..B of SOURCE`."""
+    STEP = "step"
+    """A step of the lookup, by its title."""
+    DRAWING = "drawing"
+    """A drawing, by its name, with values of its controls: `parking displacement=0`."""
+    PANEL = "panel"
+    """A panel of the window, by its name."""
+
+
+class Answer(StrEnum):
+    """What an answer is."""
+
+    NODE = "node"
+    """Bytes that were clicked: they lie in the node of this path."""
+    NUMBER = "number"
+    """A number, typed; decimal or with `0x`."""
+    TEXT = "text"
+    """A text, typed; capital letters, blanks around it and `0x` before it do not count."""
+    ITEM = "item"
+    """An item of a drawing that was clicked: `NAME of SKETCH`."""
+    CHOICE = "choice"
+    """One of several sentences."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the sentences to choose from.
+
+    Attributes:
+        text: The sentence.
+        right: Whether it is the answer.
+        why: What is told when it is chosen and wrong.
+    """
+
+    text: str
+    right: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a step asks before it goes on.
+
+    Attributes:
+        prompt: What is asked.
+        kind: What the answer is.
+        answer: The answer, with values in braces; empty for a choice.
+        choices: What can be chosen.
+        hints: Told one after the other, when asked for.
+        wrong: What is told when an answer is wrong: the answer, with values in braces, and the sentence. The empty
+            answer stands for all others.
+        right: What is told when it is right.
+    """
+
+    prompt: str
+    kind: Answer
+    answer: str = ""
+    choices: tuple[Choice, ...] = ()
+    hints: tuple[str, ...] = ()
+    wrong: tuple[tuple[str, str], ...] = ()
+    right: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A fresh file that a step asks about.
+
+    Attributes:
+        objects: How many objects it has; of a format that holds one content, how many pieces of 4096 bytes.
+        folder: Whether it is a folder of shards.
+        options: Options of the writer, by their names.
+        format: Its format; empty for that of the lesson.
+    """
+
+    objects: int
+    folder: bool = False
+    options: tuple[tuple[str, str], ...] = ()
+    format: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What has to hold in a file, or a step of a lesson does not fit it.
+
+    Attributes:
+        left: A number, with values in braces.
+        sign: `>` or `=`.
+        right: A number, with values in braces.
+        otherwise: What is told where it does not hold: half a sentence.
+        line: As it is written.
+    """
+
+    left: str
+    sign: str
+    right: str
+    otherwise: str
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LessonStep:
+    """One step of a lesson.
+
+    Attributes:
+        title: A few words.
+        text: Markdown, with values in braces.
+        lookup: The key that is looked up before, with values in braces; empty to keep the lookup there is.
+        shows: What is shown, in order.
+        reveals: What is shown once the answer is right.
+        question: What is asked, or None.
+        sample_only: Whether it holds for the sample alone, and is left out on other files.
+        conditions: What has to hold in a file, or it is left out.
+        fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
+        line: Where it begins in the text, from 1.
+        places: What stands after the words of its lines, with the lines.
+    """
+
+    title: str
+    text: str
+    lookup: str = ""
+    shows: tuple[tuple[Show, str], ...] = ()
+    reveals: tuple[tuple[Show, str], ...] = ()
+    question: Question | None = None
+    sample_only: bool = False
+    conditions: tuple[Condition, ...] = ()
+    fresh: Fresh | None = None
+    line: int = 0
+    places: tuple[tuple[str, int], ...] = ()
+
+    def line_of(self, text: str) -> int:
+        """The line where a part of the step stands, from 1; that of the step where it is not known."""
+        return dict(self.places).get(text, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson.
+
+    Attributes:
+        name: Its name: that of its file, without the ending.
+        title: What it is called.
+        about: One sentence: what one can do after it.
+        format: The format it teaches; empty when it teaches none.
+        sample: The sample it is made for, below `resources/samples`.
+        key: Which key of the sample `{key}` is: `typical`, `crowded`, `absent`.
+        minutes: How long it takes.
+        steps: In order.
+        own_keys: What `{key}` is on other files, with values in braces: the first of them that is found there. Empty
+            for a key of any of its objects.
+    """
+
+    name: str
+    title: str
+    about: str
+    format: str
+    sample: str
+    key: str
+    minutes: int
+    steps: tuple[LessonStep, ...]
+    own_keys: tuple[str, ...] = ()
+
+
+def parse(text: str, name: str) -> Lesson:
+    """Reads a lesson.
+
+    Args:
+        text: The text.
+        name: What the lesson is called in lists and in what is remembered.
+
+    Raises:
+        LessonError: It is none; the error says the line.
+    """
+    if len(text) > MOST_LETTERS:
+        raise LessonError(f"the text has over {MOST_LETTERS} letters", 1)
+    lines = text.splitlines()
+    if not lines or not lines[0].startswith("# "):
+        raise LessonError("a lesson begins with `# ` and its title", 1)
+    starts = [number for number, line in enumerate(lines) if line.startswith("## ")]
+    if not starts:
+        raise LessonError("there are no steps: each begins with `## ` and its title", len(lines))
+    if len(starts) > MOST_STEPS:
+        raise LessonError(f"there are over {MOST_STEPS} steps", starts[MOST_STEPS] + 1)
+    facts = _facts(lines[1 : starts[0]])
+    _check_facts(facts, lines)
+    stops = [*starts[1:], len(lines)]
+    steps = tuple(_step(lines[start:stop], start + 1) for start, stop in zip(starts, stops, strict=True))
+    return Lesson(
+        name,
+        lines[0][2:].strip(),
+        facts.get("about", ""),
+        facts.get("format", ""),
+        facts.get("sample", ""),
+        facts.get("key", "typical"),
+        int(facts.get("minutes", "10")),
+        steps,
+        tuple(key.strip() for key in facts.get("own key", "").split(" | ") if key.strip()),
+    )
+
+
+_FACTS = ("about", "format", "sample", "key", "own key", "minutes")
+
+
+def _facts(lines: list[str]) -> dict[str, str]:
+    """The lines `name: value` before the first step."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 2):
+        if not line.strip():
+            continue
+        fact = _FACT.match(line)
+        if fact is None or fact["name"] not in _FACTS:
+            raise LessonError(f"before the first step stand lines `name: value` with {', '.join(_FACTS)}", number)
+        found[fact["name"]] = fact["value"].strip()
+    return found
+
+
+def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
+    """Whether what stands before the first step can be so."""
+    known = {
+        "minutes": ("a number", str.isdecimal),
+        "key": (f"one of {', '.join(_KEYS)}", _KEYS.__contains__),
+        "format": (f"one of {', '.join(FORMATS)}", ("", *FORMATS).__contains__),
+    }
+    for name, (what, fits) in known.items():
+        if name in facts and not fits(facts[name]):
+            raise LessonError(f"{name} is {what}, not {facts[name]}", line_of_fact(lines, name))
+
+
+def line_of_fact(lines: list[str], name: str) -> int:
+    """The line of a text where a fact of the lesson stands, from 1."""
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(f"{name}:")), 1)
+
+
+def _step(lines: list[str], number: int) -> LessonStep:
+    """A step from its lines, the first of which is its title."""
+    step = LessonStep(lines[0][3:].strip(), "", line=number)
+    text: list[str] = []
+    places: list[tuple[str, int]] = []
+    asked = number
+    question: Question | None = None
+    for place, line in enumerate(lines[1:], number + 1):
+        found = _LINE.match(line)
+        if found is None:
+            if _ALMOST.match(line):
+                raise LessonError("such a line is `- WORD: …`, with a blank after `-` and text after the colon", place)
+            text.append(line)
+            _check_braces(line, place)
+            continue
+        word, which, rest = found["word"], found["which"] or "", found["rest"].strip()
+        _check_braces(line, place)
+        places.append((rest, place))
+        asked = place if word == "ask" else asked
+        if not rest:
+            raise LessonError(f"after `- {word}:` something is missing", place)
+        if word in _QUESTION_WORDS:
+            question = _asked(question, word, which, rest, place)
+        else:
+            step = _done(step, word, which, rest, place)
+    if question is not None:
+        _check(question, asked)
+    elif step.reveals:
+        raise LessonError("`- reveal:` shows something after the right answer, and this step asks nothing", number)
+    return replace(step, text="\n".join(text).strip(), question=question, places=tuple(places))
+
+
+def _check_braces(line: str, place: int) -> None:
+    """Whether every brace that is opened in a line is closed there."""
+    if line.count("{") != line.count("}"):
+        raise LessonError("a brace is opened and not closed in this line, or the other way round", place)
+
+
+_QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
+
+
+def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
+    """A step with what one line more does."""
+    if word in ("show", "reveal"):
+        kind = which or Show.NODE
+        if kind not in tuple(Show):
+            raise LessonError(f"`{word}` is one of {', '.join(Show)}; not {kind}", place)
+        what = (Show(kind), rest)
+        if word == "reveal":
+            return replace(step, reveals=(*step.reveals, what))
+        return replace(step, shows=(*step.shows, what))
+    if word == "lookup":
+        return replace(step, lookup=rest)
+    if word == "only":
+        if rest == "sample":
+            return replace(step, sample_only=True)
+        return replace(step, conditions=(*step.conditions, _condition(rest, place)))
+    if word == "fresh":
+        return replace(step, fresh=_fresh(rest, place))
+    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
+    raise LessonError(f"`- {word}:` is not known; there are {known}", place)
+
+
+def _condition(text: str, place: int) -> Condition:
+    """`{value of header/nchunks} > 1 | the file has one chunk`."""
+    condition, bar, otherwise = text.partition(" | ")
+    found = _CONDITION.match(condition)
+    if found is None or not bar or not otherwise.strip():
+        raise LessonError("`- only: sample`, or `- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
+    return Condition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
+
+
+def _fresh(text: str, place: int) -> Fresh:
+    """`20`, `20 folder`, `20 date=2026-11-03 n_bits=8`: objects, and options of the writer."""
+    try:
+        count, *rest = shlex.split(text)
+    except ValueError as error:
+        raise LessonError(f"after `- fresh:` {error}", place) from error
+    if not count.isdecimal() or not 0 < int(count) <= MOST_OBJECTS:
+        raise LessonError(f"after `- fresh:` stands a number of objects, 1 to {MOST_OBJECTS}", place)
+    folder = rest[:1] == ["folder"]
+    options = [option.partition("=") for option in rest[folder:]]
+    if any(not equals for _, equals, _ in options):
+        raise LessonError("after the number of objects stand options of the writer, NAME=VALUE", place)
+    values = {name: value for name, _, value in options}
+    format = values.pop("format", "")
+    return Fresh(int(count), folder, tuple(values.items()), format)
+
+
+def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
+    """A question with one line more."""
+    if word == "ask":
+        if question is not None:
+            raise LessonError("a step asks one question; the next step begins with `## ` and its title", place)
+        return Question(rest, Answer.CHOICE)
+    if question is None:
+        raise LessonError(f"`- {word}:` comes after `- ask:`", place)
+    if word == "answer":
+        kinds = [kind for kind in Answer if kind is not Answer.CHOICE]
+        if which not in kinds:
+            raise LessonError(f"`- answer KIND:` with one of {', '.join(kinds)}; not {which or 'none'}", place)
+        return replace(question, kind=Answer(which), answer=rest)
+    if word == "choice":
+        if which not in ("right", "wrong"):
+            raise LessonError("`- choice right: SENTENCE` or `- choice wrong: SENTENCE | WHY`", place)
+        sentence, _, why = rest.partition(" | ")
+        return replace(question, choices=(*question.choices, Choice(sentence.strip(), which == "right", why.strip())))
+    if word == "hint":
+        return replace(question, hints=(*question.hints, rest))
+    if word == "wrong":
+        return replace(question, wrong=(*question.wrong, (which, rest)))
+    return replace(question, right=rest)
+
+
+def _check(question: Question, place: int) -> None:
+    """Whether a question can be answered."""
+    if question.kind is not Answer.CHOICE:
+        if question.choices:
+            raise LessonError("a question has either an answer or choices", place)
+        return
+    if sum(choice.right for choice in question.choices) != 1 or len(question.choices) < 2:
+        raise LessonError("a question has an answer, or choices of which one is right", place)
+    if any(not choice.right and not choice.why for choice in question.choices):
+        raise LessonError("a wrong choice says why: `- choice wrong: SENTENCE | WHY`", place)

@@ -1,0 +1,218 @@
+"""All lessons, those of the open format first: what each is about, how long it takes, how far one has come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from shardcore.model.number_words import plural
+from shardcore.shards.registry import format_of
+from shardscope.learning.lessons.lesson import Lesson
+from shardscope.learning.lessons.prose import Prose
+from shardscope.startup.settings import Settings
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import shown
+
+
+class LessonList(QScrollArea):
+    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open."""
+
+    chosen = Signal(object, bool)
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonList")
+        self.setAccessibleName(self.tr("All lessons"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._settings = settings
+        self.cards: list[LessonCard] = []
+        self._made: dict[str, LessonCard] = {}
+        self._headings: list[Prose] = []
+        inside = QWidget()
+        self._column = QVBoxLayout(inside)
+        self._column.setContentsMargins(12, 12, 12, 12)
+        self._column.setSpacing(8)
+        self._column.addStretch(1)
+        self.setWidget(inside)
+
+    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = (), uri: str = "") -> None:
+        """Lists lessons, and below them the missions.
+
+        Args:
+            lessons: All of them.
+            format: The format of what is open; empty when nothing is.
+            missions: What is walked through like a lesson, on a damaged sample.
+            uri: What is open, for which steps are remembered, too; empty when nothing is.
+        """
+        self._clear()
+        first = [lesson for lesson in lessons if lesson.format == format and format]
+        others = [lesson for lesson in lessons if lesson not in first]
+        broken = self.tr("Missions: a damaged file. Find the damage, and repair it in the sandbox")
+        about = self.tr("About this file's format")
+        if first:
+            about = f"{about}: {format_of(format).title}"
+        groups = ((about, first), (self.tr("All lessons"), others), (broken, missions))
+        for title, group in groups:
+            if not group:
+                continue
+            heading = Prose(tone="muted")
+            heading.tell(title)
+            self._column.addWidget(heading)
+            self._headings.append(heading)
+            for lesson in group:
+                card = self._card(lesson)
+                card.restate(uri if lesson in first else "")
+                self._column.addWidget(card)
+                self.cards.append(card)
+        self._column.addStretch(1)
+        for name in self._made.keys() - {card.lesson.name for card in self.cards}:
+            self._made.pop(name).deleteLater()
+
+    def _clear(self) -> None:
+        while self._column.takeAt(0) is not None:
+            pass
+        for heading in self._headings:
+            heading.deleteLater()
+        self._headings, self.cards = [], []
+
+    def _card(self, lesson: Lesson) -> LessonCard:
+        """The card of a lesson: making one takes milliseconds, and most stay as they are."""
+        card = self._made.get(lesson.name)
+        if card is None or card.lesson != lesson:
+            if card is not None:
+                card.deleteLater()
+            card = self._made[lesson.name] = LessonCard(lesson, self._settings)
+            card.chosen.connect(lambda own: self.chosen.emit(lesson, own))
+        return card
+
+    def show_missions(self) -> None:
+        """Scrolls to the missions, and gives the keyboard to the first of them."""
+        card = next((card for card in self.cards if card.lesson.name.startswith("mission-")), None)
+        if card is not None:
+            card.start.setFocus(Qt.FocusReason.OtherFocusReason)
+            bar = self.verticalScrollBar()
+            bar.setValue(min(max(card.y() - 40, 0), bar.maximum()))
+
+
+class LessonCard(QWidget):
+    """A lesson in the list. `chosen` carries whether it is to be walked through on the file that is open."""
+
+    chosen = Signal(bool)
+    spoken_role = QAccessible.Role.Grouping
+
+    def __init__(self, lesson: Lesson, settings: Settings) -> None:
+        super().__init__()
+        self.setObjectName(f"lesson-{lesson.name}")
+        self.setAccessibleName(shown(lesson.title))
+        self.setAccessibleDescription(shown(lesson.about))
+        self.lesson = lesson
+        self._settings, self._uri = settings, ""
+        self._hover = False
+        self.title = Prose(bold=True)
+        self.about = Prose()
+        self.about.tell(lesson.about)
+        self.state = Prose(tone="muted")
+        self.start = QPushButton()
+        self.start.setObjectName(f"start-{lesson.name}")
+        self.start.clicked.connect(lambda: self.chosen.emit(False))
+        self.own = QPushButton()
+        self.own.setToolTip(
+            self.tr("Walk through the lesson on the file that is open; steps that do not fit are left out")
+        )
+        self.own.setObjectName(f"own-{lesson.name}")
+        self.own.clicked.connect(lambda: self.chosen.emit(True))
+        self.again = QToolButton()
+        self.again.setText(self.tr("↺"))
+        self.again.setObjectName(f"again-{lesson.name}")
+        self.again.setAutoRaise(True)
+        self.again.setAccessibleName(self.tr("Forget how far you came: {0}").format(lesson.title))
+        self.again.setToolTip(
+            self.tr("Forget how far you came, here and on other files, so that it begins at its first step")
+        )
+        self.again.clicked.connect(self._forget)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.state, 1)
+        row.addWidget(self.again)
+        row.addWidget(self.own)
+        row.addWidget(self.start)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 10, 12, 10)
+        column.setSpacing(6)
+        column.addWidget(self.title)
+        column.addWidget(self.about)
+        column.addLayout(row)
+
+    def restate(self, uri: str) -> None:
+        """Says how far one has come, and offers the file that is open where the lesson can be walked through on it.
+
+        Args:
+            uri: The file; empty where it is of another format, or none is open.
+        """
+        self._uri = uri
+        # Over its own group stands which format it is about.
+        about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not uri else ""
+        self.title.tell(f"{about}{self.lesson.title}")
+        self.own.setVisible(bool(uri))
+        self.tell()
+
+    def tell(self) -> None:
+        """Tells how far one has come, in this window or in another."""
+        step, here = self._steps()
+        self.state.tell(self._state(step, here))
+        self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
+        self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
+        self.own.setText(self.tr("Go on with this file") if here > 0 else self.tr("On this file"))
+        self.own.setAccessibleName(f"{self.own.text()}: {self.lesson.title}")
+        self.again.setVisible(max(step, here) > 0 or self._settings.is_lesson_done(self.lesson.name))
+
+    def _steps(self) -> tuple[int, int]:
+        """The step on the sample and that on the file that is open, from 0; -1 where none was begun."""
+        name = self.lesson.name
+        return self._settings.lesson_step(name), self._settings.lesson_step(name, self._uri) if self._uri else -1
+
+    def _state(self, step: int, here: int) -> str:
+        steps = plural(len(self.lesson.steps), "step")
+        said = []
+        if self._settings.is_lesson_done(self.lesson.name):
+            said.append(self.tr("✓ done"))
+        if step > 0:
+            said.append(self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps)))
+        if here > 0:
+            said.append(self.tr("on this file at step {0}").format(here + 1))
+        if not said:
+            return self.tr("{0} · {1} min").format(steps, self.lesson.minutes)
+        return " · ".join(said if step > 0 else [*said, steps])
+
+    def _forget(self) -> None:
+        had = self.again.hasFocus()
+        self._settings.forget_lesson(self.lesson.name)
+        self.tell()
+        if had:
+            self.start.setFocus()
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Lights the card."""
+        self._hover = True
+        self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Puts it out."""
+        self._hover = False
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A raised ground."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.of(self)
+        painter.setPen(colours.accent if self._hover else colours.border)
+        painter.setBrush(colours.raised)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+        painter.end()

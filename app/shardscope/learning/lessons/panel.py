@@ -1,0 +1,350 @@
+"""The panel of lessons: all of them, or the one that is walked through."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QHBoxLayout,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore.model.number_words import plural
+from shardscope.learning.lessons.lesson import Answer, Lesson
+from shardscope.learning.lessons.library import lessons, missions
+from shardscope.learning.lessons.list_page import LessonList
+from shardscope.learning.lessons.player import LessonPlayer
+from shardscope.learning.lessons.prose import Prose
+from shardscope.learning.lessons.question_box import QuestionBox
+from shardscope.learning.lessons.values import escaped
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.widgets.elided import Elided
+
+LOW = 260
+"""Below this height margins are narrow."""
+
+
+class LessonPanel(QWidget):
+    """Lists the lessons, and plays one.
+
+    Attributes:
+        player: Plays the lesson.
+    """
+
+    answering = Signal()
+    """A question was answered by a click elsewhere: the keyboard may stay there."""
+    begun = Signal()
+    """A lesson of the list begins, or goes on: not the text that somebody tries."""
+    reload_wanted = Signal()
+    """The text that is tried is to be read again."""
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonPanel")
+        self.setAccessibleName(self.tr("Lessons"))
+        self._session = session
+        self._settings = settings
+        self._asked: object = None
+        self._listed = False
+        self._keyboard = False
+        self.player = LessonPlayer(session, settings)
+        self.list = LessonList(settings)
+        self.list.chosen.connect(self._chosen)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.list)
+        self.pages.addWidget(self._built_lesson())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.pages)
+        self.player.changed.connect(self._tell)
+        self.player.shown_answer.connect(self.question.show_given)
+        session.opened.connect(lambda *_: self._list_again())
+        session.closed.connect(self._list_again)
+        self._make_room()
+        self._tell()
+
+    def sizeHint(self) -> QSize:
+        """Room for a paragraph."""
+        return QSize(380, 520)
+
+    def teach(self) -> None:
+        """Shows the lessons of what is open; the keyboard goes to the first of them."""
+        if self.player.lesson is None:
+            self._fill_list()
+        self.setFocus()
+
+    def show_missions(self) -> None:
+        """Leaves what is walked through, and shows the missions."""
+        if self.player.lesson is not None:
+            self.player.leave()
+        self._fill_list()
+        QTimer.singleShot(0, self, self.list.show_missions)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The list is read and made when it is seen first, and again when what it stands for has changed."""
+        super().showEvent(event)
+        if not self._listed:
+            self._fill_list()
+        for card in self.list.cards:
+            card.tell()  # another window may have gone on with a lesson
+
+    def _list_again(self) -> None:
+        self._listed = False
+        if self.isVisible():
+            self._fill_list()
+
+    def _fill_list(self) -> None:
+        if self.player.lesson is None:
+            self._listed = True
+            shard = self._session.shard
+            open_now = self._session.request.uri if shard is not None else ""
+            self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now)
+
+    def begin(self, lesson: Lesson, *, own: bool = False) -> None:
+        """Begins a lesson, or goes on where it was left.
+
+        Args:
+            lesson: The lesson.
+            own: Whether it is walked through on the file that is open, and not on its sample.
+        """
+        step = self._settings.lesson_step(lesson.name, self._session.request.uri if own else "")
+        self.begun.emit()
+        self.player.start(lesson, own=own, step=max(step, 0))
+
+    def _chosen(self, lesson: Lesson, own: bool) -> None:
+        self.begin(lesson, own=own)
+        # The button that began it is gone: the keyboard stays here.
+        self.setFocus()
+        self._keyboard = True
+
+    # --- one lesson ---
+
+    def _built_lesson(self) -> QWidget:
+        top = self._built_top()
+        self.bar = QProgressBar()
+        self.bar.setObjectName("lessonProgress")
+        self.bar.setAccessibleName(self.tr("Progress of the lesson"))
+        self.bar.setTextVisible(False)
+        self.bar.setFixedHeight(4)
+        self.skipped = Prose(tone="muted")
+        self.skipped.setObjectName("lessonSkipped")
+        self.heading = Prose(bold=True, large=True)
+        self.text = Prose()
+        self.text.setObjectName("lessonText")
+        self.trouble = Prose(tone="warning")
+        self.trouble.setObjectName("lessonTrouble")
+        self.on = QPushButton(self.tr("Back to the lesson's file"))
+        self.on.setObjectName("lessonReturn")
+        self.on.clicked.connect(lambda: self.player.go(self.player.number))
+        self.question = QuestionBox()
+        self.question.given.connect(self.player.answer)
+        self.question.picked.connect(self.player.choose)
+        inside = QWidget()
+        body = self._body = QVBoxLayout(inside)
+        body.setSpacing(12)
+        for widget in (self.skipped, self.heading, self.text, self.trouble, self.question):
+            body.addWidget(widget)
+        body.insertWidget(4, self.on, 0, Qt.AlignmentFlag.AlignLeft)
+        body.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setObjectName("lessonScroll")
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.area.setAccessibleName(self.tr("Step of the lesson"))
+        self.area.setWidget(inside)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.bar)
+        column.addWidget(self.area, 1)
+        column.addLayout(self._built_buttons())
+        return page
+
+    def _built_top(self) -> QHBoxLayout:
+        self.title = Elided(greedy=True)
+        self.counter = Elided()
+        self.leave = QToolButton()
+        self.leave.setObjectName("lessonLeave")
+        self.leave.setText(self.tr("✕"))
+        self.leave.setAutoRaise(True)
+        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
+        self.leave.setAccessibleName(self.tr("Leave the lesson"))
+        self.leave.clicked.connect(self.player.leave)
+        self.reload = QToolButton()
+        self.reload.setObjectName("lessonReload")
+        self.reload.setText(self.tr("Reload lesson"))
+        self.reload.setAutoRaise(True)
+        self.reload.setToolTip(self.tr("Read the text of the lesson again; that happens by itself when it is saved"))
+        self.reload.clicked.connect(self.reload_wanted)
+        top = self._top = QHBoxLayout()
+        top.addWidget(self.title, 1)
+        top.addWidget(self.counter)
+        top.addWidget(self.reload)
+        top.addWidget(self.leave)
+        return top
+
+    def _built_buttons(self) -> QHBoxLayout:
+        self.back = self._button(self.tr("Back"), "lessonBack", lambda: self.player.go(self.player.number - 1))
+        self.hint = self._button(self.tr("Hint"), "lessonHint", self.player.hint)
+        self.show_me = self._button(self.tr("Show me"), "lessonShowMe", self.player.show_answer)
+        self.next = self._button(self.tr("Next"), "lessonNext", self._on)
+        self._key("Ctrl+PgDown", self.next)
+        self._key("Ctrl+PgUp", self.back)
+        row = self._row = QHBoxLayout()
+        row.setSpacing(6)
+        for button in (self.back, self.hint, self.show_me):
+            row.addWidget(button)
+        row.addStretch(1)
+        row.addWidget(self.next)
+        return row
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low panel the room goes to the text."""
+        super().resizeEvent(event)
+        self._make_room()
+        self._tell_titles()
+
+    def _make_room(self) -> None:
+        low = self.height() < LOW
+        self._top.setContentsMargins(*((14, 0, 8, 0) if low else (14, 8, 8, 6)))
+        self._body.setContentsMargins(*((16, 4, 16, 8) if low else (16, 14, 16, 16)))
+        self._row.setContentsMargins(*((12, 2, 12, 2) if low else (12, 8, 12, 10)))
+
+    def _button(self, text: str, name: str, act: object) -> QPushButton:
+        button = QPushButton(text)
+        button.setObjectName(name)
+        button.clicked.connect(act)
+        return button
+
+    def _key(self, keys: str, button: QPushButton) -> None:
+        action = QAction(button.text(), self)
+        action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(button.click)
+        self.addAction(action)
+
+    def _on(self) -> None:
+        if self.player.last:
+            self.player.finish()
+        else:
+            # Files that are opened on the way take the keyboard; it comes back with the question.
+            self._keyboard = self.isAncestorOf(QApplication.focusWidget() or self.window())
+            if self.next.hasFocus():
+                # Where Next is not to be had, the keyboard would go to Back.
+                self.area.setFocus()
+            self.player.go(self.player.number + 1)
+
+    # --- telling ---
+
+    def _tell(self) -> None:
+        player = self.player
+        lesson = player.lesson
+        # A button that is disabled or hidden would pass the keyboard to any other widget of the window.
+        held = self.isAncestorOf(QApplication.focusWidget() or self.window())
+        left = lesson is None and self.pages.currentIndex() == 1
+        self.pages.setCurrentIndex(0 if lesson is None else 1)
+        self.setFocusProxy(self.list if lesson is None else self.area)
+        if lesson is None:
+            self._asked = None
+            self._list_again()
+            if held and left:
+                self.setFocus()
+            return
+        count = len(lesson.steps)
+        self._tell_titles()
+        self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, count))
+        self.reload.setVisible(player.trying)
+        self.bar.setRange(0, count)
+        self.bar.setValue(player.number + 1)
+        stage = player.stage
+        waiting = stage is None and not player.trouble and not player.astray
+        self.text.tell(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
+        self.trouble.tell(self._trouble(lesson))
+        self.skipped.tell(self._skipped())
+        self.on.setVisible(bool(player.astray))
+        self.next.setEnabled(player.solved)
+        self._tell_question()
+        if held and player.solved and player.verdict is not None:
+            self.next.setFocus()
+        self.back.setEnabled(player.number > 0)
+        self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
+
+    def _tell_titles(self) -> None:
+        """In a low panel the title of the step stands in the place of the lesson's: the room goes to the text."""
+        lesson = self.player.lesson
+        if lesson is None:
+            return
+        step, low = lesson.steps[self.player.number].title, self.height() < LOW
+        self.title.tell(step if low else lesson.title)
+        font = self.title.font()
+        if font.bold() is not low:
+            font.setBold(low)
+            self.title.setFont(font)
+        self.heading.tell("" if low else step)
+
+    def _trouble(self, lesson: Lesson) -> str:
+        """Why the step is not shown, or empty."""
+        player = self.player
+        if player.astray:
+            words = self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.")
+            if self._session.request.sandbox:
+                words = self.tr(
+                    "The sandbox of {0} is open, and the lesson is about another file. Press *Back to the lesson's "
+                    "file*: you are asked before changes are dropped."
+                )
+            return words.format(escaped(player.astray))
+        if not player.trouble:
+            return ""
+        why = escaped(player.trouble.rstrip("."))
+        if player.trying:
+            line = player.stage.line if player.stage is not None else 0
+            return self.tr("Line {0} of the lesson: {1}.").format(line or lesson.steps[player.number].line, why)
+        return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
+
+    def _skipped(self) -> str:
+        """Which steps were passed over, or empty."""
+        titles = " · ".join(map(escaped, self.player.skipped))
+        return self.tr("Left out here, as only the lesson's sample has it: {0}.").format(titles) if titles else ""
+
+    def _tell_question(self) -> None:
+        player = self.player
+        question = player.stage.question if player.stage is not None else None
+        self.question.setVisible(question is not None)
+        self.hint.setVisible(question is not None and bool(question.hints))
+        self.show_me.setVisible(question is not None)
+        if question is None:
+            self._asked = None
+            return
+        if self._asked is not player.stage:
+            self._asked = player.stage
+            self.question.ask(question)
+            self.area.verticalScrollBar().setValue(0)
+            if self._keyboard:
+                self.setFocus()
+                self._keyboard = False
+            if question.kind not in (Answer.NODE, Answer.ITEM) and self.hasFocus():
+                self.question.take_keyboard()
+        self.question.choose(player.chosen)
+        self.question.tell(player.verdict)
+        self.question.give_hints(question.hints[: player.hints])
+        more = player.hints < len(question.hints) and not player.solved
+        if self.hint.hasFocus() and not more:
+            self.setFocus()  # else it would go to *Show me*, and Space again give the answer away
+            self.question.take_keyboard()
+        self.hint.setEnabled(more)
+        left = len(question.hints) - player.hints
+        self.hint.setToolTip(self.tr("{0} left").format(plural(left, "hint")))
+        self.show_me.setEnabled(not player.solved)

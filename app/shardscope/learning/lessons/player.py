@@ -1,0 +1,435 @@
+"""Plays a lesson on what is open: goes from step to step, shows what they show, and judges answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random, SystemRandom
+from tempfile import TemporaryDirectory, mkdtemp
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Shard, ShardError, Span
+from shardcore.model.number_words import plural
+from shardcore.sources.read_purpose import at_most
+from shardscope.learning.lessons.answers import Given, NotHereError, Verdict, judged, solution
+from shardscope.learning.lessons.fresh import FRESH, make_fresh
+from shardscope.learning.lessons.lesson import Answer, Lesson, Show
+from shardscope.learning.lessons.library import sample_key
+from shardscope.learning.lessons.stage import MOST_INDEX, Shown, Stage, past_sample, pick_key, staged
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.selection import Selection
+from shardscope.session.session import OpenFailure, Session
+from shardscope.session.trace_walk import Walk
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+
+
+class LessonPlayer(QObject):
+    """The lesson that is being walked through, if any.
+
+    Attributes:
+        lesson: The lesson, or None.
+        number: The number of the current step, from 0.
+        stage: The current step, found in the file; None while it is looked for.
+        verdict: What was said to the last answer; None before there is one.
+        hints: How many hints were given.
+        trouble: Why the step cannot be shown, or empty.
+        astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
+        trying: Whether somebody tries a text of their own: troubles tell its lines.
+        chosen: The selected bytes, choice or item that *Check* will judge; None before.
+        skipped: The titles of the steps just passed over, as they are about the sample alone.
+    """
+
+    changed = Signal()
+    """Anything of the above is another."""
+    wanted = Signal(object)
+    """A `Shown` that the window must do: a drawing, a panel; a drawing without a name is to go."""
+    began = Signal()
+    """A lesson begins, after none."""
+    left = Signal()
+    """A lesson ended."""
+
+    def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
+        super().__init__(session)
+        self._session = session
+        self._settings = settings
+        self._random = random or SystemRandom()
+        self.lesson: Lesson | None = None
+        self.number = 0
+        self.stage: Stage | None = None
+        self.verdict: Verdict | None = None
+        self.hints = 0
+        self.trouble = ""
+        self.astray = ""
+        self.trying = False
+        self.chosen: Selection | Given | None = None
+        self.skipped: tuple[str, ...] = ()
+        self._given: set[int] = set()
+        self._own = ""
+        self._before: OpenRequest | None = None
+        self._selected_before: Span | None = None
+        self._made: dict[int, Path] = {}
+        self._keys: dict[str, str] = {}
+        self._folder: TemporaryDirectory[str] | None = None
+        self._old: list[TemporaryDirectory[str]] = []
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.failed.connect(self._not_opened)
+        session.selection_changed.connect(self._selected)
+
+    # --- going ---
+
+    def start(self, lesson: Lesson, *, own: bool = False, step: int = 0, trying: bool = False) -> None:
+        """Begins a lesson; one that is walked through makes room for it.
+
+        Args:
+            lesson: The lesson.
+            own: Whether it is walked through on the file that is open, and not on its sample.
+            step: The first step, from 0.
+            trying: Whether somebody tries a text of their own.
+        """
+        before, selected = self._before, self._selected_before
+        if self.lesson is None or self.astray:
+            before, selected = self._open_now(), self._session.selection.span
+        if own and self.lesson is not None and not self.astray:
+            own = False  # what is open is the file of another lesson
+        first = self.lesson is None
+        self._end()
+        self.lesson, self._before, self._selected_before, self.trying = lesson, before, selected, trying
+        if first:
+            self.began.emit()
+        self._own = self._session.request.uri if own else ""
+        self._given = set()
+        self.number = 0  # that of another lesson says nothing about the way that is gone here
+        self.go(min(max(step, 0), len(lesson.steps) - 1))
+
+    def replace(self, lesson: Lesson) -> None:
+        """Goes on with another text of the lesson that is tried, at the same step.
+
+        Fresh files stay where the text still asks for the same ones, so that what was found out about them holds.
+        """
+        before = self.lesson
+        if before is None or not self.trying:
+            return
+        steps = lesson.steps
+        self._made = {
+            at: place
+            for at, place in self._made.items()
+            if at < len(steps) and steps[at].fresh == before.steps[at].fresh
+        }
+        if lesson.key != before.key or lesson.own_keys != before.own_keys:
+            self._keys = {}
+        self.lesson = lesson
+        if not self.astray:
+            self.go(min(self.number, len(steps) - 1))
+
+    def leave(self) -> None:
+        """Ends the lesson; what was open and selected before it is so again, and fresh files go."""
+        if self.lesson is None:
+            return
+        back, selected = self._way_back(), self._selected_before
+        stays = back is None and not self.astray and not self._session.request.sandbox
+        self._end()
+        self.left.emit()
+        self.changed.emit()
+        if back is not None:
+            self._session.open(back, select=selected)
+            return
+        self._clean()
+        if stays and selected is not None:
+            self._session.select_span(selected, self)
+        elif stays:
+            self._session.select_nothing(self)
+
+    def _end(self) -> None:
+        self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
+        self._made, self._keys, self._before, self._selected_before = {}, {}, None, None
+        if self._folder is not None:
+            # What is open may be in it: it goes when something else is.
+            self._old.append(self._folder)
+            self._folder = None
+
+    def _clean(self) -> None:
+        """Removes fresh files that nobody needs any more."""
+        old, self._old = self._old, []
+        for folder in old:
+            folder.cleanup()
+
+    def _open_now(self) -> OpenRequest | None:
+        return self._session.request if self._session.shard is not None else None
+
+    def _way_back(self) -> OpenRequest | None:
+        """What is opened after the lesson; None to stay with what is open, which somebody chose or broke."""
+        lesson, now = self.lesson, self._open_now()
+        if lesson is None or now is None or self.astray or now.sandbox:
+            return None
+        back = self._before
+        if back is None and self._fresh_at(lesson, self.number) is not None and lesson.sample:
+            back = OpenRequest(self._sample(lesson))
+        # The changes of a sandbox were saved or dropped when the lesson opened its file.
+        back = back.unbroken() if back is not None else None
+        return back if back is not None and back.uri != now.uri else None
+
+    def go(self, number: int) -> None:
+        """Goes to a step, on the file that it is about; nothing when there is no such step."""
+        lesson = self.lesson
+        if lesson is None or not 0 <= number < len(lesson.steps):
+            return
+        self.skipped = ()
+        if self._own and not self.trying:  # who tries a text sees every step of it
+            number, self.skipped = past_sample(lesson, number, forward=number >= self.number)
+        self.number = number
+        self.stage, self.verdict, self.chosen, self.hints, self.trouble, self.astray = None, None, None, 0, "", ""
+        if not self.trying:
+            self._settings.set_lesson_step(lesson.name, number, self._own)
+        self.changed.emit()
+        place = self._place(lesson, number)
+        if place is None:
+            self._make(lesson, number)
+        elif place != self._session.request.uri or self._session.shard is None:
+            self._open(place)
+        else:
+            self._stage(lesson, number)
+
+    @property
+    def last(self) -> bool:
+        """Whether the current step is the last one."""
+        return self.lesson is not None and self.number == len(self.lesson.steps) - 1
+
+    @property
+    def solved(self) -> bool:
+        """Whether nothing is asked any more in this step."""
+        if self.astray:
+            return False
+        if self.trouble or (self.stage is not None and self.stage.question is None):
+            return True
+        return self.verdict is not None and self.verdict.right
+
+    def finish(self) -> None:
+        """The last step was done."""
+        if self.lesson is not None and not self.trying:
+            if not self._given:
+                self._settings.set_lesson_done(self.lesson.name)
+            else:
+                count = plural(len(self._given), "answer was", "answers were")
+                words = self.tr("{0} shown: the lesson is done once you answer. It goes on at step {1}.")
+                self._session.message.emit(words.format(count, min(self._given) + 1))
+            self._settings.set_lesson_step(self.lesson.name, min(self._given, default=0), self._own)
+        self.leave()
+
+    # --- answering ---
+
+    def answer(self, given: Given) -> None:
+        """Judges an answer, in a job."""
+        stage = self.stage
+        if stage is None or stage.question is None:
+            return
+        question, scene, own = stage.question, stage.scene, not self.solved
+        self._session.ask(
+            lambda shard, _: judged(question, given, scene),
+            lambda verdict: self._judge(stage, verdict, own=own),
+            failed=self._failed,
+            key=("lesson", self),
+            priority=Priority.SCREEN,
+        )
+
+    def hint(self) -> None:
+        """Gives one more hint, if there is one."""
+        if self.stage is not None and self.stage.question is not None:
+            self.hints = min(self.hints + 1, len(self.stage.question.hints))
+            self.changed.emit()
+
+    def show_answer(self) -> None:
+        """Gives the answer: shows the bytes, or what would be typed."""
+        stage = self.stage
+        if stage is None or stage.question is None:
+            return
+        question, scene = stage.question, stage.scene
+
+        def work(shard: Shard, _: Job) -> tuple[Given, Verdict]:
+            given = solution(question, scene)
+            return given, judged(question, given, scene)
+
+        def take(found: tuple[Given, Verdict]) -> None:
+            given, verdict = found
+            if given.span is not None:
+                self._session.select_span(given.span, self)
+            elif question.kind is Answer.ITEM:
+                self.wanted.emit(Shown(Show.DRAWING, given.sketch, values=(("item", given.text),)))
+            self.shown_answer.emit(given)
+            self._given.add(stage.number)
+            self.chosen = given
+            self._judge(stage, replace(verdict, shown=True))
+
+        self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN)
+
+    shown_answer = Signal(object)
+    """The `Given` that is the answer, when somebody asked to be shown it."""
+
+    def choose(self, given: Given) -> None:
+        """Keep a choice, or an item of a drawing, until it is judged."""
+        if not self.solved:
+            self.chosen, self.verdict = given, None
+            self.changed.emit()
+
+    def choose_item(self, sketch: str, item: str) -> None:
+        """Keep the item of a drawing that was clicked until it is judged."""
+        if self._asks(Answer.ITEM):
+            self.choose(Given(item, sketch=sketch))
+
+    def _asks(self, kind: Answer) -> bool:
+        question = self.stage.question if self.stage is not None else None
+        return question is not None and question.kind is kind and not self.solved
+
+    def _selected(self, selection: Selection) -> None:
+        """Selected bytes are what *Check* judges: selecting alone may be looking around."""
+        ours = selection.origin is self or isinstance(selection.origin, Walk) or selection.origin is self._session
+        if self._asks(Answer.NODE) and selection.complete and selection.span is not None and not ours:
+            self.chosen, self.verdict = selection, None
+            self.changed.emit()
+
+    def _judge(self, stage: Stage, verdict: Verdict, *, own: bool = False) -> None:
+        if self.stage is stage:
+            self.verdict = verdict
+            if own and verdict.right:
+                self._given.discard(stage.number)
+            self.changed.emit()
+            if verdict.right:
+                for shown in stage.revealed:
+                    self._show(shown, stage)
+
+    # --- the file ---
+
+    def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
+        """The step at or before one that makes the fresh file it is about."""
+        return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
+
+    def _place(self, lesson: Lesson, number: int) -> str | None:
+        """What has to be open at a step; None for a fresh file that is not made yet."""
+        if (fresh := self._fresh_at(lesson, number)) is not None:
+            return str(self._made[fresh]) if fresh in self._made else None
+        if self._own or not lesson.sample:
+            return self._own or self._session.request.uri
+        return self._sample(lesson)
+
+    def _sample(self, lesson: Lesson) -> str:
+        return str(assets.resources() / "samples" / lesson.sample)
+
+    def _make(self, lesson: Lesson, number: int) -> None:
+        """Makes the fresh file of a step, in a job, and opens it."""
+        at = self._fresh_at(lesson, number)
+        fresh = lesson.steps[at].fresh if at is not None else None
+        if at is None or fresh is None:
+            return
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix=FRESH, ignore_cleanup_errors=True)
+        folder = self._folder.name
+
+        def work(_: Job) -> Path:
+            return make_fresh(fresh, lesson.format, Path(mkdtemp(dir=folder)), self._random)
+
+        def done(place: Path | None, error: BaseException | None) -> None:
+            if self.lesson is not lesson:
+                return
+            here = self._fresh_at(lesson, self.number) == at
+            if place is not None:
+                self._made[at] = place
+                if here and not self.astray:
+                    self._open(str(place))
+            elif here:
+                self._failed(error or ShardError("no file was made"))
+
+        self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
+
+    def _open(self, place: str) -> None:
+        """Opens the file of a step; where you are asked first and cancel, another file stays open."""
+        if self._session.open(place) is None:
+            self.astray = self._session.request.name
+            self.changed.emit()
+
+    def _opened(self, *_: object) -> None:
+        self._clean()
+        if self.lesson is None:
+            return
+        self.stage, self.verdict = None, None
+        if self._session.request.uri == self._place(self.lesson, self.number):
+            self.astray = ""
+            self._stage(self.lesson, self.number)
+        else:
+            # Whoever opens something else decides whether the lesson is over.
+            self.astray = self._session.request.name
+            self.trouble = ""
+            self.changed.emit()
+
+    def _not_opened(self, failure: OpenFailure) -> None:
+        if self.lesson is not None and failure.request.uri == self._place(self.lesson, self.number):
+            self._failed(failure.error)
+
+    def _closed(self) -> None:
+        if self._session.replacing:
+            return
+        ended = self.lesson is not None
+        self._end()
+        self._clean()
+        if ended:
+            self.left.emit()
+            self.changed.emit()
+
+    def _stage(self, lesson: Lesson, number: int) -> None:
+        uri, random = self._session.request.uri, self._random if self._fresh_at(lesson, number) is not None else None
+        known = self._keys.get(uri, "")
+        own = bool(self._own) and random is None
+        if not known and not self._own and random is None:
+            known = sample_key(lesson)
+
+        def work(shard: Shard, _: Job) -> Stage:
+            with at_most(MOST_INDEX):
+                key = known or (pick_key(shard, random) if random is not None else "")
+            return staged(lesson, number, shard, key, own=own)
+
+        def take(stage: Stage) -> None:
+            if self.lesson is not lesson or self.number != number:
+                return
+            self._keys[uri] = stage.scene.key
+            self.stage, self.trouble = stage, stage.missing
+            trace = stage.scene.trace
+            if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
+                self._session.walk_along(Walk(trace.key, trace, step=stage.before))
+            self._prepare(stage)
+            for shown in stage.shown:
+                self._show(shown, stage)
+            self.changed.emit()
+
+        def failed(error: BaseException) -> None:
+            if self.lesson is lesson and self.number == number:
+                self._failed(error)
+
+        self._session.ask(work, take, failed=failed, key=("lesson", self), priority=Priority.SCREEN, pool=Pool.CPU)
+
+    def _prepare(self, stage: Stage) -> None:
+        """A drawing is there as long as steps show it; what it draws is the lookup of the lesson."""
+        drawings = [shown for shown in stage.shown if shown.kind is Show.DRAWING]
+        if not drawings:
+            self.wanted.emit(Shown(Show.DRAWING))
+        trace = stage.scene.trace
+        walked = self._session.walk.trace
+        if drawings and trace is not None and (walked is None or walked.key != trace.key):
+            self._session.walk_along(Walk(trace.key, trace))
+
+    def _show(self, shown: Shown, stage: Stage) -> None:
+        if shown.kind is Show.NODE:
+            self._session.select_node(shown.path, self)
+        elif shown.kind is Show.BYTES and shown.span is not None:
+            self._session.select_span(shown.span, self)
+        elif shown.kind is Show.STEP and stage.scene.trace is not None:
+            trace = stage.scene.trace
+            self._session.walk_along(Walk(trace.key, trace, step=shown.step))
+        else:
+            self.wanted.emit(shown)
+
+    def _failed(self, error: BaseException) -> None:
+        self.trouble = error.message if isinstance(error, NotHereError) else plain_words(error)
+        self.changed.emit()

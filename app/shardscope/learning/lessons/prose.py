@@ -1,0 +1,77 @@
+"""A paragraph of Markdown that wraps at any width."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy
+
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import LARGE
+
+_LEAST = 60
+
+_FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
+"""A sign between two names of one or two letters: a formula is broken over lines at another place."""
+
+
+class Prose(QLabel):
+    """`clicked` tells that it was clicked. Hidden while it says nothing.
+
+    Args:
+        tone: The name of a colour of `theme.Palette`.
+        bold: In heavier type.
+        large: In large type: a heading.
+    """
+
+    clicked = Signal()
+
+    def __init__(self, *, tone: str = "text", bold: bool = False, large: bool = False) -> None:
+        super().__init__()
+        self._tone, self._bold, self._large = tone, bold, large
+        self.setTextFormat(Qt.TextFormat.MarkdownText)
+        self.setWordWrap(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self._dress()
+
+    def tell(self, text: str) -> None:
+        """Shows another text."""
+        self.setText(_FORMULA.sub("\u00a0\\1\u00a0", text))
+        if not text:
+            self.hide()
+        elif self.parentWidget() is not None:
+            # Without a parent it would become a window of its own.
+            self.show()
+
+    def set_tone(self, tone: str) -> None:
+        """Shows it in another colour."""
+        self._tone = tone
+        self._dress()
+
+    def minimumSizeHint(self) -> QSize:
+        """A few letters on one line; layouts ask for the height that a width needs."""
+        return QSize(_LEAST, self.fontMetrics().height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._dress()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click."""
+        super().mouseReleaseEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
+            self.clicked.emit()
+
+    def _dress(self) -> None:
+        colour = getattr(theme.of(self), self._tone).name()
+        size = f"font-size: {LARGE}px;" if self._large else ""
+        style = f"color: {colour}; {size} font-weight: {600 if self._bold else 400};"
+        if style != self.styleSheet():
+            self.setStyleSheet(style)

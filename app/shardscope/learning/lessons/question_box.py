@@ -1,0 +1,201 @@
+"""The question of a lesson step: prompt, answer, verdict and hints."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QRectF, Signal
+from PySide6.QtGui import QAccessible, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore.model.number_words import plural
+from shardscope.learning.lessons.answers import Given, Verdict
+from shardscope.learning.lessons.lesson import Answer, Question
+from shardscope.learning.lessons.prose import Prose
+from shardscope.session.selection import Selection
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import shown
+
+
+class QuestionBox(QWidget):
+    """The question of a step, judged when *Check* is pressed; `given` carries the `Given` to judge."""
+
+    given = Signal(object)
+    picked = Signal(object)
+    """A choice was selected, not judged yet."""
+    spoken_role = QAccessible.Role.Grouping
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonQuestion")
+        self.setAccessibleName(self.tr("Question"))
+        self._kind = Answer.NUMBER
+        self._chosen: Given | None = None
+        self.prompt = Prose(bold=True)
+        self.field = QLineEdit()
+        self.field.setObjectName("lessonAnswer")
+        self.field.setAccessibleName(self.tr("Your answer"))
+        self.field.setFont(theme.fixed_font())
+        self.field.returnPressed.connect(self._typed)
+        self.check = QPushButton(self.tr("Check"))
+        self.check.setObjectName("lessonCheck")
+        self.check.clicked.connect(self._typed)
+        self.where = Prose(tone="muted")
+        self.verdict = Prose()
+        self.verdict.setObjectName("lessonVerdict")
+        self.hints = Prose(tone="muted")
+        self.hints.setObjectName("lessonHints")
+        self._typing = QWidget()
+        row = QHBoxLayout(self._typing)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        self.selected = Elided()
+        row.addWidget(self.field, 1)
+        row.addWidget(self.selected, 1)
+        row.addWidget(self.check)
+        self._choices = QWidget()
+        self._choice_column = QVBoxLayout(self._choices)
+        self._choice_column.setContentsMargins(0, 0, 0, 0)
+        self._choice_column.setSpacing(6)
+        self._group = QButtonGroup(self)
+        self._group.idClicked.connect(lambda number: self.picked.emit(Given(str(number))))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(10)
+        for widget in (self.prompt, self.where, self._choices, self._typing, self.hints, self.verdict):
+            column.addWidget(widget)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+
+    def ask(self, question: Question) -> None:
+        """Asks another question."""
+        self._kind = question.kind
+        self.prompt.tell(question.prompt)
+        self.where.tell(
+            {
+                Answer.NODE: self.tr("Select in the bytes, in *Structure* or in the overview; then press *Check*."),
+                Answer.ITEM: self.tr("Click in the drawing; then press *Check*."),
+            }.get(question.kind, "")
+        )
+        self.field.setVisible(question.kind in (Answer.NUMBER, Answer.TEXT))
+        self.selected.setVisible(question.kind in (Answer.NODE, Answer.ITEM))
+        self.choose(None)
+        self.field.clear()
+        self._fill_choices(question)
+        self.tell(None)
+        self.give_hints(())
+
+    def choose(self, chosen: Selection | Given | None) -> None:
+        """Shows the answer that *Check* will judge; None before there is one."""
+        if isinstance(chosen, Selection):
+            self._chosen = Given(span=chosen.span) if chosen.span is not None else None
+            name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
+        else:
+            self._chosen, name = chosen, chosen.text if chosen is not None else ""
+        if self._kind is Answer.CHOICE:
+            self.selected.tell("")
+        elif self._chosen is None:
+            self.selected.tell(self.tr("No answer selected"))
+        elif (span := self._chosen.span) is not None:
+            count = plural(span.size, "byte")
+            self.selected.tell(shown(self.tr("{0}{1} at {2}").format(name, count, f"{span.start:,}")))
+        else:
+            self.selected.tell(shown(name))
+
+    def tell(self, verdict: Verdict | None) -> None:
+        """Tells what is said to the answer."""
+        if verdict is None:
+            self.verdict.tell("")
+        else:
+            tone, mark = ("text", "→") if verdict.shown else ("ok", "✓") if verdict.right else ("warning", "✗")
+            self.verdict.set_tone(tone)
+            self.verdict.tell(f"{mark} {verdict.text}")
+        right = verdict is not None and verdict.right
+        self.field.setReadOnly(right)
+        self._choices.setEnabled(not right)
+        self.check.setEnabled(not right and (self._is_typed() or self._chosen is not None))
+
+    def give_hints(self, hints: tuple[str, ...]) -> None:
+        """Tells hints, one below the other."""
+        self.hints.tell("\n\n".join(hints))
+
+    def show_given(self, given: Given) -> None:
+        """Shows an answer as if it had been typed or chosen."""
+        if self._kind is Answer.CHOICE:
+            if (button := self._group.button(int(given.text))) is not None:
+                button.setChecked(True)
+        else:
+            self.field.setText(shown(given.text))
+
+    def take_keyboard(self) -> None:
+        """Gives the keyboard to where the answer is typed or chosen, if it is here."""
+        if self.field.isVisible():
+            self.field.setFocus()
+        elif self._choices.isVisible() and self._group.buttons():
+            self._group.buttons()[0].setFocus()
+
+    def _is_typed(self) -> bool:
+        return self._kind in (Answer.NUMBER, Answer.TEXT)
+
+    def _typed(self) -> None:
+        if not self._is_typed():
+            if self._chosen is not None:
+                self.given.emit(self._chosen)
+        elif self.field.text().strip():
+            self.given.emit(Given(self.field.text()))
+
+    def _fill_choices(self, question: Question) -> None:
+        for button in self._group.buttons():
+            self._group.removeButton(button)
+            button.setParent(None)
+            button.deleteLater()
+        for number, choice in enumerate(question.choices):
+            line = _Choice(choice.text)
+            self._group.addButton(line.button, number)
+            self._choice_column.addWidget(line)
+        while self._choice_column.count() > len(question.choices):
+            item = self._choice_column.takeAt(0)
+            if item is not None and (old := item.widget()) is not None:
+                old.setParent(None)
+                old.deleteLater()
+        self._choices.setVisible(bool(question.choices))
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A raised ground with an edge in the accent colour."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.of(self)
+        painter.setPen(colours.border)
+        painter.setBrush(colours.raised)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+        painter.end()
+
+
+class _Choice(QWidget):
+    """A button and a sentence that wraps; a click on the sentence chooses, too."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.button = QRadioButton()
+        self.button.setAccessibleName(shown(text))
+        sentence = Prose()
+        sentence.tell(text)
+        sentence.clicked.connect(self.button.click)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(self.button)
+        row.addWidget(sentence, 1)

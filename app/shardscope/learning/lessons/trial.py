@@ -1,0 +1,76 @@
+"""The text of a lesson that somebody is writing: read, watched, and read again when it changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+from shiboken6 import delete
+
+from shardscope.learning.lessons.lesson import Lesson
+from shardscope.learning.lessons.library import read_lesson
+from shardscope.session.jobs import Jobs
+
+SOON_MILLISECONDS = 100
+"""An editor writes in several pieces, or puts another file in place of the old one: that is one change."""
+
+
+class LessonTrial(QObject):
+    """Reads a lesson from a file of the user, at once and whenever the file is written.
+
+    Attributes:
+        path: The file; None while nothing is tried.
+    """
+
+    read = Signal(object)
+    """The `Lesson` that the file holds now."""
+    refused = Signal(str)
+    """Why the file holds no lesson now, with the line."""
+
+    def __init__(self, jobs: Jobs, parent: QObject) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self.path: Path | None = None
+        self._files: QFileSystemWatcher | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(SOON_MILLISECONDS)
+        self._soon.timeout.connect(self.reload)
+
+    def start(self, path: Path) -> None:
+        """Reads a file, and watches it from now on."""
+        self.stop()
+        self.path = path
+        self._files = QFileSystemWatcher([str(path)])
+        self._files.fileChanged.connect(lambda _: self._soon.start())
+        self.reload()
+
+    def stop(self) -> None:
+        """Nothing is tried any more."""
+        self.path = None
+        self._soon.stop()
+        if self._files is not None:
+            # At once, on this thread: Python might let it go on any other.
+            delete(self._files)
+            self._files = None
+
+    def reload(self) -> None:
+        """Reads the file again, in a job."""
+        path = self.path
+        if path is None:
+            return
+        if self._files is not None:
+            # What was put in place of the file is another one to the system.
+            self._files.removePath(str(path))
+            self._files.addPath(str(path))
+
+        def done(lesson: Lesson | None, error: BaseException | None) -> None:
+            if path != self.path:
+                return
+            if lesson is not None:
+                self.read.emit(lesson)
+            else:
+                why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+                self.refused.emit(self.tr("{0} is no lesson yet: {1}").format(path.name, why))
+
+        self._jobs.submit(lambda _: read_lesson(path), key=("lesson text", self), lasting=True, done=done)

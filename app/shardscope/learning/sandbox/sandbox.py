@@ -1,0 +1,474 @@
+"""The sandbox over the open file: what was changed in memory, and what that does. The file is only ever read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
+from shardcore.model.source_name import SourceName
+from shardcore.shards.salvage import pieces_of
+from shardcore.sources.patched import (
+    Change,
+    PatchedSource,
+    check_room,
+    overwriting,
+    redo_step,
+    steps_of,
+    undo_step,
+)
+from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
+from shardcore.writing.temporary import write_whole
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.open_request import members_at_hand
+from shardscope.session.sandbox_changes import Sandboxed
+from shardscope.session.session import OpenFailure, Session
+
+SOON_MILLISECONDS = 300
+"""The file is opened with typed bytes when nothing was typed for so long."""
+
+
+class Sandbox(QObject):
+    """Holds the changes, opens the file again over them after each, and compares.
+
+    Attributes:
+        on: Whether there is a sandbox.
+        changes: What was done, in order; what was typed last is opened soon after.
+        undone: What was undone and can be done again, the next one last.
+        impact: What the changes did; None while that is not known.
+        error: Why it is not known; empty while it is being found out.
+        leaving: Whether the file is being opened as it is on disk.
+    """
+
+    changed = Signal()
+    """It was switched, or the changes are others; and the bytes are open."""
+    compared = Signal()
+    """`impact` or `error` is another."""
+    reopening = Signal()
+    """The bytes are about to be opened again."""
+    reopened = Signal()
+    """They were, and everybody heard of it."""
+    saved = Signal(object)
+    """The path of a copy."""
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self.on = False
+        self.changes: tuple[Change, ...] = ()
+        self.undone: tuple[Change, ...] = ()
+        self.impact: Impact | None = None
+        self.error = ""
+        self._expects = ""
+        self._saved: tuple[Change, ...] = ()
+        self._was: Before | None = None
+        self.leaving = False
+        self._member = self._begin_at = ""
+        self._there: tuple[tuple[Change, ...], tuple[Change, ...]] = ((), ())
+        self._asked: tuple[Change, ...] | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(SOON_MILLISECONDS)
+        self._soon.timeout.connect(self._open_soon)
+        session.selection_changed.connect(lambda _: self._selected())
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.failed.connect(self._not_opened)
+
+    # --- what there is ---
+
+    @property
+    def why_not(self) -> str:
+        """Why there can be no sandbox; empty where there can."""
+        shard = self._session.shard
+        if shard is None:
+            return self.tr("Open a file first")
+        if shard.source is None and not self.member:
+            return self.tr("A folder cannot be broken: select bytes of one of its files")
+        return ""
+
+    @property
+    def member(self) -> str:
+        """The file of a data set whose bytes are selected; empty where none is."""
+        shard, span = self._session.shard, self._session.selection.span
+        if not isinstance(shard, DataSet) or span is None:
+            return ""
+        name = SourceName.parse(span.source).path
+        return name if any(member.name == name for member in members_at_hand(shard)) else ""
+
+    @property
+    def source(self) -> PatchedSource | None:
+        """The changed bytes that are open."""
+        source = self._session.shard.source if self._session.shard is not None else None
+        return source if self.on and isinstance(source, PatchedSource) else None
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there are changes that no copy has."""
+        return self.on and bool(self.changes) and self.changes != self._saved
+
+    @property
+    def count(self) -> int:
+        """Number of changes, as they are undone: those of one step are one."""
+        return steps_of(self.changes)
+
+    @property
+    def pending(self) -> tuple[Change, ...]:
+        """Bytes overwritten since the file was opened with the changes before them."""
+        there = self._there[0]
+        pairs = zip(there, self.changes, strict=False)
+        same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(there), len(self.changes)))
+        if any(change.data is None for change in (*there[same:], *self.changes[same:])):
+            return ()
+        return self.changes[same:]
+
+    @property
+    def marks(self) -> Sandboxed | None:
+        """Where the bytes differ from those on disk; None without a sandbox."""
+        source = self.source
+        return None if source is None else Sandboxed(source.new_ranges, source.cuts)
+
+    # --- switching ---
+
+    def switch(self, on: bool) -> None:
+        """Lays a sandbox over the file, or takes it away with its changes: whoever asks has been asked."""
+        if on == self.on:
+            return
+        if on and self.member:
+            self._open_member()
+        elif on and not self.why_not:
+            source = self._session.shard.source if self._session.shard is not None else None
+            assert source is not None
+            self._expects = source.identity
+            self._set((), ())
+        elif not on:
+            self.leaving = True
+            self.reopening.emit()
+            self._session.open(self._session.request.unbroken(), select=self._inside(self._session.selection.span))
+
+    def _open_member(self) -> None:
+        """Opens the file of the data set by itself; the sandbox begins once it is there."""
+        span, shard = self._session.selection.span, self._session.shard
+        assert span is not None
+        assert isinstance(shard, DataSet)
+        stored = not SourceName.parse(span.source).stretches
+        self._begin_at = f"{shard.folder.uri.rstrip('/')}/{self.member}"
+        request = replace(self._session.request, uri=self._begin_at)
+        self._session.open(request, select=Span("", span.start, span.stop) if stored else None)
+
+    def _selected(self) -> None:
+        """In a data set, the file that can be broken is the one whose bytes are selected."""
+        if (member := self.member) != self._member:
+            self._member = member
+            self.changed.emit()
+
+    def drop(self) -> None:
+        """Forgets the changes, so that nobody is asked about them."""
+        self._soon.stop()
+        self._saved = self.changes
+
+    def stay(self) -> None:
+        """Nobody leaves after all."""
+        self.leaving = False
+
+    # --- changing ---
+
+    def flip(self, bit: int) -> None:
+        """Turns one bit of the byte with the caret."""
+        place = self.place
+
+        def made(shard: Shard, _: Job) -> Change:
+            source = self._changed_source(shard)
+            if place is None or place.start >= source.size:
+                raise UsageError("select a byte of the file first")
+            return Change.flip(place.start, bit, source.read(place.start, place.start + 1)[0])
+
+        self._session.ask(made, self._add, failed=self.tr("Not flipped"), key=("flip", self), priority=Priority.SCREEN)
+
+    def overwrite(self, data: bytes) -> None:
+        """Puts bytes in the place of as many, from the first selected one on."""
+        place = self.place
+        if place is not None and data:
+            self._add(Change.overwrite(place.start, data))
+
+    def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
+        """Overwrites bytes in one step; the file is opened with them soon after, once no more follow.
+
+        Args:
+            pieces: Offsets and the new bytes there.
+            what: What it is; by default how many bytes are overwritten.
+            second: Whether it is the second digit of the byte that was typed last.
+        """
+        if self.on and self._hold(overwriting(self.changes, pieces, what, second=second), ()):
+            self._soon.start()
+            self.changed.emit()
+
+    def cut(self) -> None:
+        """Takes the selected bytes out."""
+        place = self.place
+        if place is not None:
+            self._add(Change.cut(place.start, max(place.stop, place.start + 1)))
+
+    def cut_rest(self) -> None:
+        """Takes out everything from the first selected byte to the end."""
+        place, source = self.place, self.source
+        if place is not None and source is not None:
+            self._add(Change.cut(place.start, source.size))
+
+    def undo(self) -> None:
+        """Takes the last change back."""
+        if self.on and self.changes:
+            last = self.changes[-1]
+            self._set(*undo_step(self.changes, self.undone), last)
+
+    def redo(self) -> None:
+        """Does again what was undone last."""
+        if self.on and self.undone:
+            last = self.undone[-1]
+            self._set(*redo_step(self.changes, self.undone), last)
+
+    def start_over(self) -> None:
+        """Takes all changes back; they can be done again, one by one."""
+        if self.on and self.changes:
+            self._set((), (*self.undone, *reversed(self.changes)))
+
+    @property
+    def place(self) -> Span | None:
+        """The selected bytes of the file; None where others, or none, are selected."""
+        span = self._session.selection.span
+        return span if self.on and span is not None and not span.source else None
+
+    def _add(self, change: Change) -> None:
+        self._set((*self.changes, change), (), change)
+
+    def _set(self, changes: tuple[Change, ...], undone: tuple[Change, ...], last: Change | None = None) -> None:
+        """Opens the file with these changes."""
+        if self._hold(changes, undone):
+            select = Span("", last.start, last.stop if last.data is not None else last.start + 1) if last else None
+            self._open(self._inside(select or self._session.selection.span))
+
+    def _hold(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> bool:
+        """Takes these changes; False where they are too many."""
+        try:
+            check_room(changes)
+        except ShardError as error:
+            self._session.say(plain_words(error), failed=True)
+            return False
+        self.changes, self.undone = changes, undone
+        self.impact = None
+        return True
+
+    def _open_soon(self) -> None:
+        if not self.leaving:
+            self._open(lambda: self._inside(self._session.selection.span))
+
+    def _open(self, select: Span | Callable[[], Span | None] | None) -> None:
+        self._soon.stop()
+        self._asked = self.changes
+        self.reopening.emit()
+        self._session.open(self._session.request.broken(self.changes, self._expects), select=select)
+
+    def _changed_source(self, shard: Shard) -> PatchedSource:
+        """The bytes with all changes, opened or not yet.
+
+        Raises:
+            UsageError: There is no sandbox.
+        """
+        source = shard.source
+        if not isinstance(source, PatchedSource):
+            raise UsageError("there are no bytes of a sandbox")
+        return PatchedSource(source.base, self.changes, expects=self._expects)
+
+    @staticmethod
+    def _inside(span: Span | None) -> Span | None:
+        return span if span is not None and not span.source else None
+
+    # --- what is open ---
+
+    def _opened(self, _: Shard) -> None:
+        request = self._session.request
+        was = self.on
+        if request.sandbox:
+            if not was:
+                self._was = None
+                self._saved = ()
+            self.on = True
+            if request.changes != self._asked:
+                # Opened again by others, with the changes that it had.
+                self._soon.stop()
+                self.changes, self.undone, self._expects = request.changes, (), request.expects
+                self._asked = request.changes
+            self._there = request.changes, self.undone if request.changes == self.changes else ()
+            self.changed.emit()
+            QTimer.singleShot(0, self, self.reopened.emit)
+            self._compare()
+        elif was:
+            self._forget()
+            if self.leaving:
+                QTimer.singleShot(0, self, self.reopened.emit)
+            self.leaving = False
+        else:
+            self.changed.emit()
+            if request.uri == self._begin_at:
+                QTimer.singleShot(0, self, lambda: self.switch(True))
+        self._begin_at = ""
+
+    def _not_opened(self, failure: OpenFailure) -> None:
+        """What was open stays, with the changes it had."""
+        self.leaving, self._begin_at = False, ""
+        if self.on:
+            if failure.request.sandbox:
+                self._soon.stop()
+                self.changes, self.undone = self._there
+            self.changed.emit()
+
+    def _closed(self) -> None:
+        if not self._session.replacing:
+            self._forget()
+
+    def _forget(self) -> None:
+        self.on = False
+        self.changes = self.undone = self._saved = ()
+        self._there, self._asked = ((), ()), None
+        self._soon.stop()
+        self._was, self.impact, self.error = None, None, ""
+        if (job := self._session.jobs.newest(("before", self))) is not None:
+            job.cancel()
+        self.changed.emit()
+        self.compared.emit()
+
+    # --- comparing ---
+
+    @property
+    def comparing(self) -> Job | None:
+        """The job that finds out what the changes did."""
+        jobs = self._session.jobs
+        return jobs.newest(("before", self)) or jobs.newest(("compare", self))
+
+    def compare(self) -> None:
+        """Finds out what the changes did, once more: after it was stopped."""
+        self._compare()
+
+    def stop(self) -> None:
+        """Stops finding out."""
+        if (job := self.comparing) is not None:
+            job.cancel()
+
+    def _compare(self) -> None:
+        self.impact, self.error = None, ""
+        self.compared.emit()
+        if self._was is None:
+            source = self.source
+            size = min(source.size, MOST_BYTES) if source is not None else 0
+            self.error = self.tr("press Compare to read the objects as they are on disk")
+            self._session.when_agreed(self.tr("Comparing the objects"), size, self._note)
+            return
+        was = self._was
+
+        def take(impact: Impact) -> None:
+            if self.changes != self._there[0]:
+                return  # others were typed meanwhile
+            self.impact = impact
+            self.compared.emit()
+            self._session.tell_report(impact.checks[-1].report or Report(Depth.CONTENT, 0, impact.findings))
+
+        request = self._session.request.broken((), self._expects)
+
+        def work(shard: Shard, job: Job) -> Impact:
+            noted, keys = was, touched(was, shard)
+            if keys:  # of so many objects not all were noted: those that were changed are, now
+                with request.open(job.progress) as original:
+                    noted = noting(was, original, keys)
+            return compare(noted, shard, job.progress)
+
+        self._session.ask(
+            work,
+            take,
+            failed=self._not_compared,
+            stopped=lambda: self._not_compared(Cancelled()),
+            key=("compare", self),
+            pool=Pool.CPU,
+            priority=Priority.SCAN,
+            title=self.tr("Compare with the file as it was"),
+        )
+        self.compared.emit()
+
+    def _note(self) -> None:
+        """Notes what the file serves as it is on disk: opened anew, for what is open has changes."""
+        if self._session.jobs.newest(("before", self)) is not None:
+            return
+        request = self._session.request.broken((), self._expects)
+        self.error = ""
+
+        def work(job: Job) -> Before:
+            with request.open(job.progress) as shard:
+                return before(shard, job.progress)
+
+        def done(was: Before | None, error: BaseException | None) -> None:
+            if not self.on:
+                return
+            if was is not None:
+                self._was = was
+                self._compare()
+            else:
+                self._not_compared(error or Cancelled())
+
+        self._session.jobs.submit(
+            work,
+            key=("before", self),
+            pool=Pool.CPU,
+            priority=Priority.SCAN,
+            lasting=True,
+            title=self.tr("Note what the file serves"),
+            done=done,
+        )
+        self.compared.emit()
+
+    def _not_compared(self, error: BaseException) -> None:
+        self.error = self.tr("stopped") if isinstance(error, Cancelled) else plain_words(error)
+        self.compared.emit()
+
+    # --- saving ---
+
+    def save(self, path: Path, *, agreed: bool, failed: Callable[[BaseException], None]) -> Job | None:
+        """Writes the changed bytes into another file; it appears when it is complete.
+
+        Args:
+            path: The file.
+            agreed: Whether a file of that name may be replaced.
+            failed: Is told why it could not be written.
+        """
+        changes, original = self.changes, self._session.uri
+
+        def work(shard: Shard, job: Job) -> None:
+            source = self._changed_source(shard)
+            if "://" not in original and path.exists() and path.samefile(original):
+                raise UsageError(f"{path.name} is the file itself, which a sandbox never changes: choose another name")
+            pieces = pieces_of(source, 0, source.size)
+            at = 0
+
+            def told() -> Iterator[bytes]:
+                nonlocal at
+                for piece in pieces:
+                    at += len(piece)
+                    job.progress(at, source.size)
+                    yield piece
+
+            write_whole(path, told(), force=agreed)
+
+        def take(_: None) -> None:
+            self._saved = changes
+            self.saved.emit(path)
+            self.changed.emit()
+
+        return self._session.ask(
+            work,
+            take,
+            failed=failed,
+            key=("save", self),
+            title=self.tr("Save a copy of the sandbox"),
+        )

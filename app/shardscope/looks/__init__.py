@@ -1,1 +1,0 @@
-"""Theme, palettes, style sheet, wrapped text."""

@@ -1,1 +1,0 @@
-"""Qt item models over nodes, columns, findings and jobs."""

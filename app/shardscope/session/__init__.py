@@ -1,0 +1,1 @@
+"""The open file and the selection. No widgets."""

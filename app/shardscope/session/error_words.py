@@ -1,0 +1,67 @@
+"""What the window says of errors: in its own words, never in those of the library or the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from shardcore import Remedy, ShardError
+from shardcore.errors import reason_of
+from shardscope.session.words import grouped
+
+WORDS: Mapping[Remedy, str] = MappingProxyType(
+    {
+        Remedy.DELETED: "choose File > Change how it is read…, and Deleted objects, to read it",
+        Remedy.XORBS: "choose File > Change how it is read…, and the folder that holds them",
+        Remedy.SPEC: "choose File > Open with…, and give the specification, or open one of the files",
+        Remedy.LIMIT: "extract it instead: files are written piece by piece",
+        Remedy.REPLACE: "choose another folder, or have it replaced",
+        Remedy.HARD_LINKS: "copy the file, and open the copy",
+        Remedy.JOURNAL: "look where it comes from; the command `shardcore undo` can be told to trust it",
+        Remedy.PROFILE: "nobody signed the request: choose a profile, or give keys, that may read it",
+        Remedy.RIGHTS: "ask its owner for the right to read it, or try another profile, or anonymous requests",
+        Remedy.RENEW: "renew the credentials, then connect again",
+        Remedy.CLOCK: "set the clock of this machine",
+        Remedy.REGION: "connect again, and name the region",
+        Remedy.LIMIT_FETCH: "copy it here first",
+        Remedy.LIMIT_REQUESTS: "open it again",
+        Remedy.COPY: "copy it here first",
+        Remedy.REOPEN: "reload it",
+        Remedy.AGAIN: "try again later",
+        Remedy.TRUST: "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE), and start again",
+        Remedy.PROXY: "look at HTTPS_PROXY and NO_PROXY, and start again",
+        Remedy.STORE: "open it again, and agree to that, if you trust the file",
+        Remedy.HOST: "look at the address, and at the network of this machine",
+        Remedy.DEDUPE: "a shard has each key once: choose dedupe to keep one of equal objects",
+        Remedy.NAMES: "give other keys by a manifest, or choose to skip unreadable files",
+        Remedy.FINISH: "write the shard again and have it replaced, which finishes that first",
+        Remedy.KEYS: "choose another rule for the keys",
+    }
+)
+"""What to do, for each remedy that an error may have."""
+
+ACTIONS: Mapping[Remedy, str] = MappingProxyType(
+    {
+        Remedy.DELETED: "Show tombstoned data",
+        Remedy.XORBS: "Choose the xorb folder…",
+        Remedy.SPEC: "Open with…",
+        Remedy.PROFILE: "Choose a profile…",
+        Remedy.RIGHTS: "Try anonymous",
+        Remedy.RENEW: "Connect…",
+        Remedy.REGION: "Connect…",
+        Remedy.HOST: "Change the address…",
+        Remedy.REOPEN: "Reload",
+        Remedy.AGAIN: "Try again",
+    }
+)
+"""The words on the button that does it, where one can."""
+
+
+def plain_words(error: BaseException | None) -> str:
+    """An error as a sentence for the window: what is wrong and where, then what to do about it here."""
+    if isinstance(error, ShardError):
+        placed = grouped(error.placed)
+        return f"{placed}; {WORDS[error.remedy]}" if error.remedy is not None else placed
+    if isinstance(error, Exception):
+        return reason_of(error) or type(error).__name__
+    return "it was stopped"

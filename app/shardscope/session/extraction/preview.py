@@ -1,0 +1,186 @@
+"""What an extraction would give: how many objects, how large, under which names, and which files exist already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore import ObjectRef, ShardError, State
+from shardcore.operations.extraction import MANIFEST, Names, files_of
+from shardcore.operations.extraction.default_objects import taken_rows
+from shardcore.operations.extraction.suffixes import HEAD, MAGICS, ending_of
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.shard import bounded
+from shardscope.session.extraction.request import Extraction
+
+EXAMPLES = 3
+"""Paths that are shown beforehand."""
+
+FEW = 10_000
+"""Up to so many rows their sizes are read where they are not known yet."""
+
+LOOKED_INTO = 1 << 26
+"""Objects up to so many bytes are read for the ending of an example."""
+
+_ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What would be written.
+
+    Attributes:
+        objects: How many objects.
+        size: Their bytes, as far as they are known.
+        unknown: Objects whose size is not known before reading.
+        unused: Slots without an object among the rows.
+        deleted: Tombstoned objects among the rows, which are not served unless that is asked for.
+        parts: Names of the parts that the first objects have.
+        examples: The first files, relative to the folder.
+    """
+
+    objects: int = 0
+    size: int = 0
+    unknown: int = 0
+    unused: int = 0
+    deleted: int = 0
+    parts: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+def outlook(wanted: Extraction, progress: Progress = no_progress) -> Outlook:
+    """Counts and names; reads columns, and of the first objects what their names need.
+
+    Raises:
+        ShardError: The rows cannot be read.
+    """
+    view = wanted.view
+    if view is not None:
+        return Outlook(1, max(view.size, 0), int(view.size < 0), parts=view.parts, examples=_examples(wanted, [view]))
+    objects = wanted.shard.objects
+    total = len(wanted.rows) if wanted.rows is not None else -1
+    done = count = size = unknown = unused = dead = 0
+    first: list[int] = []
+    for rows in wanted.pieces(progress):
+        progress(done, max(total, done, 1))
+        done += len(rows)
+        columns = objects.columns(rows, sizes=0 <= total <= FEW)
+        kept = np.isin(columns.state, (State.LIVE, State.EXTERNAL, State.DAMAGED, State.TOMBSTONED))
+        if wanted.kinds is not None:
+            kept &= np.isin(columns.kind, wanted.kinds)
+        unused += int(np.count_nonzero(np.isin(columns.state, (State.UNUSED, State.DELETED))))
+        if not wanted.request.deleted:
+            tombstoned = kept & (columns.state == State.TOMBSTONED)
+            dead += int(np.count_nonzero(tombstoned))
+            kept &= ~tombstoned | wanted.options.deleted
+        sizes = columns.size[kept]
+        count += len(sizes)
+        size += _sum(sizes[sizes > 0])
+        unknown += int(np.count_nonzero(sizes < 0))
+        first += rows[kept][: EXAMPLES - len(first)].tolist()
+    refs = list(_refs(wanted, first))
+    parts = tuple(dict.fromkeys(part for ref in refs for part in ref.parts))
+    return Outlook(count, size, unknown, unused, dead, parts, _examples(wanted, refs))
+
+
+def _sum(sizes: NDArray[np.int64]) -> int:
+    """The sum of sizes; damaged files state some whose sum has more than 64 bits."""
+    large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
+    return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
+
+
+def existing(wanted: Extraction, progress: Progress = no_progress) -> int:
+    """How many of the files that would be written exist already. With endings from contents, about.
+
+    Raises:
+        ShardError: The rows cannot be read.
+    """
+    if not os.path.isdir(wanted.where):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
+        return 0
+    there = _There(wanted.where, guessed=wanted.options.guess_extension)
+    names = Names([MANIFEST], folders=wanted.options.folders)
+    found = 0
+    for number, ref in enumerate(_wanted_refs(wanted, progress)):
+        progress(number, max(len(wanted.rows) if wanted.rows is not None else 0, number + 1))
+        try:
+            files = files_of(wanted.shard, ref, wanted.options)
+        except ShardError:
+            continue
+        found += sum(there.has(names.give(name)) for name in files.values())
+    return found
+
+
+class _There:
+    """Which files exist below a folder."""
+
+    def __init__(self, where: Path, *, guessed: bool) -> None:
+        self._where = where
+        self._guessed = guessed
+        self._listed: dict[Path, set[str]] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether a file has this name, or, where endings are guessed, the name with one."""
+        path = self._where / name
+        if os.path.lexists(path):
+            return True
+        return self._guessed and path.name in self._stems(path.parent)
+
+    def _stems(self, folder: Path) -> set[str]:
+        if folder not in self._listed:
+            try:
+                names = [Path(name) for name in os.listdir(folder)]  # noqa: PTH208 - names, not paths
+            except OSError:
+                names = []
+            self._listed[folder] = {name.stem for name in names if name.suffix in _ENDINGS}
+        return self._listed[folder]
+
+
+def _wanted_refs(wanted: Extraction, progress: Progress) -> Iterator[ObjectRef]:
+    view = wanted.view
+    if view is not None:
+        yield view
+        return
+    pieces = taken_rows(wanted.shard.objects, wanted.pieces(progress), wanted.options, wanted.kinds)
+    for rows in pieces:
+        yield from _refs(wanted, rows.tolist())
+
+
+def _refs(wanted: Extraction, rows: list[int]) -> Iterator[ObjectRef]:
+    for row in rows:
+        try:
+            yield wanted.shard.objects.ref(row)
+        except ShardError:
+            # It has no name; what is wrong with it is told when it is written.
+            continue
+
+
+def _examples(wanted: Extraction, refs: list[ObjectRef]) -> tuple[str, ...]:
+    names, found = Names([MANIFEST], folders=wanted.options.folders), []
+    for ref in refs:
+        try:
+            for part, name in files_of(wanted.shard, ref, wanted.options).items():
+                found.append(names.give(name, "" if part else _ending(wanted, ref)))
+        except ShardError:
+            continue
+    return tuple(islice(found, EXAMPLES))
+
+
+def _ending(wanted: Extraction, ref: ObjectRef) -> str:
+    """The ending that the content of an example speaks for."""
+    if not wanted.options.guess_extension or not 0 <= ref.size <= LOOKED_INTO:
+        return ""
+    head = b""
+    try:
+        for piece in bounded(wanted.shard, ref, LOOKED_INTO):
+            head += piece[:HEAD]
+            if len(head) >= HEAD:
+                break
+    except ShardError:
+        return ""
+    return ending_of(head[:HEAD], whole=len(head) < HEAD)

@@ -1,0 +1,221 @@
+"""Writing objects into files, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shardcore import ObjectRef, Remedy, Shard, ShardError, SourceChanged
+from shardcore.model.number_words import plural
+from shardcore.operations.extraction import Extracted as Taken
+from shardcore.operations.extraction import extract_objects
+from shardcore.operations.extraction.default_objects import taken_rows
+from shardcore.progress import Progress
+from shardscope.session.extraction.preview import outlook
+from shardscope.session.extraction.request import Extraction
+
+MOST_TOLD = 1000
+"""Failures that are kept with their reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One file that there is not.
+
+    Attributes:
+        name: The key of the object, and the part, where it is one.
+        reason: Why, in a sentence.
+        remedy: What would help, where there is something.
+    """
+
+    name: str
+    reason: str
+    remedy: Remedy | None = None
+
+
+@dataclass(slots=True)
+class Extracted:
+    """The outcome of an extraction, or of what is done of it so far.
+
+    Attributes:
+        total: Files that were to be written, as far as that is known.
+        files: Files written.
+        size: Their bytes.
+        skipped: Files that existed already and stay.
+        failed: Files that could not be written.
+        left_out: Tombstoned objects that were not requested.
+        failures: The first of those that failed.
+        again: Rows of the objects that failed; -1 stands for the whole content.
+        manifest: The manifest that was written, or None.
+        lost: Whether the server was lost on the way: another opening may go on with what is missing.
+        stopped: Why it ended early; empty where it did not.
+        cancelled: Whether it was cancelled.
+    """
+
+    total: int = field(default=0, compare=False)
+    files: int = 0
+    size: int = 0
+    skipped: int = 0
+    failed: int = 0
+    left_out: int = 0
+    failures: list[Failure] = field(default_factory=list, compare=False)
+    again: tuple[int, ...] = field(default=(), compare=False)
+    manifest: Path | None = field(default=None, compare=False)
+    lost: bool = field(default=False, compare=False)
+    stopped: str = field(default="", compare=False)
+    cancelled: bool = field(default=False, compare=False)
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """The remedy of the first failure."""
+        return self.failures[0].remedy if self.failures else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing failed and nothing is missing."""
+        return not (self.failed or self.stopped or self.cancelled)
+
+    def text(self, where: Path) -> str:
+        """Return the outcome in one sentence."""
+        total = max(self.total, self.files + self.skipped + self.failed)
+        count = plural(self.files, "file") if self.complete else f"{self.files:,} of {plural(total, 'file')}"
+        parts = [f"{count} written to {where.name or where}"]
+        if self.skipped:
+            what = "file exists already: skipped"
+            parts.append(plural(self.skipped, what, "files exist already: skipped"))
+        if self.failed:
+            reason = f": {self.failures[0].reason}" if self.failures and not self.stopped else ""
+            see = f"; see {self.manifest.name}" if self.manifest is not None else ""
+            parts.append(f"{self.failed:,} failed{reason}{see}")
+        if self.left_out:
+            parts.append(f"{self.left_out:,} deleted left out")
+        if self.stopped:
+            parts.append(f"stopped: {self.stopped}")
+        told = "; ".join(parts[1:] if self.complete and not self.files and len(parts) > 1 else parts)
+        return f"Cancelled: {told}" if self.cancelled else told
+
+
+def write(wanted: Extraction, progress: Progress, found: Extracted | None = None) -> Extracted:
+    """Writes the objects; tombstoned ones are read through a second opening, which the first one leaves as it is.
+
+    Args:
+        wanted: The objects, and the folder.
+        progress: Called after every piece.
+        found: Filled while objects are written: it is right, too, when an error ends the extraction early.
+
+    Raises:
+        ShardError: The rows cannot be read, or the folder cannot be written to.
+    """
+    found = Extracted() if found is None else found
+    if wanted.afresh:
+        with _second(wanted, progress, deleted=False) as shard:
+            return write(replace(wanted, shard=shard, afresh=False), progress, found)
+    ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
+    hidden = ahead.deleted
+    serve = bool(hidden and wanted.options.deleted)
+    found.total, found.left_out = ahead.objects, 0 if serve else hidden
+    if not ahead.objects and wanted.options.skip_unused:
+        return found
+    # Where the shard serves them anyway, nothing is hidden.
+    options = replace(wanted.options, deleted=wanted.options.deleted or wanted.request.deleted)
+    wanted = replace(wanted, options=options)
+    with _second(wanted, progress, deleted=True) if serve else nullcontext(wanted.shard) as source:
+        _write(replace(wanted, shard=source), ahead.size, progress, found)
+    return found
+
+
+def _write(wanted: Extraction, total: int, progress: Progress, found: Extracted) -> None:
+    size = 0
+    refs = _Refs(wanted, progress)
+    manifests: list[Path] = []
+
+    def each_piece(length: int) -> None:
+        nonlocal size
+        size += length
+        progress(min(size, total), max(total, 1))
+
+    results = extract_objects(
+        wanted.shard,
+        refs,
+        wanted.where,
+        wanted.options,
+        each_piece=each_piece,
+        manifest_written=manifests.append,
+    )
+    try:
+        for result in results:
+            progress(min(size, total), max(total, 1))
+            found.files += bool(result.path)
+            found.size += result.size
+            found.skipped += bool(result.skipped)
+            if result.error:
+                found.failed += 1
+                found.lost = found.lost or result.last
+                refs.note(result)
+                if len(found.failures) < MOST_TOLD:
+                    name = result.key if result.key is not None else "an object without a key"
+                    name = f"{name} ({result.part})" if result.part else name
+                    found.failures.append(Failure(name, result.error, result.remedy))
+    finally:
+        found.again = tuple(refs.failed)
+        found.manifest = manifests[0] if manifests else None
+
+
+class _Refs:
+    """The objects; an error on the way to one is its result, and the next ones come.
+
+    Attributes:
+        failed: Rows of the objects that there is no file for; -1 stands for the whole content.
+    """
+
+    def __init__(self, wanted: Extraction, progress: Progress) -> None:
+        self.failed: dict[int, None] = {}
+        self._objects = wanted.shard.objects
+        view = wanted.view
+        self._view = [view] if view is not None else []
+        pieces = taken_rows(self._objects, wanted.pieces(progress), wanted.options, wanted.kinds)
+        self._rows: Iterator[int] = iter(()) if view is not None else (row for rows in pieces for row in rows.tolist())
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        return self
+
+    def __next__(self) -> ObjectRef:
+        if self._view:
+            return self._view.pop()
+        row = next(self._rows)
+        try:
+            return self._objects.ref(row)
+        except ShardError:
+            self.failed[row] = None
+            raise
+
+    def note(self, result: Taken) -> None:
+        """Says what became of an object; one of which nothing is known was noted on the way to it."""
+        if result.row >= 0 or result.key is not None:
+            self.failed[result.row] = None
+
+
+def _second(wanted: Extraction, progress: Progress, *, deleted: bool) -> Shard:
+    """The same shard, opened once more: so that it serves what was deleted, or because its server was lost.
+
+    Raises:
+        SourceChanged: The file is another by now.
+        ShardError: It cannot be opened.
+    """
+    request = wanted.request.serving_deleted() if deleted else wanted.request
+    opened = request.open(progress)
+    try:
+        before, now = wanted.shard.source, opened.source
+        if before is not None and now is not None and before.identity != now.identity:
+            raise SourceChanged(f"{wanted.request.name} was changed: reload it first")
+        if deleted or wanted.shard.loaded:
+            opened.load_index(progress)
+        if wanted.shard.loaded and len(wanted.shard.objects) != len(opened.objects):
+            # The rows of a data set count through all of its members.
+            raise SourceChanged(f"{wanted.request.name} has other objects by now: reload it first")
+    except BaseException:
+        opened.close()
+        raise
+    return opened

@@ -1,0 +1,413 @@
+"""Work off the GUI thread: the only place that knows thread pools.
+
+A job runs a function on a pool and brings its result home to the GUI thread. Every job reports exactly once, whatever
+happens: a result, the error it raised, or `Cancelled`. A key names a request: a newer job of the same key cancels the
+older one, and a result that nobody waits for any more is dropped.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, IntEnum
+from typing import Any
+
+import shiboken6
+from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
+
+from shardcore import Cancelled
+from shardcore.model.budget import budgeted
+from shardcore.progress import stopped_by
+from shardcore.sources.read_purpose import Priority as Soon
+from shardcore.sources.read_purpose import wanted
+
+IO_THREADS = 12
+"""Threads that mostly wait for bytes."""
+
+CPU_THREADS = 2
+"""Threads that mostly compute."""
+
+PROGRESS_SECONDS = 0.05
+"""Progress is told to the window at most this often."""
+
+SHUTDOWN_MILLISECONDS = 10_000
+
+
+class Pool(Enum):
+    """Which threads do the work."""
+
+    IO = "io"
+    CPU = "cpu"
+
+
+class Priority(IntEnum):
+    """What goes first; the higher value wins."""
+
+    SCAN = 0
+    PREFETCH = 1
+    SELECTED = 2
+    SCREEN = 3
+
+
+_SOON = {
+    Priority.SCREEN: Soon.SCREEN,
+    Priority.SELECTED: Soon.SELECTED,
+    Priority.PREFETCH: Soon.PREFETCH,
+    Priority.SCAN: Soon.SCAN,
+}
+"""How soon a remote source fetches what a job reads."""
+
+
+class JobState(Enum):
+    """How far a job is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    BROKEN = "broken off"
+    """It came to an end before its work did, and can be gone on with; said by who asked."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes."""
+        return self not in (JobState.WAITING, JobState.RUNNING)
+
+
+Work = Callable[["Job"], Any]
+Done = Callable[[Any, BaseException | None], None]
+
+
+class Job:
+    """One request; also the token by which it is cancelled.
+
+    Attributes:
+        number: Counts the jobs of a window.
+        key: What the job is about; the newest of a key wins. None for jobs that stand alone.
+        title: What `transfers` shows; empty for jobs that nobody watches.
+        lasting: Whether the job goes on when the shard it came from is closed in the window.
+        generation: Which opened shard it belongs to.
+        priority: Who goes first, on the threads here and on the way to another machine.
+        state: How far it is.
+        done_amount: Progress, in a unit of the job's own.
+        total_amount: The same when finished; 0 while not known.
+        error: Why it failed, or `Cancelled`.
+        note: A few words about the result, set by who asked.
+        resume: Goes on with what a broken line left open, set by who asked; None where nothing is open.
+        started: When it began to run, `time.monotonic()`; 0 before.
+        ended: When it ended; 0 before.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        work: Work,
+        *,
+        key: object,
+        title: str,
+        lasting: bool,
+        generation: int,
+        number: int,
+        priority: Priority = Priority.SELECTED,
+    ) -> None:
+        self.number = number
+        self.priority = priority
+        self.key = key
+        self.title = title
+        self.lasting = lasting
+        self.generation = generation
+        self.state = JobState.WAITING
+        self.done_amount = 0
+        self.total_amount = 0
+        self.error: BaseException | None = None
+        self.note = ""
+        self.resume: Callable[[], object] | None = None
+        self.started = 0.0
+        self.ended = 0.0
+        self._jobs = jobs
+        self._work: Work | None = work
+        self._cancel = threading.Event()
+        self._told = 0.0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody asked it to stop."""
+        return self._cancel.is_set()
+
+    def cancel(self) -> None:
+        """Asks it to stop; it reports `Cancelled` soon. Does nothing when it has ended."""
+        self._jobs._cancel(self)
+
+    def check(self) -> None:
+        """Raises `Cancelled` when the job is to stop; for work that has no progress to tell."""
+        if self._cancel.is_set():
+            raise Cancelled
+
+    def progress(self, done: int, total: int) -> None:
+        """Tells how far the work is; hand it to shardcore as `progress`.
+
+        Raises:
+            Cancelled: The job is to stop.
+        """
+        self.check()
+        self.done_amount, self.total_amount = done, total
+        now = time.monotonic()
+        if self.title and (now - self._told >= PROGRESS_SECONDS or done == total):
+            self._told = now
+            self._jobs._tell(self)
+
+
+class _Courier(QObject):
+    """Brings news to the GUI thread; lives as long as the jobs do."""
+
+    reported = Signal()
+    progressed = Signal(object)
+
+
+class _Turn(QRunnable):
+    """One turn of a pool: runs the waiting job of the highest priority, whichever that is by then."""
+
+    def __init__(self, jobs: Jobs, pool: Pool) -> None:
+        super().__init__()
+        self.setAutoDelete(False)
+        self._jobs = jobs
+        self._pool = pool
+
+    def run(self) -> None:
+        """Called on a thread of the pool."""
+        self._jobs._run_next(self._pool)
+
+
+class Jobs(QObject):
+    """Runs jobs on two pools. Make it, and use it, on the GUI thread.
+
+    Signals carry `Job` objects: `added` and `changed` for jobs with a title, `trouble` for errors of jobs that have no
+    `done` to take them.
+    """
+
+    added = Signal(object)
+    changed = Signal(object)
+    trouble = Signal(object)
+
+    def __init__(self, parent: QObject | None = None, *, io: int = IO_THREADS, cpu: int = CPU_THREADS) -> None:
+        super().__init__(parent)
+        self.generation = 0
+        self.submitted = 0
+        self.reported = 0
+        self._lock = threading.Lock()
+        self._closed = False
+        self._numbers = itertools.count(1)
+        self._waiting: dict[Pool, list[tuple[int, int, Job]]] = {pool: [] for pool in Pool}
+        self._newest: dict[object, Job] = {}
+        self._open: dict[Job, tuple[Done | None, Callable[[Any], None] | None]] = {}
+        self._after: list[tuple[int, Callable[[], None]]] = []
+        self._courier = _Courier()
+        self._news: deque[tuple[Job, Any, BaseException | None]] = deque()
+        self._courier.reported.connect(self._deliver_all, Qt.ConnectionType.QueuedConnection)
+        self._courier.progressed.connect(self._deliver_progress, Qt.ConnectionType.QueuedConnection)
+        self._pools = {Pool.IO: QThreadPool(), Pool.CPU: QThreadPool()}
+        self._pools[Pool.IO].setMaxThreadCount(io)
+        self._pools[Pool.CPU].setMaxThreadCount(cpu)
+        self._turns = {pool: _Turn(self, pool) for pool in Pool}
+
+    def submit(
+        self,
+        work: Work,
+        *,
+        key: object = None,
+        pool: Pool = Pool.IO,
+        priority: Priority = Priority.SELECTED,
+        title: str = "",
+        lasting: bool = False,
+        done: Done | None = None,
+        discard: Callable[[Any], None] | None = None,
+    ) -> Job:
+        """Hands work to a pool.
+
+        Args:
+            work: Called with the job on a thread of the pool; it must not touch the window.
+            key: Cancels an older job of the same key, if one is still open.
+            pool: Which threads do it.
+            priority: Who goes first.
+            title: Shows the job in `transfers`.
+            lasting: Whether `cancel_all` spares it.
+            done: Called once on the GUI thread as `done(result, error)`; not called when it is a method of a
+                QObject that is gone by then.
+            discard: Called with a result that came too late to be wanted, to release what it holds.
+        """
+        job = Job(
+            self,
+            work,
+            key=key,
+            title=title,
+            lasting=lasting,
+            generation=self.generation,
+            number=next(self._numbers),
+            priority=priority,
+        )
+        if key is not None:
+            if (older := self._newest.get(key)) is not None:
+                older.cancel()
+            self._newest[key] = job
+        self._open[job] = (done, discard)
+        self.submitted += 1
+        if title:
+            self.added.emit(job)
+        if self._closed:
+            job.cancel()
+            return job
+        with self._lock:
+            heapq.heappush(self._waiting[pool], (-int(priority), job.number, job))
+        self._pools[pool].start(self._turns[pool])
+        return job
+
+    def newest(self, key: object) -> Job | None:
+        """The open job of that key, or None."""
+        return self._newest.get(key)
+
+    @property
+    def open_jobs(self) -> tuple[Job, ...]:
+        """The jobs that have not reported yet, in the order of their numbers."""
+        return tuple(self._open)
+
+    def cancel_all(self, then: Callable[[], None] | None = None) -> None:
+        """Cancels all jobs but the lasting ones, and begins a new generation.
+
+        Args:
+            then: Called once on the GUI thread when the last job of the generations so far has reported, the lasting
+                ones included: what they read from may be closed then.
+        """
+        generation = self.generation
+        self.generation += 1
+        for job in self.open_jobs:
+            if not job.lasting:
+                job.cancel()
+        if then is not None:
+            self._after.append((generation, then))
+            self._call_after()
+
+    def shutdown(self) -> bool:
+        """Cancels everything, waits for the threads, and delivers what is still on its way.
+
+        Returns:
+            Whether all threads came to an end in time.
+        """
+        self._closed = True
+        for job in self.open_jobs:
+            job.cancel()
+        ended = True
+        for pool in self._pools.values():
+            pool.clear()
+            ended = pool.waitForDone(SHUTDOWN_MILLISECONDS) and ended
+        self._deliver_all()
+        after, self._after = self._after, []
+        for _, then in after:
+            then()
+        # What they asked for was cancelled at once, and is told so.
+        self._deliver_all()
+        return ended
+
+    # --- on the threads of the pools ---
+
+    def _run_next(self, pool: Pool) -> None:
+        with self._lock:
+            if not self._waiting[pool]:
+                return
+            job = heapq.heappop(self._waiting[pool])[2]
+            work, job._work = job._work, None
+            if work is None or job.state.ended:
+                return
+            job.state = JobState.RUNNING
+            job.started = time.monotonic()
+        if job.title:
+            self._tell(job)
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            job.check()
+            # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
+            # What has a title is shown with its progress and can be stopped: it takes as long as its output is large.
+            # Errors before anything was read are the window's own.
+            within = budgeted(taking=bool(job.title), unread=False)
+            with stopped_by(job.check), wanted(_SOON[job.priority]), within:
+                result = work(job)
+        except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
+            error = raised
+        self._end(job, error)
+        self._report(job, result, error)
+
+    def _end(self, job: Job, error: BaseException | None) -> None:
+        job.error = error
+        job.ended = time.monotonic()
+        if error is None:
+            job.state = JobState.DONE
+        else:
+            job.state = JobState.CANCELLED if isinstance(error, Cancelled) else JobState.FAILED
+
+    def _report(self, job: Job, result: Any, error: BaseException | None) -> None:
+        self._news.append((job, result, error))
+        self._courier.reported.emit()
+
+    def _tell(self, job: Job) -> None:
+        self._courier.progressed.emit(job)
+
+    def _cancel(self, job: Job) -> None:
+        """May be called from any thread."""
+        job._cancel.set()
+        with self._lock:
+            if job.state is not JobState.WAITING:
+                return
+            job._work = None
+            self._end(job, Cancelled())
+        self._report(job, None, job.error)
+
+    # --- on the GUI thread ---
+
+    def _deliver_all(self) -> None:
+        while self._news:
+            self._deliver(*self._news.popleft())
+
+    def _deliver(self, job: Job, result: Any, error: BaseException | None) -> None:
+        done, discard = self._open.pop(job)
+        self.reported += 1
+        if self._newest.get(job.key) is job:
+            del self._newest[job.key]
+        if error is None and job.cancelled:
+            if discard is not None:
+                discard(result)
+            result, error = None, Cancelled()
+            self._end(job, error)
+        try:
+            if done is None:
+                if error is not None and not isinstance(error, Cancelled):
+                    self.trouble.emit(job)
+            elif alive(done):
+                done(result, error)
+            elif error is None and discard is not None:
+                discard(result)
+        finally:
+            if job.title:
+                self.changed.emit(job)
+            self._call_after()
+
+    def _deliver_progress(self, job: Job) -> None:
+        if job in self._open:
+            self.changed.emit(job)
+
+    def _call_after(self) -> None:
+        oldest = min((job.generation for job in self._open), default=self.generation)
+        ready = [then for generation, then in self._after if generation < oldest]
+        self._after = [(generation, then) for generation, then in self._after if generation >= oldest]
+        for then in ready:
+            then()
+
+
+def alive(callback: Callable[..., Any]) -> bool:
+    """Whether the QObject that a callback belongs to, if any, is still there."""
+    owner = getattr(callback, "__self__", None)
+    return not isinstance(owner, QObject) or shiboken6.isValid(owner)

@@ -1,0 +1,299 @@
+"""Which objects are shown, in which order: filters and orders over columns, and "is this file in here?". No Qt here."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore import KeyAbsent, ObjectRef, Objects, Shard, ShardError, SourceError, State, UsageError
+from shardcore.model.number_words import plural
+from shardcore.progress import Progress, no_progress
+from shardscope.session.object_filter import Filter, key_matcher, parse
+
+STEP = 1 << 16
+"""Rows looked at between two calls of `progress`."""
+
+PIECE = 1 << 20
+
+MAX_SORTED = 16_000_000
+"""Rows sorted by a column of numbers for which the format keeps no order."""
+
+MAX_SORTED_KEYS = 4_000_000
+"""Rows sorted by their keys as text."""
+
+MANY_SIZES = 100_000
+"""Of more rows than this, sizes that are not known yet are not read to filter by them."""
+
+MAX_COMPARED = 500
+"""Objects of the size of a dropped file that are read to compare them."""
+
+_FIELDS = {"offset": "start", "stored": "stored_size"}
+
+Rows = NDArray[np.int64]
+
+SomeRows = NDArray[np.integer]
+"""Rows, in whatever holds their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What somebody wants to see of the objects.
+
+    Attributes:
+        text: A filter, see `object_filter.parse`; empty for all.
+        order: One of `Objects.orders`, or the name of a column: key, kind, state, stored, codec, shard.
+        descending: Whether the order is turned round.
+    """
+
+    text: str = ""
+    order: str = "slot"
+    descending: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether this is every row as the format orders them."""
+        return self == View()
+
+
+class LooksAtAll(UsageError):
+    """A view needs all rows, and they were not to be looked at."""
+
+
+def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
+    """The rows of a view; None for all rows in the order of the format.
+
+    An order leaves no row out: rows that have no such value (no size, no bytes) come last, whichever way it goes.
+
+    Args:
+        shard: What has the rows.
+        view: What is wanted of them.
+        progress: Is told how far it is.
+        whole: Whether all rows may be looked at: that reads the index. A whole key is looked up without it.
+
+    Raises:
+        LooksAtAll: They would have to be.
+        UsageError: The order is not known (yet), or the filter is wrong.
+        SourceError: The bytes cannot be had.
+    """
+    objects = shard.objects
+    if view.plain:
+        return None
+    wanted = parse(view.text, objects)
+    exact = _exact(shard, wanted.key) if not wanted.rules else None
+    if exact is not None:
+        return exact
+    if not whole:
+        raise LooksAtAll("looking at all rows reads the index first")
+    # Filtered first, in the order of the format: reading keys row after row is fast, and few are left to sort.
+    kept = _filtered(objects, wanted, progress) if view.text else None
+    known, rest = _ordered(shard, view.order, kept, progress)
+    known = known[::-1] if view.descending else known
+    return np.concatenate([known, rest]).astype(_compact(objects)) if len(rest) else known
+
+
+def can_sort(shard: Shard, order: str) -> bool:
+    """Whether the objects can be shown in this order: the format keeps it, or there are few enough to sort."""
+    most = MAX_SORTED_KEYS if order == "key" else MAX_SORTED
+    return order in shard.objects.orders or (shard.loaded and len(shard.objects) <= most)
+
+
+def _compact(objects: Objects) -> type[np.integer]:
+    """What holds a row number: half of the memory where that is enough."""
+    return np.uint32 if len(objects) <= np.iinfo(np.uint32).max else np.int64
+
+
+_NO_ROWS = np.empty(0, np.int64)
+
+
+def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress) -> tuple[SomeRows, SomeRows]:
+    """The rows in an order, and those that have no place in it; sorted here where the format keeps no such order.
+
+    Equal ones stay in the order of the format.
+
+    Args:
+        shard: What has the rows.
+        name: The order.
+        kept: The rows of the filter, ascending; None for all.
+        progress: Is told how far it is.
+    """
+    objects = shard.objects
+    rows = np.arange(len(objects), dtype=_compact(objects)) if kept is None else kept
+    if name in objects.orders:
+        order = objects.order(name)
+        if order is None:
+            return rows, _NO_ROWS
+        if kept is not None:
+            order = order[_marked(len(objects), kept)[order]]
+        return _split(objects, name, rows, order)
+    if not can_sort(shard, name):
+        raise UsageError(f"the objects cannot be sorted by {name} here")
+    parts = list(_steps(rows, progress))
+    if name == "key":
+        texts = [text for part in parts for text in objects.key_texts(part)]
+        keyed = [at for at, text in enumerate(texts) if text is not None]
+        by_key = rows[np.array(sorted(keyed, key=lambda at: texts[at] or ""), np.int64)]
+        return by_key, _missing(len(objects), rows, by_key)
+    columns = [getattr(objects.columns(part), _FIELDS.get(name, name)) for part in parts]
+    if not columns:
+        return _NO_ROWS, _NO_ROWS
+    return _split(objects, name, rows, rows[np.argsort(np.concatenate(columns), kind="stable")])
+
+
+def _split(objects: Objects, name: str, rows: SomeRows, order: SomeRows) -> tuple[SomeRows, SomeRows]:
+    """Parts an ascending order from the rows without a value: those that stand first as -1, and those left out."""
+    left_out = _missing(len(objects), rows, order)
+    field = _FIELDS.get(name, name)
+    if name not in ("size", "stored", "offset") or not len(order):
+        return order, left_out
+
+    def unknown(at: int) -> bool:
+        return int(getattr(objects.columns(order[at : at + 1].astype(np.int64)), field)[0]) < 0
+
+    known = bisect_left(range(len(order)), True, key=lambda at: not unknown(at))
+    return order[known:], np.concatenate([order[:known], left_out]) if known else left_out
+
+
+def _marked(count: int, rows: SomeRows) -> NDArray[np.bool_]:
+    marked = np.zeros(count, np.bool_)
+    marked[rows] = True
+    return marked
+
+
+def _missing(count: int, rows: SomeRows, order: SomeRows) -> SomeRows:
+    """The rows that an order leaves out, of `count` there are."""
+    return _NO_ROWS if len(order) == len(rows) else rows[~_marked(count, order)[rows]]
+
+
+def _exact(shard: Shard, text: str) -> SomeRows | None:
+    """The rows of a whole key; None when the text is none that is there."""
+    if not text:
+        return None
+    try:
+        rows = sorted({ref.row for ref in shard.find_all(text) if ref.row >= 0})
+    except ShardError:
+        return None
+    return np.array(rows, np.int64) if rows else None
+
+
+def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
+    """The rows that fit, ascending."""
+    kept: list[SomeRows] = []
+    fits = key_matcher(wanted.key)
+    sizes = wanted.by_size and len(objects) <= MANY_SIZES
+    for rows in _steps(np.arange(len(objects), dtype=_compact(objects)), progress):
+        if wanted.rules:
+            rows = rows[wanted.fits(objects.columns(rows, sizes=sizes))]
+        if wanted.key and len(rows):
+            texts = objects.key_texts(rows)
+            rows = rows[np.fromiter((text is not None and fits(text) for text in texts), bool, len(rows))]
+        kept.append(rows.astype(_compact(objects)))
+    return np.concatenate(kept) if kept else _NO_ROWS
+
+
+def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
+    for start in range(0, len(rows), STEP):
+        progress(start, len(rows))
+        yield rows[start : start + STEP].astype(np.int64)
+    progress(len(rows), len(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Whether a file is among the objects.
+
+    Attributes:
+        name: The file.
+        ref: The object, or None.
+        how: One sentence: how it was sought, and what came out.
+    """
+
+    name: str
+    ref: ObjectRef | None
+    how: str
+
+
+def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
+    """Answers "is this file in here?": by its SHA-256 as a key, by its name as a key, then by its content.
+
+    Comparing contents needs the index, which is read if it was not.
+
+    Raises:
+        ShardError: The file or the index cannot be read.
+    """
+    name = path.name
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder: drop one file, to see whether it is in here")
+    digest, size = _digest(path, progress)
+    ref = _found(shard, digest)
+    if ref is not None:
+        return Sought(name, ref, f"{name} is here: its SHA-256 is the key of row {ref.row:,}.")
+    for key in (name, path.stem):
+        ref = _found(shard, key)
+        if ref is not None and _same(shard, ref, digest, size):
+            return Sought(name, ref, f"{name} is here: row {ref.row:,} has its name as key, and the same content.")
+    if not shard.loaded:
+        shard.load_index(progress)
+    rows = _rows_of_size(shard.objects, size, progress)
+    for row in rows[:MAX_COMPARED].tolist():
+        ref = shard.objects.ref(row)
+        if _same(shard, ref, digest, size):
+            return Sought(name, ref, f"{name} is here: row {ref.row:,} has the same content.")
+    looked = f"no key is its SHA-256 ({digest[:12]}…)"
+    others = plural(len(rows), "object of its size has another content", "objects of its size have other contents")
+    rest = f"{others} ({plural(size, 'byte')})" if len(rows) else f"no object has its size, {plural(size, 'byte')}"
+    more = f"; only the first {MAX_COMPARED} were compared" if len(rows) > MAX_COMPARED else ""
+    return Sought(name, None, f"{name} is not here: {looked}, and {rest}{more}.")
+
+
+def _digest(path: Path, progress: Progress) -> tuple[str, int]:
+    digest, at = hashlib.sha256(), 0
+    try:
+        total = path.stat().st_size
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+                at += len(piece)
+                progress(min(at, total), total)
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror}") from error
+    return digest.hexdigest(), at
+
+
+def _found(shard: Shard, key: str) -> ObjectRef | None:
+    try:
+        ref = shard.find(key)
+    except (KeyAbsent, UsageError):
+        return None
+    except ShardError:
+        return None
+    return ref if ref.row >= 0 else None
+
+
+def _same(shard: Shard, ref: ObjectRef, digest: str, size: int) -> bool:
+    if ref.size not in (-1, size):
+        return False
+    sha256, seen = hashlib.sha256(), 0
+    try:
+        for piece in shard.stream(ref):
+            sha256.update(piece)
+            seen += len(piece)
+            if seen > size:
+                return False
+    except ShardError:
+        return False
+    return sha256.hexdigest() == digest
+
+
+def _rows_of_size(objects: Objects, size: int, progress: Progress) -> Rows:
+    kept: list[Rows] = []
+    for rows in _steps(np.arange(len(objects)), progress):
+        columns = objects.columns(rows)
+        fits = (columns.size == size) & np.isin(columns.state, np.array([State.LIVE, State.EXTERNAL], np.uint8))
+        kept.append(rows[fits])
+    return np.concatenate(kept) if kept else np.empty(0, np.int64)

@@ -1,0 +1,195 @@
+"""How something is opened: what the user said of it, kept so that it can be opened again the same way. No Qt here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import shardcore
+from shardcore import DataSet, Folder, Member, RemoteOptions, Shard, Source, SourceError, Tape, UsageError
+from shardcore.model.open_again import OPEN_SAID, Again
+from shardcore.operations.recover import Salvage, salvage
+from shardcore.progress import Progress
+from shardcore.sources.patched import Change, PatchedSource
+from shardcore.sources.remote.address import is_address, parse_address, shown_address
+from shardcore.sources.where import source_of
+
+SERVES_DELETED = "deleted"
+"""The option by which formats with tombstones serve what these cover."""
+
+XORBS = "xorbs"
+"""The option that names the folder of xorbs."""
+
+
+def name_of(uri: str) -> str:
+    """The last part of a path or address, as people call it: `a b.shard` where the address has `a%20b.shard`."""
+    try:
+        return parse_address(uri).name if is_address(uri) else Path(uri).name or uri
+    except UsageError:
+        return shown_address(uri)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """What to open, and how.
+
+    Attributes:
+        uri: A path or address.
+        format: The name of the format; None to recognise it.
+        options: Values of options that formats declare for opening, by name.
+        remote: How remote things are reached: as whom, through which endpoint. In no text, for it may have keys.
+        sandbox: Whether its bytes may be changed in memory; the file stays as it is.
+        changes: What is changed there.
+        expects: The identity of the file that was changed.
+    """
+
+    uri: str = field(repr=False)
+    format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    remote: RemoteOptions | None = field(default=None, repr=False)
+    sandbox: bool = False
+    changes: tuple[Change, ...] = field(default=(), repr=False)
+    expects: str = field(default="", repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The path or address for people: a signature and a login are left out."""
+        return shown_address(self.uri)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it lies on another machine."""
+        return is_address(self.uri)
+
+    @property
+    def name(self) -> str:
+        """The last part of the address."""
+        return name_of(self.uri)
+
+    def again(self, *, partial: bool = False) -> Again:
+        """The same choices for lines that people run; without keys and tokens.
+
+        Args:
+            partial: Whether it opened only in part.
+        """
+        remote = {name: getattr(self.remote, name) for name in OPEN_SAID} if self.remote is not None else {}
+        return Again(self.format, _told(self.options), _told(remote), partial)
+
+    @property
+    def deleted(self) -> bool:
+        """Whether tombstoned objects are served."""
+        return bool(self.options.get(SERVES_DELETED))
+
+    def serving_deleted(self) -> OpenRequest:
+        """The same, with tombstoned objects served."""
+        return replace(self, options={**self.options, SERVES_DELETED: True})
+
+    def with_xorbs(self, folder: str) -> OpenRequest:
+        """The same, with xorbs taken from a folder."""
+        return replace(self, options={**self.options, XORBS: folder})
+
+    def reached(self, remote: RemoteOptions | None) -> OpenRequest:
+        """The same, reached in another way."""
+        return replace(self, remote=remote)
+
+    def broken(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
+        """The same in a sandbox, with some changes of its bytes."""
+        return replace(self, sandbox=True, changes=changes, expects=expects)
+
+    def unbroken(self) -> OpenRequest:
+        """The same as it is on disk."""
+        return replace(self, sandbox=False, changes=(), expects="")
+
+    def open(self, progress: Progress, tape: Tape | None = None) -> Shard:
+        """Opens it for a window.
+
+        Damage gives what is left. Chunks that nobody vouches for are decompressed in a process of their own, which
+        ends with the shard.
+
+        Args:
+            progress: Is told how far it is.
+            tape: Where requests for remote bytes are noted.
+
+        Raises:
+            ShardError: Nothing can be shown.
+        """
+        where = self._patched(tape) if self.sandbox else self.uri
+        try:
+            shard = shardcore.open(
+                where,
+                format=self.format,
+                isolated=True,
+                partial=True,
+                progress=progress,
+                remote=self.remote,
+                tape=tape,
+                **self.options,
+            )
+        except BaseException:
+            if isinstance(where, Source):
+                where.close()
+            raise
+        if isinstance(shard, DataSet) and not shard.key_spaces:
+            # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
+            with suppress(SourceError):
+                len(shard.members)
+        return shard
+
+    def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
+        """Takes out what is whole, of the changed bytes in a sandbox.
+
+        Args:
+            folder: Where it goes; None to look only.
+            progress: Is told how far it is.
+            raw: Whether stretches that belong to nothing are taken, too.
+
+        Raises:
+            ShardError: Nothing is found, or files cannot be written.
+        """
+        where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
+        try:
+            return salvage(
+                where,
+                folder,
+                format=self.format,
+                raw=raw,
+                progress=progress,
+                remote=self.remote,
+                isolated=True,
+                **self.options,
+            )
+        finally:
+            if isinstance(where, PatchedSource):
+                where.close()
+
+    def _patched(self, tape: Tape | None) -> PatchedSource:
+        """The file with the changes over it.
+
+        Raises:
+            ShardError: There is no file, or it is another one than was changed.
+        """
+        base = source_of(self.uri, self.remote, tape)
+        if isinstance(base, Folder):
+            base.close()
+            raise UsageError("a folder cannot be broken: open one of its files")
+        try:
+            return PatchedSource(base, self.changes, expects=self.expects)
+        except BaseException:
+            base.close()
+            raise
+
+
+def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
+    """The members of a data set as far as they are known; asking for them would wait."""
+    return shard.members if shard.listed else ()
+
+
+def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as they may stand in a line: of addresses without login and signature."""
+    return {
+        name: shown_address(one) if isinstance(one, str) and set(one) & {"@", "?"} else one
+        for name, one in values.items()
+    }

@@ -1,0 +1,437 @@
+"""What is open: opening and closing it, its index, and the one way to ask it something. All reading is done by jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import (
+    Cancelled,
+    Objects,
+    RemoteOptions,
+    Shard,
+    ShardError,
+    SourceChanged,
+    SourceError,
+    Span,
+    StoreUntrusted,
+    Tape,
+)
+from shardcore.errors import LargeRead, RemoteError, ends_reading
+from shardcore.model.budget import count_source
+from shardcore.sources.read_purpose import at_most
+from shardscope.session.error_words import plain_words
+from shardscope.session.fetch_cost import MUCH, Costly, index_size
+from shardscope.session.file_watch import SourceWatch
+from shardscope.session.jobs import Job, Jobs, Pool, Priority, alive
+from shardscope.session.open_request import OpenRequest
+
+T = TypeVar("T")
+
+AUTO_INDEX_BYTES = 64 * 1024 * 1024
+"""Indexes up to this many bytes are read as soon as a shard is open."""
+
+
+class IndexState(Enum):
+    """What is known of the index of the open shard."""
+
+    NONE = "none"
+    LOADING = "loading"
+    LOADED = "loaded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFailure:
+    """Something could not be opened.
+
+    Attributes:
+        request: What, and how.
+        error: Why.
+    """
+
+    request: OpenRequest
+    error: BaseException
+
+    @property
+    def uri(self) -> str:
+        """What could not be opened, for people."""
+        return self.request.shown
+
+
+class Opened(QObject):
+    """The shard that is open, if any. Lives on the GUI thread.
+
+    Attributes:
+        jobs: Runs the work.
+        shard: What is open, or None.
+        request: How it was opened; of what is closed again, the last.
+        index_state: What is known of the index.
+        listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
+        replacing: Whether what is closed makes room for what is being opened.
+        reach: Says how a remote address is reached, where somebody said so before.
+        tape: The requests that were made for what is open, or is being opened; None when it is not remote.
+        trouble: Why the bytes may be others than those that were opened, or None.
+        may_leave: Asked before what is open is closed, or makes room for a request: whether it may at once. Whoever
+            says no may call later what it was given.
+    """
+
+    opening = Signal(object)
+    """A uri: it is being opened; what was open stays until that works."""
+    opened = Signal(object)
+    """The shard."""
+    closed = Signal()
+    failed = Signal(object)
+    """An `OpenFailure`; what was open stays open."""
+    index_changed = Signal(object)
+    """The `IndexState`."""
+    index_loaded = Signal()
+    source_trouble = Signal(object)
+    """A `SourceError`: the file was changed or is gone; None when that is over."""
+    tape_changed = Signal(object)
+    """The `Tape` of what is opened, or None."""
+    message = Signal(object)
+    """A sentence for the status bar: an acknowledgement that may be missed."""
+    troubled = Signal(object, object)
+    """What is wrong, as a sentence, and its `Remedy`, or None."""
+    succeeded = Signal(object)
+    """A sentence on the result of an operation."""
+    remedy_wanted = Signal(object)
+    """The `Remedy` that somebody asked for."""
+    costly = Signal(object)
+    """A `Costly`: somebody is to be asked whether so much may be fetched."""
+
+    untrusted = Signal(object, object)
+    """A `StoreUntrusted`, and what opens the file with its stores trusted."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.jobs = jobs
+        self.shard: Shard | None = None
+        self.request = OpenRequest("")
+        self.index_state = IndexState.NONE
+        self.listing: Objects | None = None
+        self.replacing = False
+        self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
+        self.tape: Tape | None = None
+        self._agreed: set[str] = set()
+        self.trouble: BaseException | None = None
+        self.may_leave: Callable[[OpenRequest | None, Callable[[], object]], bool] = lambda _, __: True
+        self._held = False
+        self._watch = SourceWatch(self)
+        self._watch.due.connect(self.check_source)
+
+    def ask(
+        self,
+        work: Callable[[Shard, Job], T],
+        take: Callable[[T], None],
+        *,
+        failed: str | Callable[[BaseException], None] = "",
+        stopped: Callable[[], None] | None = None,
+        key: object = None,
+        pool: Pool = Pool.IO,
+        priority: Priority = Priority.SELECTED,
+        title: str = "",
+    ) -> Job | None:
+        """Runs work on what is open, in a job, and brings the result home if the same is still open.
+
+        Args:
+            work: Called with the shard and the job, on a thread of the pool.
+            take: Called with the result, on the GUI thread.
+            failed: Called with an error; or the beginning of a sentence about it for the status bar; empty for silence.
+            stopped: Called when the job was cancelled.
+            key: Cancels an older job of the same key.
+            pool: Which threads do it.
+            priority: Who goes first.
+            title: Shows the job in `transfers`.
+
+        Returns:
+            The job, or None when nothing is open.
+        """
+        shard = self.shard
+        if shard is None:
+            return None
+
+        def done(result: T, error: BaseException | None) -> None:
+            if self.shard is not shard or not alive(take):
+                return
+            if error is None:
+                take(result)
+            elif isinstance(error, Cancelled):
+                if stopped is not None:
+                    stopped()
+            else:
+                self.note_trouble(error)
+                if callable(failed):
+                    failed(error)
+                elif failed:
+                    self.tell(failed, error)
+
+        def within(job: Job) -> T:
+            count_source(shard.source)
+            return work(shard, job)
+
+        return self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
+
+    def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+        """Does some work at once, unless it would fetch much from another machine: then somebody is asked first.
+
+        Args:
+            what: The work, as the beginning of a sentence; who agreed once is not asked again for the same.
+            size: Bytes that it would fetch.
+            go: Does it.
+            much: Bytes above which it is much.
+        """
+        if not self.request.is_remote or size <= much or what in self._agreed:
+            go()
+            return
+
+        def agreed() -> None:
+            self._agreed.add(what)
+            go()
+
+        self.costly.emit(Costly(what, size, agreed))
+
+    def tell(self, what: str, error: BaseException) -> None:
+        """Tells of an error in plain words, and of the remedy where there is one.
+
+        Args:
+            what: The beginning of the sentence.
+            error: What is wrong.
+        """
+        remedy = error.remedy if isinstance(error, ShardError) else None
+        self.troubled.emit(f"{what}: {plain_words(error)}", remedy)
+
+    def say(self, text: str, failed: bool = False) -> None:
+        """Shows the result of an operation in a notice.
+
+        Args:
+            text: One sentence.
+            failed: Whether it was refused or failed.
+        """
+        if failed:
+            self.troubled.emit(text, None)
+        else:
+            self.succeeded.emit(text)
+
+    # --- opening and closing ---
+
+    @property
+    def uri(self) -> str:
+        """Where what is open came from, for people, or empty: a signature is left out."""
+        return self.request.shown
+
+    def open(
+        self,
+        what: str | OpenRequest,
+        format: str | None = None,
+        *,
+        select: Span | Callable[[], Span | None] | None = None,
+        agreed: bool = False,
+    ) -> Job | None:
+        """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
+
+        Args:
+            what: What to open, or that and how.
+            format: The name of a format, instead of recognising it; of no account when `what` says how.
+            select: What to select afterwards; or what returns it, called when what was open is about to be closed.
+            agreed: Whether somebody agreed that opening fetches much; else that fails with `LargeRead`, and is asked.
+
+        Returns:
+            The job, or None where somebody is asked first.
+        """
+        request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
+        if not self.may_leave(request, partial(self._open, request, select, agreed)):
+            return None
+        return self._open(request, select, agreed)
+
+    def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
+        if request.is_remote and request.remote is None:
+            request = request.reached(self.reach(request.uri))
+        tape = Tape() if request.is_remote else None
+
+        def work(job: Job) -> Shard:
+            with at_most(None if agreed else AUTO_INDEX_BYTES):
+                return request.open(job.progress, tape)
+
+        def done(shard: Shard | None, error: BaseException | None) -> None:
+            if shard is not None:
+                place = select() if callable(select) else select
+                self._take(shard, request)
+                self._arrive(place)
+                return
+            if self.shard is not None:
+                self._set_tape(self.shard.tape)
+            if isinstance(error, Cancelled):
+                return
+            self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
+            if isinstance(error, StoreUntrusted):
+                remote = request.remote or RemoteOptions()
+                trusted = request.reached(replace(remote, trusted=remote.trusted | set(error.stores)))
+                self.untrusted.emit(error, partial(self.open, trusted, select=select, agreed=agreed))
+            if isinstance(error, LargeRead):
+                again = partial(self.open, request, select=select, agreed=True)
+                self.costly.emit(Costly(self.tr("Opening {0}").format(request.name), error.size, again))
+
+        self.opening.emit(request.shown)
+        if tape is not None:
+            self._set_tape(tape)
+        return self.jobs.submit(
+            work, key=("open", self), priority=Priority.SCREEN, done=done, discard=lambda shard: shard.close()
+        )
+
+    def close(self) -> None:
+        """Closes what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""
+        if self.shard is not None and self.may_leave(None, self._close):
+            self._close()
+
+    def _close(self) -> None:
+        if self.shard is None:
+            return
+        shard, self.shard = self.shard, None
+        self._watch.stop()
+        self.jobs.cancel_all(then=partial(self._release, shard))
+        self._reset()
+        self._set_tape(None)
+        self.closed.emit()
+
+    def _release(self, shard: Shard) -> None:
+        """Closes a shard that nothing reads any more, in a job: its own process may take a while to end."""
+
+        def done(_: None, error: BaseException | None) -> None:
+            if error is not None:
+                # The window closes: the job never ran.
+                shard.close()
+
+        self.jobs.submit(lambda _: shard.close(), priority=Priority.PREFETCH, lasting=True, done=done)
+
+    def _take(self, shard: Shard, request: OpenRequest) -> None:
+        self.replacing = self.shard is not None
+        self._close()
+        self.replacing = False
+        self.shard, self.request = shard, request
+        self._reset()
+        self.listing = shard.listing
+        self._set_tape(shard.tape)
+        self.opened.emit(shard)
+        if shard.source is not None:
+            self._watch.start(shard.source)
+        if shard.loaded:
+            self._index_done()
+        elif shard.damage is None and (size := index_size(shard)) is not None and size <= AUTO_INDEX_BYTES:
+            self.load_index(title="")
+
+    def _arrive(self, select: Span | None) -> None:
+        """Something was opened, and told.
+
+        Args:
+            select: What was asked to be selected, or None.
+        """
+
+    def _reset(self) -> None:
+        """Nothing is known of what is, or was, open."""
+        self._agreed.clear()
+        self.index_state = IndexState.NONE
+        self.listing = None
+        self._held = False
+        self._set_trouble(None)
+
+    # --- the index ---
+
+    def want_index(self) -> None:
+        """Reads the index; where it is large and far, asks first."""
+        if self.shard is not None:
+            self.with_index(self.tr("Reading the index"), self.load_index)
+
+    def with_index(self, what: str, go: Callable[[], object]) -> None:
+        """Does some work that reads the whole index; where that is large, far and not read yet, asks first.
+
+        Args:
+            what: The work, as the beginning of a sentence.
+            go: Does it.
+        """
+        self.when_agreed(what, self.index_ahead, go, much=AUTO_INDEX_BYTES)
+
+    @property
+    def index_ahead(self) -> int:
+        """Bytes of the index that are still to be read, as far as that is known."""
+        shard = self.shard
+        return 0 if shard is None or shard.loaded else index_size(shard) or 0
+
+    def load_index(self, *, title: str = "Reading the index") -> None:
+        """Reads what is needed to explain every byte and to sort the objects."""
+        if self.shard is None or self.index_state in (IndexState.LOADING, IndexState.LOADED):
+            return
+        self._set_index(IndexState.LOADING)
+
+        def failed(error: BaseException) -> None:
+            self._set_index(IndexState.FAILED)
+            self.tell(self.tr("The index cannot be read"), error)
+
+        self.ask(
+            lambda shard, job: shard.load_index(job.progress),
+            lambda _: self._index_done(),
+            failed=failed,
+            stopped=lambda: self._set_index(IndexState.NONE),
+            key=("index", self),
+            title=title,
+        )
+
+    def _index_done(self) -> None:
+        self._set_index(IndexState.LOADED)
+        self.listing = self.shard.listing if self.shard is not None else None
+        self.index_loaded.emit()
+
+    def _set_index(self, state: IndexState) -> None:
+        self.index_state = state
+        self.index_changed.emit(state)
+
+    # --- files that change ---
+
+    def check_source(self) -> None:
+        """Asks, in a job, whether the file is still what was opened."""
+        shard = self.shard
+        source = shard.source if shard is not None else None
+        if source is None or self._held or self.jobs.newest(("watch", self)) is not None:
+            return
+
+        def done(_: None, error: BaseException | None) -> None:
+            # Not by `ask`: it takes errors of sources as a reason to look again.
+            if self.shard is shard and not self._held and not isinstance(error, Cancelled):
+                self._set_trouble(error)
+
+        self.jobs.submit(lambda _: source.check_unchanged(), key=("watch", self), priority=Priority.PREFETCH, done=done)
+
+    def hold_watch(self, *, held: bool) -> None:
+        """Whether the file is being changed by ourselves: that is no news, until something is opened."""
+        self._held = held
+        if not held:
+            self.check_source()
+
+    def note_trouble(self, error: BaseException | None) -> None:
+        """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
+        if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
+            shard = self.shard
+            if shard is not None and shard.source is None and isinstance(error, RemoteError) and ends_reading(error):
+                # A data set has no file to ask: what one of its members says of the server holds for all.
+                self._set_trouble(error)
+            else:
+                self.check_source()
+
+    def _set_tape(self, tape: Tape | None) -> None:
+        if tape is not self.tape:
+            self.tape = tape
+            self.tape_changed.emit(tape)
+
+    def _set_trouble(self, error: BaseException | None) -> None:
+        if error is None and self.trouble is None:
+            return
+        same = error is not None and str(error) == str(self.trouble)
+        self.trouble = error
+        if not same:
+            self.source_trouble.emit(error)

@@ -1,0 +1,317 @@
+"""Bytes and their colours, page by page, for views that never wait.
+
+A view asks for pages and paints what is there. What is missing is fetched by jobs, first the bytes, then the runs, and
+announced by a signal. Pages that left the view before their turn are not fetched; memory is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Done, Job, Jobs, Priority
+
+PAGE = 16 * 1024
+"""Bytes of a page."""
+
+BUDGET = 64 * 1024 * 1024
+"""Pages are forgotten, the longest unused first, when they take more memory than this."""
+
+_Key = tuple[str, int]
+
+
+class PageState(Enum):
+    """What is known of a page."""
+
+    MISSING = "missing"
+    LOADING = "loading"
+    LOADED = "loaded"
+    FAILED = "failed"
+
+
+class Readable(Protocol):
+    """What pages are made from; a `Shard` is one."""
+
+    def bytes_of(self, name: str) -> Source:
+        """The source behind a name."""
+        ...
+
+    def runs(self, start: int, stop: int, source: str = "") -> Runs:
+        """What owns the bytes `[start, stop)` of a source."""
+        ...
+
+    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to the smallest node that owns a byte."""
+        ...
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of a source."""
+        ...
+
+    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = ...) -> list[tuple[Node, ...]]:
+        """The paths to the fields that begin in the bytes `[start, stop)` of a source."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some bytes of a source.
+
+    Attributes:
+        start: Offset of the first byte.
+        data: The bytes; empty when they could not be had.
+        runs: Who owns them, or None while that is not known.
+        error: Why there are no bytes, or empty.
+        epoch: The state of the index that the runs come from.
+    """
+
+    start: int
+    data: bytes
+    runs: Runs | None = None
+    error: str = ""
+    epoch: int = -1
+
+    @property
+    def stop(self) -> int:
+        """One past the offset of the last byte."""
+        return self.start + len(self.data)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory, about."""
+        return 200 + len(self.data) + (18 * len(self.runs) if self.runs is not None else 0)
+
+
+class PageCache(QObject):
+    """Pages of the sources of what is open. Use it on the GUI thread.
+
+    `changed(name, number)` tells that a page came, got its colours, or failed. `cleared()` that all are gone.
+    `troubled(error)` carries the error of a page that failed.
+    """
+
+    changed = Signal(object, object)
+    cleared = Signal()
+    troubled = Signal(object)
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None, *, budget: int = BUDGET) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._budget = budget
+        self._memory = 0
+        self._from: Readable | None = None
+        self._round = 0
+        self._epoch = 0
+        self._pages: OrderedDict[_Key, Page] = OrderedDict()
+        self._loading: dict[_Key, Job] = {}
+        self._painting: dict[_Key, Job] = {}
+        self._ranges: dict[str, list[tuple[int, int]]] = {}
+        self._screens: dict[str, range] = {}
+        self._left: set[_Key] = set()
+
+    def use(self, readable: Readable | None) -> None:
+        """Forgets all pages; the next ones come from here. None: there are none."""
+        self._round += 1
+        for job in (*self._loading.values(), *self._painting.values()):
+            job.cancel()
+        self._loading.clear()
+        self._painting.clear()
+        self._pages.clear()
+        self._ranges.clear()
+        self._screens.clear()
+        self._left.clear()
+        self._memory = 0
+        self._from = readable
+        self.cleared.emit()
+
+    def refresh_runs(self) -> None:
+        """The index was loaded: colours are computed again for the pages that are looked at."""
+        self._epoch += 1
+        for name, number in list(self._pages):
+            self.changed.emit(name, number)
+
+    def get(self, name: str, number: int) -> Page | None:
+        """A page that is there, failed ones included; None when it is not."""
+        page = self._pages.get((name, number))
+        if page is not None:
+            self._pages.move_to_end((name, number))
+        return page
+
+    def state(self, name: str, number: int) -> PageState:
+        """What is known of a page."""
+        page = self._pages.get((name, number))
+        if page is not None:
+            return PageState.FAILED if page.error else PageState.LOADED
+        return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
+
+    def want(self, name: str, first: int, last: int, *, ahead: int = 0, pages: int | None = None) -> None:
+        """Asks for the pages `first` to `last`, both included; what waits for other pages of the source is dropped.
+
+        Args:
+            name: Which source.
+            first: Number of the first page on the screen.
+            last: Number of the last one.
+            ahead: Where the next screen is: 1 below, -1 above, 0 unknown; one page is fetched there, too.
+            pages: How many pages the source has, when that is known.
+        """
+        if self._from is None:
+            return
+        self._screens[name] = range(first, last + 1)
+        guess = {1: last + 1, -1: first - 1}.get(ahead, -1)
+        for key, job in list(self._loading.items()):
+            if key[0] == name and not first <= key[1] <= last and key[1] != guess:
+                job.cancel()
+                self._left.add(key)
+        for number in range(first, last + 1):
+            self._ask(name, number, Priority.SCREEN)
+        if guess >= 0 and (pages is None or guess < pages):
+            self._ask(name, guess, Priority.PREFETCH)
+
+    def loaded(self, name: str) -> list[tuple[int, int]]:
+        """The ranges of a source that are in memory: sorted, half-open."""
+        if name not in self._ranges:
+            self._ranges[name] = self._joined(name)
+        return self._ranges[name]
+
+    def _joined(self, name: str) -> list[tuple[int, int]]:
+        ranges: list[tuple[int, int]] = []
+        for _, page in sorted((key[1], page) for key, page in self._pages.items() if key[0] == name and page.data):
+            if ranges and ranges[-1][1] == page.start:
+                ranges[-1] = (ranges[-1][0], page.stop)
+            else:
+                ranges.append((page.start, page.stop))
+        return ranges
+
+    def bytes_at(self, name: str, start: int, stop: int) -> bytes | None:
+        """The bytes `[start, stop)` when all are in memory, else None."""
+        parts = []
+        for number in range(start // PAGE, -(-stop // PAGE)):
+            page = self._pages.get((name, number))
+            if page is None or not page.data:
+                return None
+            parts.append(page.data[max(start - page.start, 0) : stop - page.start])
+        data = b"".join(parts)
+        return data if len(data) == stop - start else None
+
+    def read(self, name: str, work: Callable[[Source, Job], object], *, key: object, title: str, done: Done) -> Job:
+        """Runs work that reads a source, as a job: `work(source, job)`."""
+        readable = self._from
+
+        def run(job: Job) -> object:
+            if readable is None:
+                raise Cancelled
+            return work(readable.bytes_of(name), job)
+
+        return self._jobs.submit(run, key=key, title=title, done=done)
+
+    def describe(self, name: str, done: Done, *, key: object) -> Job:
+        """Asks for the size and the sections of a source: `done((size, sections), error)`."""
+        readable = self._from
+
+        def run(job: Job) -> tuple[int, tuple[Section, ...]]:
+            if readable is None:
+                raise Cancelled
+            return readable.bytes_of(name).size, readable.sections_of(name)
+
+        return self._jobs.submit(run, key=key, done=done)
+
+    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done) -> Job:
+        """Runs work on what pages are made from, as a job; of one key the newest wins."""
+        readable = self._from
+
+        def run(job: Job) -> object:
+            if readable is None:
+                raise Cancelled
+            return work(readable, job)
+
+        return self._jobs.submit(run, key=key, priority=Priority.SELECTED, done=done)
+
+    def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
+        """Asks for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""
+
+        def deliver(path: tuple[Node, ...] | None, error: BaseException | None) -> None:
+            if error is None and path:
+                done(path)
+
+        self.ask(lambda readable, _: readable.explain(offset, name), key=key, done=deliver)
+
+    # --- fetching ---
+
+    def _ask(self, name: str, number: int, priority: Priority) -> None:
+        key = (name, number)
+        page = self._pages.get(key)
+        if page is None:
+            if key not in self._loading:
+                self._load(key, priority)
+        elif not page.error and page.epoch != self._epoch and key not in self._painting:
+            self._paint(key, page, priority)
+
+    def _load(self, key: _Key, priority: Priority) -> None:
+        readable, current = self._from, self._round
+        assert readable is not None
+        name, start = key[0], key[1] * PAGE
+
+        def run(job: Job) -> Page:
+            source = readable.bytes_of(name)
+            if start >= source.size:
+                raise Truncated(f"there is no byte {start}; {name or 'the file'} has {source.size}")
+            return Page(start, source.read(start, min(start + PAGE, source.size)))
+
+        def done(page: Page | None, error: BaseException | None) -> None:
+            if current != self._round:
+                return
+            self._loading.pop(key, None)
+            left = key in self._left
+            self._left.discard(key)
+            if isinstance(error, Cancelled):
+                # The screen may have come back to a page that it left while it was being read.
+                if left and key[1] in self._screens.get(key[0], ()):
+                    self._ask(*key, Priority.SCREEN)
+                return
+            self._keep(key, page if page is not None else Page(start, b"", error=plain_words(error)))
+            if page is not None and key in self._pages:
+                self._paint(key, page, priority)
+            self.changed.emit(*key)
+            if error is not None:
+                self.troubled.emit(error)
+
+        self._loading[key] = self._jobs.submit(run, key=("page", self, *key), priority=priority, done=done)
+
+    def _paint(self, key: _Key, page: Page, priority: Priority) -> None:
+        readable, current, epoch = self._from, self._round, self._epoch
+        assert readable is not None
+
+        def run(job: Job) -> Runs:
+            return readable.runs(page.start, page.stop, key[0]).clip(page.start, page.stop)
+
+        def done(runs: Runs | None, error: BaseException | None) -> None:
+            if current != self._round:
+                return
+            self._painting.pop(key, None)
+            if isinstance(error, Cancelled) or key not in self._pages:
+                return
+            # Colours that cannot be had are not asked for again: the bytes stay in the colour of their section.
+            old = self._pages[key]
+            self._keep(key, replace(old, runs=runs if runs is not None else old.runs, epoch=epoch))
+            self.changed.emit(*key)
+            if error is not None:
+                self.troubled.emit(error)
+
+        self._painting[key] = self._jobs.submit(run, key=("runs", self, *key), priority=priority, done=done)
+
+    def _keep(self, key: _Key, page: Page) -> None:
+        self._ranges.clear()
+        if key in self._pages:
+            self._memory -= self._pages[key].memory
+        self._pages[key] = page
+        self._pages.move_to_end(key)
+        self._memory += page.memory
+        while self._memory > self._budget and len(self._pages) > 1:
+            _, oldest = self._pages.popitem(last=False)
+            self._memory -= oldest.memory

@@ -1,0 +1,357 @@
+"""What is open and what is selected. Views ask the session and follow its signals; they hold no state of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Depth, Node, Report, Shard, ShardError, Span
+from shardcore.operations.cold_cost import ColdTrace, cold_trace
+from shardcore.operations.references import leads_to
+from shardscope.session import selection as completing
+from shardscope.session.error_words import plain_words
+from shardscope.session.fetch_cost import verifying
+from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, Question
+from shardscope.session.history import History
+from shardscope.session.jobs import Job, Jobs, Pool, Priority
+from shardscope.session.opened import IndexState, Opened, OpenFailure
+from shardscope.session.selection import Selection
+from shardscope.session.trace_walk import Walk, traced
+
+__all__ = ["IndexState", "OpenFailure", "Session"]
+
+
+class Session(Opened):
+    """The only holder of what is open, selected and looked up. Lives on the GUI thread; everything that reads is a job.
+
+    Attributes:
+        selection: What is selected.
+        walk: The lookup that is walked through.
+        lights: What the current step of it lights, numbered.
+        arrows: What leads where, as somebody asked last.
+        question: What somebody asked last, with the answer; None when nothing was, or it is cleared.
+        report: The last verification, or None.
+    """
+
+    selection_changed = Signal(object)
+    """The `Selection`: at once when something is selected, and again when it is complete."""
+    history_changed = Signal()
+    walk_changed = Signal(object)
+    """The `Walk`: when a lookup begins, when it ends, and when there is none any more."""
+    step_changed = Signal(object)
+    """The `Walk`: another step of the same lookup is current."""
+    lights_changed = Signal()
+    """Other bytes are lit, or other arrows are drawn."""
+    question_changed = Signal(object)
+    """The `Question`: when it is asked and when it is answered; None when it is cleared."""
+    cost_changed = Signal(object)
+    """The `Walk`: what a first reader pays for it is known, or will not be."""
+    findings_changed = Signal(object)
+    """The `Report`, or None when there is none (any more)."""
+    verifying_changed = Signal(object)
+    """The running `Job`, or None."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(jobs, parent)
+        self.selection = Selection()
+        self.walk = Walk()
+        self.lights: tuple[Light, ...] = ()
+        self.arrows: tuple[Arrow, ...] = ()
+        self._pointing = False
+        self.question: Question | None = None
+        self.report: Report | None = None
+        self._history = History()
+
+    def reload(self) -> Job | None:
+        """Opens the same place again, the same way and with the same bytes selected; for files that changed."""
+        if not self.request.uri:
+            return None
+        return self.open(self.request, select=self.selection.span)
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._history.clear()
+        self.selection = Selection()
+        self.walk = Walk()
+        self._light((), ())
+        self._set_question(None)
+        self.report = None
+        self.history_changed.emit()
+
+    def _arrive(self, select: Span | None) -> None:
+        """Goes to the place that was asked for, or to the damage."""
+        damage = self.shard.damage if self.shard is not None else None
+        place = select or (damage.span if damage is not None else None)
+        if place is not None:
+            self.select_span(self._inside(place), self)
+
+    def _inside(self, span: Span) -> Span:
+        """A place that exists: damage may point past the end of the file, and a reloaded file may be shorter."""
+        source = self.shard.source if self.shard is not None else None
+        if source is None or span.source:
+            return span
+        start = min(span.start, max(source.size - 1, 0))
+        return Span("", start, max(min(span.stop, source.size), start))
+
+    def _index_done(self) -> None:
+        super()._index_done()
+        if self.selection.span is not None and self.selection.row is None:
+            # The tree grew: what was found before, or is being looked for, may be less than is known now.
+            self.selection = replace(self.selection, complete=False, path=(), ref=None)
+            self._complete(self.selection)
+
+    # --- the selection ---
+
+    def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
+        """Selects bytes; whose they are is found out by a job.
+
+        Args:
+            span: The bytes; an empty span is a place between bytes.
+            origin: Who selects; `Selection.origin` carries it back.
+            remember: Whether *back* may return here.
+        """
+        if self.shard is not None:
+            self._select(Selection(span, origin=origin), remember)
+
+    def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
+        """Selects an object by its row."""
+        if self.shard is not None and row >= 0 and (self.listing is None or row < len(self.listing)):
+            self._select(Selection(None, row, origin=origin), remember)
+
+    def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
+        """Selects a node of the tree, given by the path from the root down to it."""
+        if self.shard is not None and path:
+            self._select(Selection(path[-1].span, None, path, origin=origin), remember)
+
+    def back(self) -> None:
+        """Returns to what was selected before."""
+        self._travel(-1)
+
+    def forward(self) -> None:
+        """Takes a step back back."""
+        self._travel(1)
+
+    @property
+    def can_go_back(self) -> bool:
+        """Whether there is a place before."""
+        return self._history.can_go(-1)
+
+    @property
+    def can_go_forward(self) -> bool:
+        """Whether there is a place after."""
+        return self._history.can_go(1)
+
+    def _travel(self, step: int) -> None:
+        if self._history.can_go(step):
+            self._select(replace(self._history.go(step), origin=self), remember=False)
+            self.history_changed.emit()
+
+    def _select(self, chosen: Selection, remember: bool) -> None:
+        self.selection = chosen
+        if remember:
+            self._history.add(chosen)
+            self.history_changed.emit()
+        self.selection_changed.emit(chosen)
+        if chosen.span is not None or chosen.row is not None:
+            self._complete(chosen)
+
+    def _complete(self, chosen: Selection) -> None:
+        def work(shard: Shard, job: Job) -> Selection:
+            if chosen.row is not None and not (chosen.span and chosen.path):
+                return completing.of_row(shard, chosen.row)
+            return completing.of_span(shard, chosen.span or Span("", 0, 0), chosen.path)
+
+        def take(found: Selection) -> None:
+            if self.selection is not chosen:
+                return
+            self.selection = replace(found, origin=chosen.origin)
+            self._history.complete(chosen, self.selection)
+            self.selection_changed.emit(self.selection)
+
+        self.ask(
+            work,
+            take,
+            failed=lambda error: take(replace(chosen, complete=True, error=plain_words(error))),
+            key=("select", self),
+        )
+
+    def select_nothing(self, origin: object = None) -> None:
+        """Nothing is selected any more: no bytes, no object."""
+        if self.shard is not None:
+            self._select(Selection(complete=True, origin=origin), remember=False)
+
+    # --- what is lit ---
+
+    def ask_leads(self) -> None:
+        """Asks who leads to what is selected, in a job; the answer is drawn as arrows, too."""
+        selection = self.selection
+        if self.shard is None or (selection.span is None and selection.row is None):
+            return
+        span = selection.span
+
+        def work(shard: Shard, _: Job) -> Question:
+            asked = span or completing.main_span(shard.objects.ref(selection.row or 0)) or Span("", 0, 0)
+            return Question(asked, leads_to(shard, asked))
+
+        self._set_question(Question(span or Span("", 0, 0)))
+        self.ask(
+            work,
+            self._set_question,
+            failed=lambda error: self._set_question(Question(span or Span("", 0, 0), error=error)),
+            key=("leads", self),
+            priority=Priority.SCREEN,
+        )
+
+    def clear_question(self) -> None:
+        """Takes the answer and its arrows away."""
+        if self.question is not None:
+            self._set_question(None)
+
+    def _set_question(self, question: Question | None) -> None:
+        self.question = question
+        self._light(self.lights, question.arrows if question is not None else ())
+        self.question_changed.emit(question)
+
+    def point_at(self, spans: Sequence[Span]) -> None:
+        """Lights bytes for as long as somebody points at what stands for them; without any what the step lights."""
+        if spans or self._pointing:
+            self._pointing = bool(spans)
+            pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
+            self._light(pointed or self.walk.lights, self.arrows)
+
+    def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
+        if (lights, arrows) != (self.lights, self.arrows):
+            self.lights, self.arrows = lights, arrows
+            self.lights_changed.emit()
+
+    # --- the walk through a lookup ---
+
+    def look_up(self, key: str) -> None:
+        """Traces a key, in a job; the newest wins. Its first step is the current one then."""
+        if self.shard is not None and key:
+            self._trace(key, lambda: self.go_to_step(0))
+
+    def look_up_again(self, walk: Walk) -> None:
+        """Traces the key of a lookup in the bytes that are open now; its step stays, and so does the selection."""
+        if self.shard is None or not walk.key:
+            return
+
+        def stay() -> None:
+            if self.walk.steps:
+                self.walk = replace(self.walk, step=min(max(walk.step, 0), self.walk.steps - 1))
+                self.step_changed.emit(self.walk)
+                self._light(self.walk.lights, self.arrows)
+
+        self._trace(walk.key, stay)
+
+    def _trace(self, key: str, then: Callable[[], None]) -> None:
+        self.walk = Walk(key)
+        self._light((), self.arrows)
+        self.walk_changed.emit(self.walk)
+
+        def take(walk: Walk) -> None:
+            self.walk = walk
+            self.walk_changed.emit(walk)
+            then()
+
+        def failed(error: BaseException) -> None:
+            # The panel shows the error; a notice has the button of its remedy.
+            if not isinstance(error, ShardError) or error.remedy is not None:
+                self.tell(self.tr("The lookup failed"), error)
+            take(Walk(key, error=error))
+
+        self.ask(
+            lambda shard, _: Walk(key, traced(shard, key)),
+            take,
+            failed=failed,
+            key=("trace", self),
+            priority=Priority.SCREEN,
+        )
+
+    def walk_along(self, walk: Walk) -> None:
+        """Walks through a lookup that was made already, from its current step on."""
+        if self.shard is None:
+            return
+        self.walk = replace(walk, step=-1)
+        self.walk_changed.emit(self.walk)
+        self.go_to_step(max(walk.step, 0))
+
+    def go_to_step(self, number: int) -> None:
+        """Makes a step of the lookup the current one, lights its bytes, and selects the first of them.
+
+        A step that looks at no bytes selects nothing. Where there is no such step, nothing happens.
+        """
+        if not 0 <= number < self.walk.steps:
+            return
+        self.walk = replace(self.walk, step=number)
+        self.step_changed.emit(self.walk)
+        if self.walk.span is not None:
+            self.select_span(self.walk.span, self.walk, remember=False)
+        else:
+            # What was selected before is not what this step is about.
+            self.select_nothing(self.walk)
+        self.clear_question()
+        self._light(self.walk.lights, ())
+
+    def measure_cost(self) -> None:
+        """Measures what a first reader pays for the lookup, in a job; `Walk.cold` has it then."""
+        before = self.walk
+        if before.trace is None or before.cold is not None:
+            return
+
+        def take(cold: ColdTrace | None, error: BaseException | None = None) -> None:
+            if self.walk.trace is before.trace:
+                self.walk = replace(self.walk, cold=cold, cold_error=error)
+                self.cost_changed.emit(self.walk)
+
+        key = before.trace.key
+        self.ask(
+            lambda shard, _: cold_trace(shard, key),
+            take,
+            failed=lambda error: take(None, error),
+            key=("cold", self),
+        )
+
+    # --- verification ---
+
+    def tell_report(self, report: Report) -> None:
+        """Takes what somebody else verified of what is open."""
+        self.report = report
+        self.findings_changed.emit(report)
+
+    def verify(self, depth: Depth) -> None:
+        """Checks the shard to a depth, as a job in `transfers`; where that fetches much, asks first."""
+        if self.shard is not None:
+            what = f"Verifying the {depth.value}"
+            self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))
+
+    def _verify(self, depth: Depth) -> None:
+        def take(report: Report) -> None:
+            ended()
+            self.report = report
+            if job is not None:
+                job.note = report.summary
+            self.findings_changed.emit(report)
+
+        def failed(error: BaseException) -> None:
+            ended()
+            self.tell(self.tr("Verification stopped"), error)
+
+        def ended() -> None:
+            if self.jobs.newest(("verify", self)) is None:
+                self.verifying_changed.emit(None)
+
+        job = self.ask(
+            lambda shard, job: shard.verify(depth, job.progress),
+            take,
+            failed=failed,
+            stopped=ended,
+            key=("verify", self),
+            pool=Pool.CPU,
+            priority=Priority.SCAN,
+            title=f"Verify {depth.value}",
+        )
+        if job is not None:
+            self.verifying_changed.emit(job)

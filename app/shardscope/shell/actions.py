@@ -1,0 +1,298 @@
+"""The menus of the window, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from PySide6.QtCore import QCoreApplication, QPoint
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QMenu
+
+from shardcore import Depth
+from shardscope.learning.comparison.compare_formats import CompareFormats
+from shardscope.session.session import Session
+from shardscope.session.words import cut_middle
+from shardscope.shell.docks import PanelDocks
+from shardscope.shell.edits import Changing
+from shardscope.shell.panels import Panel
+from shardscope.shell.sandbox import Breaking
+from shardscope.startup.settings import THEMES
+from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.hex.actions import HexActions
+from shardscope.views.objects.actions import ObjectActions
+from shardscope.widgets.plain_text import shown, tip
+
+Key = QKeySequence.StandardKey
+
+LONGEST_ENTRY = 90
+"""Characters of a path in a menu; of longer ones the middle is left out."""
+
+_THEME_NAMES = {
+    "system": "As the system",
+    "light": "Light",
+    "dark": "Dark",
+    "light-safe": "Light, colour-blind safe",
+    "dark-safe": "Dark, colour-blind safe",
+}
+
+
+class Commands(Protocol):
+    """What the menus have the window do."""
+
+    def open(self, uri: str, format: str | None = None) -> None:
+        """Opens a path or address."""
+
+    def ask_file(self) -> None:
+        """Asks for a file to open."""
+
+    def ask_folder(self) -> None:
+        """Asks for a folder to open."""
+
+    def open_address(self) -> None:
+        """Asks for an address: a bucket, a web server."""
+
+    def open_with(self) -> None:
+        """Asks what to open, and how."""
+
+    def change(self) -> None:
+        """Asks how to read what is open."""
+
+    def clear_recent(self) -> None:
+        """Forgets the recent files."""
+
+    def show_part(self, name: str, *, focus: bool = False) -> None:
+        """Brings a panel to the front."""
+
+    def to_filter(self) -> None:
+        """Goes to the filter of the objects."""
+
+    def to_trace(self) -> None:
+        """Goes to the key of the trace."""
+
+    def stop_jobs(self) -> None:
+        """Cancels all jobs that are shown."""
+
+    def set_theme(self, name: str) -> None:
+        """Chooses a theme."""
+
+    def set_reduced_motion(self, reduced: bool) -> None:
+        """Stops what moves by itself, or lets it move."""
+
+    def default_layout(self) -> None:
+        """Puts the panels back."""
+
+    def toggle_full_screen(self) -> None:
+        """Fills the screen, or not."""
+
+    def save_picture(self) -> None:
+        """Asks where a picture of the window goes."""
+
+    def about(self) -> None:
+        """Tells the versions."""
+
+
+class WindowActions:
+    """Makes the actions and the menus of a window.
+
+    Args:
+        window: Where the menus stand.
+        commands: What the window does.
+        session: What is open.
+
+    Attributes:
+        recent: The menu of recent files.
+        quick: The panels, recent files and samples, in the middle of the window.
+        themes: The choices of the theme, by name.
+    """
+
+    def __init__(self, window: QMainWindow, commands: Commands, session: Session) -> None:
+        self._window = window
+        self._commands = commands
+        self._session = session
+        self.open = self._action(self.tr("&Open…"), commands.ask_file, Key.Open)
+        self.open_folder = self._action(self.tr("Open &folder…"), commands.ask_folder, "Ctrl+Shift+D")
+        self.open_address = self._action(self.tr("Open a&ddress…"), commands.open_address, "Ctrl+U")
+        self.open_with = self._action(self.tr("Open &with…"), commands.open_with, "Ctrl+Shift+O")
+        self.change = self._action(self.tr("Change &how it is read…"), commands.change)
+        self.reload = self._action(self.tr("&Reload"), session.reload, Key.Refresh)
+        self.close = self._action(self.tr("&Close"), session.close, Key.Close)
+        self.quit = self._action(self.tr("&Quit"), window.close, Key.Quit)
+        self.back = self._action(self.tr("&Back"), session.back, "Alt+Left")
+        self.forward = self._action(self.tr("&Forward"), session.forward, "Alt+Right")
+        self.load_index = self._action(self.tr("Read the &index"), session.want_index)
+        self.about = self._action(self.tr("&About Shardscope"), commands.about)
+        self.default_layout = self._action(self.tr("&Default layout"), commands.default_layout)
+        self.reduced_motion = QAction(self.tr("Reduced &motion"), window)
+        self.reduced_motion.setCheckable(True)
+        self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays by itself"))
+        self.reduced_motion.toggled.connect(commands.set_reduced_motion)
+        self.full_screen = self._action(self.tr("F&ull screen"), commands.toggle_full_screen, "F11")
+        self.picture = self._action(self.tr("Save picture of the &window…"), commands.save_picture)
+        self.filter = self._action(self.tr("F&ilter objects"), commands.to_filter, "Ctrl+L")
+        self.trace_key = self._action(self.tr("&Look up a key…"), commands.to_trace, "Ctrl+T")
+        self.stop = self._action(self.tr("&Stop all jobs"), commands.stop_jobs, "Ctrl+.")
+        self.verify = {
+            depth: self._action(
+                self.tr("Verify &{0}").format(depth.value), partial(self._verify, depth), f"Ctrl+{number}"
+            )
+            for number, depth in enumerate(Depth, 1)
+        }
+        self.themes = self._theme_actions()
+        self.panels: list[QAction] = []
+        self.recent = QMenu(self.tr("Open &recent"), window)
+        self.samples = QMenu(self.tr("Open &sample"), window)
+        self.quick = QMenu(window)
+        self.quick.setAccessibleName(self.tr("Panels and files"))
+        self.go_to = self._action(self.tr("&Panel or file…"), self._pop_up, "Ctrl+P")
+
+    def tr(self, text: str) -> str:
+        """A text in the language of the window; `lupdate` finds it by this name and class."""
+        return QCoreApplication.translate("WindowActions", text)
+
+    def _verify(self, depth: Depth) -> None:
+        self._commands.show_part("findings")
+        self._session.verify(depth)
+
+    def _action(self, text: str, act: Callable[[], Any], keys: str | QKeySequence.StandardKey | None = None) -> QAction:
+        action = QAction(text, self._window)
+        if keys is not None:
+            action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda _: act())
+        return action
+
+    def _theme_actions(self) -> dict[str, QAction]:
+        group = QActionGroup(self._window)
+        found = {}
+        for name in THEMES:
+            action = QAction(QCoreApplication.translate("Themes", _THEME_NAMES[name]), group)
+            action.setCheckable(True)
+            action.triggered.connect(lambda _=False, name=name: self._commands.set_theme(name))
+            found[name] = action
+        return found
+
+    def build(
+        self,
+        docks: PanelDocks,
+        panels: Sequence[Panel],
+        bytes_: HexActions,
+        objects: ObjectActions,
+        shards: NewShards,
+        changing: Changing,
+        comparing: CompareFormats,
+        breaking: Breaking,
+    ) -> None:
+        """Fills the menus.
+
+        Args:
+            docks: The docks of the window.
+            panels: What stands in them.
+            bytes_: The actions of the hex view.
+            objects: The actions of the objects.
+            shards: The actions that write new shards.
+            changing: The actions that change the open file.
+            comparing: The action that compares formats.
+            breaking: The actions that break it in a sandbox.
+        """
+        bar = self._window.menuBar()
+        bar.setAccessibleName(self.tr("Menu"))
+        file = bar.addMenu(self.tr("&File"))
+        file.addActions([self.open, self.open_folder, self.open_address, self.open_with])
+        file.addMenu(self.recent)
+        file.addMenu(self.samples)
+        file.addSeparator()
+        file.addActions([shards.new, shards.convert])
+        file.addSeparator()
+        file.addActions([objects.extract, objects.extract_all])
+        file.addSeparator()
+        file.addActions([self.change, self.reload, self.close, self.quit])
+        edit = bar.addMenu(self.tr("&Edit"))
+        edit.addAction(bytes_.copy)
+        edit.addMenu(self.tr("Copy &as")).addActions(bytes_.copies)
+        edit.addActions([bytes_.copy_offset, objects.copy_keys, objects.copy_rows, objects.copy_json])
+        edit.addActions([objects.copy_files])
+        edit.addActions([bytes_.paste, bytes_.fill, bytes_.replace])
+        edit.addSeparator()
+        edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
+        edit.addSeparator()
+        edit.addActions([bytes_.find, bytes_.find_these, bytes_.find_next, bytes_.find_previous])
+        changing.fill(edit)
+        view = bar.addMenu(self.tr("&View"))
+        view.addActions([bytes_.drawing, bytes_.copy_drawing, bytes_.save_drawing])
+        view.addSeparator()
+        view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.larger, bytes_.smaller])
+        view.addSeparator()
+        themes = view.addMenu(self.tr("&Theme"))
+        themes.addActions(list(self.themes.values()))
+        view.addAction(self.reduced_motion)
+        toggles = [dock.toggleViewAction() for dock in docks.by_name.values()]
+        view.addMenu(self.tr("&Panels")).addActions(toggles)
+        self.panels += toggles
+        view.addAction(self.default_layout)
+        view.addAction(self.full_screen)
+        view.addAction(self.picture)
+        self._fill_go(bar.addMenu(self.tr("&Go")), panels, bytes_)
+        tools = bar.addMenu(self.tr("&Tools"))
+        tools.addActions(list(self.verify.values()))
+        tools.addAction(objects.check)
+        tools.addSeparator()
+        tools.addActions([objects.trace, self.load_index, self.stop])
+        tools.addSeparator()
+        tools.addAction(comparing.action)
+        breaking.fill(tools)
+
+    def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
+        go.addSeparator()
+        go.addActions([self.filter, self.trace_key, self.go_to])
+        go.addSeparator()
+        for panel in panels:
+            act = partial(self._commands.show_part, panel.name, focus=True)
+            self.panels.append(self._action(self.tr("To {0}").format(panel.shown_title.lower()), act, panel.shortcut))
+            go.addAction(self.panels[-1])
+            keys = self.panels[-1].shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            self.panels.append(self.quick.addAction(f"&{panel.shown_title} ({keys})", act))
+        self.quick.addSeparator()
+        self.quick.addMenu(self.recent)
+        self.quick.addMenu(self.samples)
+
+    def _pop_up(self) -> None:
+        """Shows the panels and files in the middle of the window, the first that can be chosen marked."""
+        size = self.quick.sizeHint()
+        middle = self._window.rect().center() - QPoint(size.width() // 2, size.height() // 2)
+        self.quick.popup(self._window.mapToGlobal(middle))
+        if first := next((action for action in self.quick.actions() if action.isEnabled()), None):
+            self.quick.setActiveAction(first)
+
+    def set_open(self, is_open: bool) -> None:
+        """Whether something is open: what needs it can be chosen then, and only then."""
+        needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout)
+        # The window disables reading the index again where it is there, or is being read.
+        for action in (*needing, self.load_index, *self.verify.values(), *self.panels):
+            action.setEnabled(is_open)
+
+    def fill_recent(self, names: list[str]) -> None:
+        """Lists the recent files."""
+        self.recent.clear()
+        for name in names:
+            action = self.recent.addAction(_entry(name))
+            action.setToolTip(tip(name))
+            action.triggered.connect(lambda _=False, name=name: self._commands.open(name))
+        self.recent.setEnabled(bool(names))
+        if names:
+            self.recent.addSeparator()
+            self.recent.addAction(self.tr("Clear")).triggered.connect(self._commands.clear_recent)
+
+    def fill_samples(self, samples: list[tuple[str, str]]) -> None:
+        """Lists the samples: title and path."""
+        for title, path in samples:
+            self.samples.addAction(_entry(title)).triggered.connect(
+                lambda _=False, path=path: self._commands.open(path)
+            )
+        self.samples.setEnabled(bool(samples))
+
+
+def _entry(text: str) -> str:
+    """A text that nobody here wrote, as an entry of a menu."""
+    return shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&")

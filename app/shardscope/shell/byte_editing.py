@@ -1,0 +1,239 @@
+"""Typing, pasting, filling and replacing in the bytes: in a sandbox, or in a file that may be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QMessageBox
+
+from shardcore import ShardError, UsageError
+from shardcore.model.number_words import plural
+from shardscope.learning.sandbox.new_bytes import MOST_TYPED, new_bytes
+from shardscope.learning.sandbox.sandbox import Sandbox
+from shardscope.session.error_words import plain_words
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.shell.edits import Changing
+from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
+from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hex.state import ByteEdits
+from shardscope.views.objects.panel import ObjectPanel
+from shardscope.widgets.plain_text import tip
+
+MOST_FILLED = 16 << 20
+"""Bytes that can be filled at once."""
+
+
+class ByteEditing(QObject):
+    """Leads what is typed into the bytes to the sandbox, or to the edit of the file.
+
+    Args:
+        session: What is open.
+        bytes_: Show the bytes.
+        objects: Del on one of them asks to delete it.
+        sandbox: Takes what is typed while it is on.
+        changing: Edits the file otherwise, where that is allowed.
+        window: The window.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        bytes_: HexPanel,
+        objects: ObjectPanel,
+        sandbox: Sandbox,
+        changing: Changing,
+        window: QMainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._session, self._bytes, self._window = session, bytes_, window
+        self._sandbox, self._changing = sandbox, changing
+        self.typed: TypedBytes = changing.typed
+        self._leave = session.may_leave
+        session.may_leave = self._may_leave
+        actions = bytes_.actions_
+        actions.paste.triggered.connect(lambda _: self.paste())
+        actions.fill.triggered.connect(lambda _: self.ask_fill())
+        actions.replace.triggered.connect(lambda _: self.ask_replace())
+        bytes_.state.read_only.connect(self._tell_read_only)
+        delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), objects.table)
+        delete.setContext(Qt.ShortcutContext.WidgetShortcut)
+        delete.activated.connect(self._delete)
+        sandbox.changed.connect(self._update)
+        self.typed.changed.connect(self._update)
+        changing.editor.opened.connect(lambda _: self._update())
+        changing.editor.proposed.connect(lambda _: self._update())
+        changing.switch.changed.connect(self._update)
+        session.opened.connect(lambda _: self._update())
+        session.closed.connect(self._update)
+        self._update()
+
+    @property
+    def edits(self) -> ByteEdits | None:
+        """What takes new bytes now; None where the file is read only."""
+        if self._sandbox.on:
+            return self._sandbox
+        return self.typed if self.typed.possible and self._changing.editor.sheet is None else None
+
+    def _update(self) -> None:
+        state, edits = self._bytes.state, self.edits
+        state.set_edits(edits)
+        actions = self._bytes.actions_
+        for action in (actions.paste, actions.fill, actions.replace):
+            action.setEnabled(edits is not None)
+            action.setToolTip(tip("" if edits is not None else self._why_not()))
+        if self._changing.editor.sheet is None:
+            shown = proposed_bytes(self._sandbox.pending) if self._sandbox.on else self.typed.proposed
+            if shown != state.proposed:
+                state.set_proposed(shown)
+
+    def _why_not(self) -> str:
+        return self.tr("Read-only: choose Tools > Sandbox, or Edit > Allow changes to this file")
+
+    def _tell_read_only(self) -> None:
+        self._session.say(self._why_not(), failed=True)
+
+    # --- paste, fill, replace ---
+
+    def _put(self, make: Callable[[], tuple[list[tuple[int, bytes]], str]]) -> None:
+        edits = self.edits
+        if edits is None or self._bytes.state.name:
+            self._tell_read_only()
+            return
+        try:
+            pieces, what = make()
+            self._check_room(pieces)
+        except ShardError as error:
+            self._session.say(plain_words(error), failed=True)
+            return
+        edits.put(pieces, what)
+
+    def _check_room(self, pieces: list[tuple[int, bytes]]) -> None:
+        size = self._bytes.state.layout.size
+        for start, data in pieces:
+            if start + len(data) > size:
+                raise UsageError(f"{plural(len(data), 'byte')} do not fit: {size - start:,} left")
+
+    def paste(self) -> None:
+        """Overwrites bytes with those on the clipboard: hex, or in the text column text."""
+        text = QGuiApplication.clipboard().text()
+        is_text, at = self._bytes.state.part is HexPart.TEXT, self._bytes.state.selection.span.start
+
+        def make() -> tuple[list[tuple[int, bytes]], str]:
+            data = new_bytes(text, text=is_text)
+            return [(at, data)], self.tr("{0} pasted at {1}").format(plural(len(data), "byte"), at)
+
+        self._put(make)
+
+    def ask_fill(self) -> QInputDialog:
+        """Asks for the bytes that are repeated over the selected ones."""
+        span = self._bytes.state.selection.span
+        words = self.tr("Fill {0} from {1} with these bytes (hex), repeated:")
+        text = words.format(plural(span.size, "byte"), f"{span.start:,}")
+        return self._ask("fillBytes", self.tr("Fill"), text, "00", self.fill)
+
+    def fill(self, pattern: str) -> None:
+        """Repeats bytes, given in hex, over the selected ones."""
+        span = self._bytes.state.selection.span
+
+        def make() -> tuple[list[tuple[int, bytes]], str]:
+            if span.size > MOST_FILLED:
+                raise UsageError(f"at most {MOST_FILLED:,} bytes can be filled at once")
+            data = new_bytes(pattern, text=False)
+            whole = (data * -(-span.size // len(data)))[: span.size]
+            return [(span.start, whole)], self.tr("{0} filled at {1}").format(plural(span.size, "byte"), span.start)
+
+        self._put(make)
+
+    def ask_replace(self) -> QInputDialog | None:
+        """Asks for the bytes that replace each hit of the last search."""
+        hits = self._bytes.search.hits
+        if not len(hits) or hits.source:
+            self._session.message.emit(self.tr("Search first (Ctrl+F): all hits of the search are replaced"))
+            return None
+        if hits.count > len(hits):
+            told = self.tr("{0} hits, of which {1} are listed: search for something rarer")
+            self._session.message.emit(told.format(f"{hits.count:,}", f"{len(hits):,}"))
+            return None
+        words = self.tr('Replace {0} of {1} with as many bytes (hex, or "text"):')
+        text = words.format(plural(len(hits), "hit"), hits.what)
+        return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
+
+    def replace(self, new: str) -> None:
+        """Overwrites all hits of the last search with bytes, given in hex, or as text between quotes."""
+        hits = self._bytes.search.hits
+        spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
+
+        def make() -> tuple[list[tuple[int, bytes]], str]:
+            quoted = len(new) > 1 and new[0] == new[-1] == '"'
+            data = new_bytes(new[1:-1] if quoted else new, text=quoted)
+            if other := next((one for one in spans if one.size != len(data)), None):
+                raise UsageError(f"{plural(len(data), 'byte')} cannot replace {other.size}: no byte moves")
+            apart, end = [], 0
+            for span in spans:
+                if span.start >= end:
+                    apart.append((span.start, data))
+                    end = span.stop
+            return apart, self.tr("{0} replaced").format(plural(len(apart), "hit"))
+
+        self._put(make)
+
+    def _ask(self, name: str, title: str, text: str, value: str, take: Callable[[str], None]) -> QInputDialog:
+        dialog = QInputDialog(self._window)
+        dialog.setObjectName(name)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(title)
+        dialog.setInputMode(QInputDialog.InputMode.TextInput)
+        dialog.setLabelText(text)
+        dialog.setTextValue(value)
+        for field in dialog.findChildren(QLineEdit):
+            field.setMaxLength(4 * MOST_TYPED)
+        dialog.textValueSelected.connect(take)
+        dialog.open()
+        return dialog
+
+    # --- objects ---
+
+    def _delete(self) -> None:
+        """Asks to delete the selected objects, where the format can."""
+        actions = self._changing.actions
+        there = [action for action in actions.for_objects if action.isVisible()]
+        if not there:
+            self._session.say(self.tr("Objects of this format cannot be deleted in place"), failed=True)
+        elif there[0].isEnabled():
+            there[0].trigger()
+        else:
+            why = self._changing.switch.why_not or self.tr("Select objects in the table first")
+            self._session.say(why, failed=True)
+
+    # --- leaving ---
+
+    def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
+        """Return whether leaving loses no typed bytes; else ask, and call `go` once they are discarded."""
+        if not self.typed.changes:
+            return self._leave(request, go)
+        box = QMessageBox(self._window)
+        box.setObjectName("discardTyped")
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(self.tr("Discard typed bytes?"))
+        box.setText(self.tr("{0} in the bytes would be lost.").format(plural(self.typed.count, "change")))
+        box.setInformativeText(self.tr("Nothing was written into the file yet."))
+        drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
+        write = box.addButton(self.tr("&Write…"), QMessageBox.ButtonRole.ActionRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(cancel)
+        box.setEscapeButton(cancel)
+
+        def dropped() -> None:
+            self.typed.discard()
+            go()
+
+        drop.clicked.connect(lambda _=False: dropped())
+        write.clicked.connect(lambda _=False: self._changing.editor.ask_bytes(self.typed.changes))
+        box.open()
+        return False

@@ -1,0 +1,165 @@
+"""A low window: the panels give their room to a drawing, and one line over it walks through the steps."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtWidgets import QMainWindow, QVBoxLayout
+
+from shardscope.learning.lessons.lesson import Answer
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.session.session import Session
+from shardscope.session.words import grouped
+from shardscope.shell.docks import PanelDocks, focused_in
+from shardscope.shell.step_line import StepLine, StepWords, quiet_button
+from shardscope.views.hex.panel import HexPanel
+
+LOW = 600
+"""Below this height of the window there is no room for a drawing and for panels."""
+
+_WALKED = frozenset({"trace", "lessons"})
+"""Panels whose step stands in the line."""
+
+
+class GivingWay(QObject):
+    """Lowers the panels to their tabs while a drawing is in front; a tab brings them up, and the same tab down again.
+
+    Args:
+        session: What is looked up.
+        panels: They give way.
+        bytes_: Where the drawing stands.
+        window: How high it is decides.
+
+    Attributes:
+        line: Stands in for the step in the panel.
+        words: What a lesson asks, below the line.
+        toggle: Brings the panels up, and down again.
+    """
+
+    def __init__(self, session: Session, panels: PanelDocks, bytes_: HexPanel, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._session, self._panels, self._bytes, self._window = session, panels, bytes_, window
+        self._lesson = panels.panel(LessonPanel)
+        self._drawn = self._up = False
+        self.line, self.words = StepLine(), StepWords()
+        self.toggle = quiet_button("▴", "", "panelsToggle")
+        self.toggle.clicked.connect(self._toggle)
+        self.toggle.hide()
+        bytes_.add_beside_tabs(self.line, self.toggle)
+        column = bytes_.layout()
+        assert isinstance(column, QVBoxLayout)
+        column.insertWidget(1, self.words)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self.fit)
+        bytes_.drawings.shown_changed.connect(self._drawing_shown)
+        panels.asked_for.connect(self._asked_for)
+        panels.tab_pressed.connect(self._tab_pressed)
+        self.line.back_wanted.connect(lambda: self._go(-1))
+        self.line.on_wanted.connect(lambda: self._go(1))
+        self.line.answer_wanted.connect(self._lesson.player.show_answer)
+        session.walk_changed.connect(self._tell)
+        session.step_changed.connect(self._tell)
+        self._lesson.player.changed.connect(self._tell)
+
+    def fit(self) -> None:
+        """Lowers the panels, or brings them up, as the window and what is in front ask."""
+        low = self._panels.folded and self._window.height() < LOW
+        self.toggle.setVisible(self._drawn and low)
+        before, keyboard = self._panels.lowered, self._in_panels
+        self._panels.lower(self._drawn and low and not self._up)
+        lowered = self._panels.lowered
+        self._bytes.tell_about(not lowered)
+        self.line.setVisible(lowered)
+        self._tell()
+        if lowered and not before and keyboard:
+            # A panel without any height would hand the keyboard to whatever comes next.
+            (self.line.next if self.line.next.isEnabled() else self.toggle).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @property
+    def _in_panels(self) -> bool:
+        """Whether a panel that may give way has the keyboard."""
+        now = focused_in(self._window)
+        docks = self._panels.by_name.values()
+        return now is not None and any(dock.isAncestorOf(now) and not dock.isFloating() for dock in docks)
+
+    # --- who wants what ---
+
+    def _drawing_shown(self, in_front: bool) -> None:
+        if in_front is not self._drawn:
+            self._drawn, self._up = in_front, False
+            self.fit()
+
+    def _asked_for(self, name: str, focus: bool) -> None:
+        """A panel is to be seen; not for a step that the line tells."""
+        if self._panels.lowered and (focus or name not in _WALKED):
+            self._up = True
+            self.fit()
+
+    def _tab_pressed(self, in_front: bool) -> None:
+        """A tab brings the panels up; pressed once more it gives the room to the drawing again."""
+        if self._drawn and (in_front or self._panels.lowered):
+            self._up = self._panels.lowered
+            # The tab that is pressed is in front once the mouse was heard.
+            self._soon.start()
+
+    def _toggle(self) -> None:
+        if self._panels.lowered:
+            self._panels.show(self._walked, focus=True)
+        else:
+            self._up = False
+            self.fit()
+
+    # --- the step ---
+
+    @property
+    def _walked(self) -> str:
+        return "lessons" if self._lesson.player.lesson is not None else "trace"
+
+    def _go(self, by: int) -> None:
+        if self._walked == "trace":
+            self._session.go_to_step(self._session.walk.step + by)
+        elif by < 0:
+            self._lesson.back.click()
+        else:
+            self._lesson.next.click()
+
+    def _tell_toggle(self) -> None:
+        """What is answered in the panel is not seen without it."""
+        stage = self._lesson.player.stage
+        question = stage.question if stage is not None else None
+        if not self._panels.lowered:
+            sign, meaning = "▾", self.tr("Give the room of the panels to the drawing")
+        elif self._walked == "trace":
+            sign, meaning = "▴", self.tr("Show the whole step")
+        elif question is not None and question.kind not in (Answer.NODE, Answer.ITEM):
+            sign, meaning = self.tr("Answer ▴"), self.tr("Read the step, and answer, in the panel")
+        else:
+            sign, meaning = self.tr("Read ▴"), self.tr("Read the whole step in the panel")
+        self.toggle.setText(sign)
+        self.toggle.setToolTip(meaning)
+        self.toggle.setAccessibleName(meaning)
+
+    def _tell(self, *_: object) -> None:
+        self._tell_toggle()
+        if not self._panels.lowered:
+            self.words.hide()
+            return
+        player, walk = self._lesson.player, self._session.walk
+        if player.lesson is not None:
+            stage = player.stage
+            question = stage.question if stage is not None else None
+            steps = player.lesson.steps
+            self.line.tell(steps[player.number].title, player.number, len(steps), on=player.solved)
+            self.line.next.setText(self._lesson.next.text() if player.last else "▶")
+            self.line.answer.setVisible(question is not None)
+            self.line.answer.setEnabled(not player.solved)
+            text = question.prompt if question is not None else stage.text if stage is not None else ""
+            # Why a step is left out is said in the panel's words: what a file says becomes no Markdown.
+            self.words.tell(text or self._lesson.trouble.text(), player.verdict)
+            return
+        self.words.hide()
+        self.line.answer.hide()
+        self.line.next.setText("▶")
+        found = walk.trace.steps if walk.trace is not None else ()
+        title = grouped(found[walk.step].title) if 0 <= walk.step < len(found) else ""
+        self.line.tell(title, walk.step, len(found), on=walk.step < len(found) - 1)

@@ -1,0 +1,451 @@
+"""PanelDocks for the panels of the table: made, arranged as at the first start, brought to the front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from functools import partial
+from typing import TypeVar
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
+
+from shardscope.session.session import Session
+from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
+from shardscope.shell.still import Still
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+from shardscope.widgets.keyboard import press_focused
+
+W = TypeVar("W", bound=QWidget)
+
+NARROW = 1100
+LOW = 560
+"""Below this width or height all panels share one place below the bytes, as tabs."""
+
+FOLDED_SHARE = 0.36
+"""Of the height of the window, for the panels that share one place."""
+
+TAB_ROOM = 24
+"""Pixels of a tab beside its name, as the style sheet has it."""
+
+CLOSE = QSize(14, 18)
+"""The button that closes a tab, in pixels: four panels of one side have room for their names."""
+
+_EQUAL = 100
+
+_ANY_HEIGHT = (1 << 24) - 1
+
+BELOW = 220
+"""Least height of a panel that opens below the bytes."""
+
+_LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
+
+LEAST = QSize(120, 48)
+"""The smallest panel."""
+
+
+class _Dock(QDockWidget):
+    """Dock in which Return presses a button, also while it floats and keys do not reach the main window."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_focused(self, event):
+            super().keyPressEvent(event)
+
+
+class PanelDocks(QObject):
+    """The docks of a window.
+
+    Attributes:
+        by_name: The docks, in the order of the table.
+        folded: Whether the window is too small for more than one place: all docks are tabs of it.
+        lowered: Whether of that place only the tabs are left.
+    """
+
+    asked_for = Signal(str, bool)
+    """Somebody wants to see a panel: its name, and whether it takes the keyboard."""
+    places_changed = Signal()
+    """Docks may be elsewhere, shown or hidden."""
+    tab_pressed = Signal(bool)
+    """A tab was pressed; whether it is the one in front."""
+
+    def __init__(self, window: QMainWindow, panels: Sequence[Panel], session: Session, settings: Settings) -> None:
+        super().__init__(window)
+        self._window = window
+        self._panels = tuple(panels)
+        self._titles_soon = QTimer(self)
+        self._titles_soon.setSingleShot(True)
+        self._titles_soon.setInterval(0)
+        self._titles_soon.timeout.connect(self._name)
+        self.by_name: dict[str, QDockWidget] = {}
+        self.folded = self.lowered = False
+        self._last = ""
+        self._unfolded = QByteArray()
+        self._closed_before: frozenset[str] = frozenset()
+        self._calm = QByteArray()
+        self._calm_soon = QTimer(self)
+        self._calm_soon.setSingleShot(True)
+        self._calm_soon.setInterval(0)
+        self._calm_soon.timeout.connect(self._remember)
+        self._wanted: list[tuple[QDockWidget, QSize]] = []
+        self._settle_soon = QTimer(self)
+        self._settle_soon.setSingleShot(True)
+        self._settle_soon.setInterval(0)
+        self._settle_soon.timeout.connect(self._settle)
+        window.installEventFilter(self)
+        window.setAnimated(False)
+        window.setDockNestingEnabled(True)
+        window.setDockOptions(window.dockOptions() | QMainWindow.DockOption.GroupedDragging)
+        window.setTabPosition(Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        window.setCorner(Qt.Corner.BottomLeftCorner, Area.LeftDockWidgetArea)
+        window.setCorner(Qt.Corner.BottomRightCorner, Area.RightDockWidgetArea)
+        for panel in self._panels:
+            dock = _Dock(panel.shown_title, window)
+            dock.setObjectName(f"{panel.name}Dock")
+            part = panel.make(session, settings)
+            if not part.accessibleName():
+                part.setAccessibleName(panel.shown_title)
+            still = Still(part, LEAST, dock)
+            still.resized.connect(self._calm_soon.start)
+            dock.setWidget(still)
+            window.addDockWidget(panel.area, dock)
+            self.by_name[panel.name] = dock
+            dock.dockLocationChanged.connect(self._titles_soon.start)
+            dock.topLevelChanged.connect(self._titles_soon.start)
+            dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
+            dock.visibilityChanged.connect(self._titles_soon.start)
+            # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
+            dock.visibilityChanged.connect(partial(_tell_seen, dock, part))
+
+    @property
+    def parts(self) -> Iterator[QWidget]:
+        """What stands in the docks, in the order of the table."""
+        for dock in self.by_name.values():
+            still = dock.widget()
+            assert isinstance(still, Still)
+            yield still.part
+
+    def panel(self, kind: type[W]) -> W:
+        """The panel of a class.
+
+        Raises:
+            LookupError: The table has none.
+        """
+        for part in self.parts:
+            if isinstance(part, kind):
+                return part
+        raise LookupError(kind.__name__)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Tabs that Qt makes for docks get their name."""
+        if event.type() == QEvent.Type.ChildPolished:
+            self._titles_soon.start()
+        return False
+
+    # --- places ---
+
+    def arrange(self) -> None:
+        """Puts all docks where they stand at the first start, folded where the window is small."""
+        self.lower(False)
+        self.folded = False
+        self._calm = QByteArray()
+        for dock in self.by_name.values():
+            # What was dragged about leaves splits behind: they go only with the docks.
+            dock.setFloating(False)
+            self._window.removeDockWidget(dock)
+        groups: dict[tuple[Area, str], QDockWidget] = {}
+        columns: dict[Area, QDockWidget] = {}
+        for panel in self._panels:
+            dock = self.by_name[panel.name]
+            first = groups.get((panel.area, panel.group))
+            if first is not None:
+                self._window.tabifyDockWidget(first, dock)
+            else:
+                self._window.addDockWidget(panel.area, dock)
+                if panel.area in columns:
+                    self._window.splitDockWidget(columns[panel.area], dock, Qt.Orientation.Vertical)
+                groups[panel.area, panel.group] = columns[panel.area] = dock
+            dock.setHidden(panel.on_demand)
+        widths = default_widths(self._window.width())
+        shown = [(dock, area) for (area, _), dock in groups.items() if not dock.isHidden()]
+        self._bring([(dock, QSize(widths[area], _EQUAL)) for dock, area in shown])
+        self.fit(self._window.size())
+
+    def _bring(self, wanted: list[tuple[QDockWidget, QSize]]) -> None:
+        """Brings docks to the front in these sizes: now, and again when Qt has laid out what was moved."""
+        self._wanted = wanted
+        self._settle()
+        self._settle_soon.start()
+        self._calm_soon.start()
+
+    def _settle(self) -> None:
+        for dock, _ in self._wanted:
+            dock.raise_()
+        columns = {self._window.dockWidgetArea(dock): (dock, size) for dock, size in reversed(self._wanted)}
+        sides = list(columns.values())
+        widths = [size.width() for _, size in sides]
+        self._window.resizeDocks([dock for dock, _ in sides], widths, Qt.Orientation.Horizontal)
+        for area in columns:
+            column = [(dock, size) for dock, size in self._wanted if self._window.dockWidgetArea(dock) is area]
+            heights = [size.height() for _, size in column]
+            self._window.resizeDocks([dock for dock, _ in column], heights, Qt.Orientation.Vertical)
+
+    def _remember(self) -> None:
+        """Keeps the places in a large window: when it shrinks, its docks are squeezed before they can be folded."""
+        if not self.folded and not _is_small(self._window.size()):
+            self._calm = self._window.saveState(LAYOUT_VERSION)
+
+    def fit(self, size: QSize) -> None:
+        """Folds the docks when the window became too small for them, and unfolds them when it is large again."""
+        small, keyboard = _is_small(size), focused_in(self._window)
+        if small and not self.folded:
+            self._closed_before = self.closed
+            now = self._window.saveState(LAYOUT_VERSION)
+            self._unfolded = now if self._calm.isEmpty() else self._calm
+            self.folded = True
+            self._fold(size)
+        elif not small and self.folded:
+            self.lower(False)
+            closed, opened = self.closed - self._closed_before, self._closed_before - self.closed
+            front = self._front()
+            self.folded = False
+            self._settle_soon.stop()
+            self._window.restoreState(self._unfolded, LAYOUT_VERSION)
+            self._close(closed)
+            for name in opened:
+                self.by_name[name].show()
+            if front is not None:
+                front.raise_()
+        if keyboard is not None and keyboard is not focused_in(self._window) and keyboard.isVisibleTo(self._window):
+            # Docks are taken out of the window and put back: what had the keyboard has it again.
+            keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._fit_names()
+
+    @property
+    def sides(self) -> dict[Area, QDockWidget]:
+        """One dock of each side of the bytes that is shown."""
+        docks = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
+        places = {self._window.dockWidgetArea(dock): dock for dock in docks if self._is_seen(dock)}
+        return {area: dock for area, dock in places.items() if area in (_LEFT, _RIGHT)}
+
+    def give_room(self, missing: float) -> None:
+        """Takes pixels from the sides for the bytes, where these are wider than at the first start."""
+        least = default_widths(self._window.width())
+        spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
+        share = min(missing / max(sum(spare.values()), 1), 1)
+        widths = [dock.width() - round(more * share) for dock, more in spare.items()]
+        self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
+
+    def lower(self, lowered: bool) -> None:
+        """Leaves only the tabs of the panels that share one place, or gives the place its height again."""
+        if lowered is self.lowered or (lowered and not self.folded):
+            return
+        self.lowered = lowered
+        for dock in self.by_name.values():
+            if lowered and not dock.isFloating():
+                dock.setFixedHeight(0)
+            else:
+                _free(dock)
+        if not lowered and (front := self._front()) is not None:
+            self._bring([(front, QSize(self._window.width(), self._folded_height(self._window.size())))])
+
+    def _front(self) -> QDockWidget | None:
+        """The dock whose tab is in front in the place that all share."""
+        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible() and bar.count()), "")
+        return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
+
+    @staticmethod
+    def _folded_height(size: QSize) -> int:
+        return round(size.height() * FOLDED_SHARE)
+
+    def _fold(self, size: QSize) -> None:
+        # Of all that were seen side by side, what was asked for last stays in front.
+        asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
+        shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
+        for dock in self.by_name.values():
+            # A closed dock would keep a part of the place that all share.
+            if not dock.isFloating():
+                self._window.removeDockWidget(dock)
+        for dock in shown:
+            self._window.addDockWidget(Area.BottomDockWidgetArea, dock)
+            if dock is not shown[0]:
+                self._window.tabifyDockWidget(shown[0], dock)
+            dock.show()
+        if shown:
+            self._bring([(asked if asked in shown else shown[0], QSize(size.width(), self._folded_height(size)))])
+
+    def state(self) -> QByteArray:
+        """Where the docks are, or would be in a larger window: the names of closed ones, then what Qt says."""
+        places = self._unfolded if self.folded else self._window.saveState(LAYOUT_VERSION)
+        return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
+
+    def restore(self, state: QByteArray) -> bool:
+        """Puts the docks where they were; False when the state is of another version."""
+        names, _, places = bytes(state.data()).partition(b"\n")
+        self.lower(False)
+        self.folded = False
+        self._calm = QByteArray(places)
+        restored = self._window.restoreState(places, LAYOUT_VERSION)
+        if restored:
+            self._close(set(names.decode(errors="replace").split(",")))
+        self.fit(self._window.size())
+        return restored
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """The names of the docks that are not shown, not even as a tab."""
+        return frozenset(name for name, dock in self.by_name.items() if dock.isHidden())
+
+    def _close(self, names: Set[str]) -> None:
+        for name in names & self.by_name.keys():
+            self.by_name[name].hide()
+
+    def _open(self, dock: QDockWidget) -> None:
+        """Shows a closed dock: where it was, or in a small window as a tab of the place that all share."""
+        mate = next((other for other in self.by_name.values() if not other.isHidden() and not other.isFloating()), None)
+        if self.folded and not dock.isFloating():
+            self._window.removeDockWidget(dock)
+            self._window.addDockWidget(Area.BottomDockWidgetArea, dock)
+            if mate is not None:
+                self._window.tabifyDockWidget(mate, dock)
+        dock.show()
+        mates = [other for other in self._window.tabifiedDockWidgets(dock) if not other.isHidden()]
+        if not self.folded and not mates and self._window.dockWidgetArea(dock) is Area.BottomDockWidgetArea:
+            self._bring([(dock, QSize(self._window.width(), max(dock.height(), BELOW)))])
+
+    def show(self, name: str, *, focus: bool = False) -> None:
+        """Brings a dock to the front.
+
+        Args:
+            name: One of `by_name`.
+            focus: Whether its panel takes the keyboard.
+        """
+        dock, self._last = self.by_name[name], name
+        if dock.isHidden():
+            self._open(dock)
+        self.raise_(name)
+        self.asked_for.emit(name, focus)
+        if focus:
+            still = dock.widget()
+            assert isinstance(still, Still)
+            # The frame is no focus proxy: `setFocusPolicy` of a proxy changes the policy of what it stands for.
+            still.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            now = QApplication.focusWidget()
+            if now is None or not dock.isAncestorOf(now):
+                # What takes the keyboard first is not shown now: a table without rows, a field without a file.
+                _focus_something(dock)
+
+    def raise_(self, name: str) -> None:
+        """Puts a dock before the others of its place, even of those just arranged; one that is closed stays so."""
+        dock = self.by_name[name]
+        dock.raise_()
+        place = {dock, *self._window.tabifiedDockWidgets(dock)}
+        self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
+
+    def in_front(self, name: str) -> bool:
+        """Whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
+        dock = self.by_name[name]
+        return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
+
+    def _is_seen(self, dock: QDockWidget) -> bool:
+        return self._window.rect().intersects(dock.geometry())
+
+    def hide(self) -> None:
+        """Hides all."""
+        for dock in self.by_name.values():
+            dock.hide()
+
+    def _name(self) -> None:
+        """A dock that shares its place has its name on a tab; it needs no title as well."""
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setAccessibleName(self.tr("Panels"))
+            # Names are whole; those that have no room are reached by arrows.
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setUsesScrollButtons(True)
+            bar.tabBarClicked.connect(self._pressed, Qt.ConnectionType.UniqueConnection)
+            self._add_close_buttons(bar)
+        self._fit_names()
+        self.places_changed.emit()
+        for dock in self.by_name.values():
+            tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
+            bare = dock.titleBarWidget() is not None
+            if tabbed and not bare:
+                dock.setTitleBarWidget(QWidget(dock))
+            elif bare and not tabbed:
+                dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+
+    def _add_close_buttons(self, bar: QTabBar) -> None:
+        """Adds a button that closes to the tabs of panels that were opened on demand."""
+        titles = {panel.shown_title: panel.name for panel in self._panels if panel.on_demand}
+        side = QTabBar.ButtonPosition.RightSide
+        for tab in range(bar.count()):
+            name = titles.get(bar.tabText(tab), "")
+            button = bar.tabButton(tab, side)
+            if (button.objectName() if isinstance(button, QToolButton) else "") == name:
+                continue
+            # Qt takes tabs of other docks for the same bar: a button belongs to one panel.
+            bar.setTabButton(tab, side, self._close_button(name, bar) if name else None)
+            if isinstance(button, QToolButton):
+                button.deleteLater()
+
+    def _close_button(self, name: str, bar: QTabBar) -> QToolButton:
+        button = QToolButton(bar)
+        button.setObjectName(name)
+        button.setIcon(QIcon(str(assets.path("icons/close.svg"))))
+        button.setIconSize(QSize(CLOSE.width() - 2, CLOSE.width() - 2))
+        button.setAutoRaise(True)
+        button.setFixedSize(CLOSE)
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button.setToolTip(self.tr("Close"))
+        button.setAccessibleName(self.tr("Close {0}").format(self.by_name[name].windowTitle()))
+        button.clicked.connect(self.by_name[name].close)
+        return button
+
+    def _pressed(self, tab: int) -> None:
+        bar = self.sender()
+        if isinstance(bar, QTabBar) and tab >= 0 and self.folded:
+            self.tab_pressed.emit(tab == bar.currentIndex())
+
+    def _fit_names(self) -> None:
+        """Names that share one place stand closer together, in small type, where they have no room otherwise."""
+        metrics = QFontMetrics(self._window.font())
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + TAB_ROOM for tab in range(bar.count()))
+            tight = self.folded and wide > self._window.width()
+            if bool(bar.property("tight")) is not tight:
+                bar.setProperty("tight", tight)
+                bar.style().unpolish(bar)
+                bar.style().polish(bar)
+
+
+def _tell_seen(dock: QDockWidget, part: QWidget, seen: bool) -> None:
+    """Shows or hides the content of a dock; a minimized window keeps the keyboard where it is."""
+    # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
+    window = dock.parentWidget()
+    if seen or window is None or not window.isMinimized():
+        part.setVisible(seen)
+
+
+def _free(dock: QDockWidget) -> None:
+    """Lets a dock have any height."""
+    dock.setMinimumHeight(0)
+    dock.setMaximumHeight(_ANY_HEIGHT)
+
+
+def focused_in(window: QWidget) -> QWidget | None:
+    """What has the keyboard in a window; Qt's types do not know that there may be nothing."""
+    return window.focusWidget()
+
+
+def _is_small(size: QSize) -> bool:
+    return size.width() < NARROW or size.height() < LOW
+
+
+def _focus_something(dock: QDockWidget) -> None:
+    for part in dock.widget().findChildren(QWidget):
+        takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
+        if takes and part.isVisible() and part.isEnabled():
+            part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return
+    dock.setFocus(Qt.FocusReason.ShortcutFocusReason)

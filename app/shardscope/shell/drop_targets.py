@@ -1,0 +1,175 @@
+"""Where dragged files may be dropped: to be opened, or sought in what is open, or packed. Halves over the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from PySide6.QtCore import QMimeData, QPointF, QRectF, Qt, QTimer
+from PySide6.QtGui import (
+    QAccessible,
+    QColor,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QWidget
+
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import TITLE, sized
+
+GAP = 16
+
+
+class DropPlace(Enum):
+    """What a drop does: title and explanation."""
+
+    OPEN = ("Open", "Shows this file instead")
+    SEEK = ("Is it in here?", "Looks for its content among the objects")
+    PACK = ("Pack them", "Makes a new shard of these files and folders")
+
+
+class DropPlaces(QWidget):
+    """Lies over a window while a file is dragged over it.
+
+    Args:
+        window: What it lies over.
+        has_shard: Whether something is open; else there is one place, *Open*.
+        act: Called with the place and the paths, after the other program is done with the drop.
+    """
+
+    spoken_role = QAccessible.Role.Grouping
+
+    def __init__(
+        self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropPlace, tuple[str, ...]], object]
+    ) -> None:
+        super().__init__(window)
+        self._has_shard = has_shard
+        self._act = act
+        self._several = False
+        self._current: DropPlace | None = None
+        self.setObjectName("dropPlaces")
+        self.setAccessibleName(self.tr("Places for a dragged file"))
+        self.setAcceptDrops(True)
+        self.hide()
+
+    @property
+    def places(self) -> tuple[DropPlace, ...]:
+        """The places there are now."""
+        if self._several:
+            return (DropPlace.PACK,)
+        return (DropPlace.OPEN, DropPlace.SEEK) if self._has_shard() else (DropPlace.OPEN,)
+
+    def rect_of(self, place: DropPlace) -> QRectF:
+        """Where a place is."""
+        count = len(self.places)
+        whole = QRectF(self.rect()).adjusted(GAP, GAP, -GAP, -GAP)
+        width = (whole.width() - GAP * (count - 1)) / count
+        left = whole.left() + self.places.index(place) * (width + GAP)
+        return QRectF(left, whole.top(), width, whole.height())
+
+    def place_at(self, point: QPointF) -> DropPlace:
+        """The place at a point: the nearest."""
+        return self.places[min(int(point.x() * len(self.places) / max(self.width(), 1)), len(self.places) - 1)]
+
+    def begin(self, point: QPointF, *, several: bool = False) -> None:
+        """Files are dragged over the window.
+
+        Args:
+            point: Where.
+            several: Whether there are several: those can be packed.
+        """
+        self._several = several
+        parent = self.parentWidget()
+        if parent is not None:
+            self.setGeometry(parent.rect())
+        self._current = self.place_at(point)
+        self.show()
+        self.raise_()
+        self.update()
+
+    def end(self) -> None:
+        """It is not there any more."""
+        self.hide()
+
+    def drop(self, event: QDropEvent) -> None:
+        """Takes a file that was dropped on the window, or on this."""
+        paths = dragged_files(event.mimeData())
+        self._several = len(paths) > 1
+        place = self.place_at(event.position())
+        self.end()
+        if not paths:
+            return
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        QTimer.singleShot(0, self, lambda: self._act(place, paths))
+
+    # --- events ---
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """The window showed this under the pointer: the drag goes on here."""
+        if event.source() is None and (paths := dragged_files(event.mimeData())):
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            self.begin(event.position(), several=len(paths) > 1)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        """Lights the place under the pointer."""
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        place = self.place_at(event.position())
+        if place is not self._current:
+            self._current = place
+            self.update()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """The pointer left the window, or Escape was pressed."""
+        self.end()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Does what the place says."""
+        self.drop(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints the places."""
+        colours = theme.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        veil = QColor(colours.window)
+        veil.setAlphaF(0.95)
+        painter.fillRect(self.rect(), veil)
+        for place in self.places:
+            here = place is self._current
+            rect = self.rect_of(place)
+            fill = QColor(colours.accent if here else colours.raised)
+            fill.setAlphaF(0.22 if here else 0.75)
+            painter.setBrush(fill)
+            line = Qt.PenStyle.SolidLine if here else Qt.PenStyle.DashLine
+            painter.setPen(QPen(colours.accent if here else colours.border, 3 if here else 2, line))
+            painter.drawRoundedRect(rect, 12, 12)
+            self._paint_words(painter, rect, place, colours)
+        painter.end()
+
+    def _paint_words(self, painter: QPainter, rect: QRectF, place: DropPlace, colours: theme.Palette) -> None:
+        title, doc = place.value
+        large = sized(self.font(), TITLE)
+        large.setBold(True)
+        painter.setFont(large)
+        painter.setPen(colours.text)
+        upper = rect.adjusted(0, 0, 0, -rect.height() / 2)
+        painter.drawText(upper, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, title)
+        painter.setFont(self.font())
+        painter.setPen(colours.muted)
+        lower = rect.adjusted(8, rect.height() / 2 + 6, -8, 0)
+        flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
+        painter.drawText(lower, flags, doc)
+
+
+def dragged_files(mime: QMimeData) -> tuple[str, ...]:
+    """The local files and folders that are dragged; none where something else is among them."""
+    urls = mime.urls()
+    return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

@@ -1,0 +1,170 @@
+"""Notices of errors: a file that cannot be opened, is damaged or was changed; each with the button that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
+
+from shardcore import CredentialsRefused, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
+from shardcore.errors import LargeRead
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.request_log import size_text
+from shardscope.session.connections import Who, who_of
+from shardscope.session.error_words import ACTIONS, plain_words
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import OpenFailure, Session
+from shardscope.session.words import grouped
+from shardscope.shell.file_dialogs import FileDialogs
+from shardscope.shell.notices import Button, Notices, Tone
+from shardscope.shell.open_with import OpenWays, no_fit
+from shardscope.tasks.connect.connect import Connecting
+
+
+class Troubles(QObject):
+    """Shows errors as notices, and applies their remedies.
+
+    Args:
+        session: What is open.
+        notices: The stack.
+        ways: Other ways to open it.
+        connecting: Other ways to reach it.
+        dialogs: Asks for a folder.
+        to_bytes: Gives the bytes the keyboard.
+        pack: Asks how files and folders become a new shard.
+        salvage: Recovers the objects of a damaged file.
+        parent: The window.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        notices: Notices,
+        ways: OpenWays,
+        connecting: Connecting,
+        dialogs: FileDialogs,
+        to_bytes: Callable[[], object],
+        pack: Callable[[tuple[str, ...]], object],
+        salvage: QAction,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._notices = notices
+        self._ways = ways
+        self._connecting = connecting
+        self._dialogs = dialogs
+        self._to_bytes = to_bytes
+        self._pack = pack
+        self._salvage = salvage
+        self._told_damage: ShardError | None = None
+        session.failed.connect(self._failed)
+        session.source_trouble.connect(self._source_trouble)
+        session.troubled.connect(self._troubled)
+        session.remedy_wanted.connect(self._mend)
+        session.jobs.trouble.connect(lambda job: self._troubled(plain_words(job.error), None))
+
+    def _troubled(self, text: str, remedy: Remedy | None) -> None:
+        helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
+        tone = Tone.WARNING if helps else Tone.ERROR
+        do = partial(self._mend, helps) if helps else None
+        self._notices.tell(text, tone, action=ACTIONS[helps] if helps else "", do=do)
+
+    def _mend(self, remedy: Remedy) -> None:
+        """Opens what is open in the way that helps; what is selected stays selected."""
+        request = self._session.request
+        if remedy is Remedy.DELETED:
+            self._again(request.serving_deleted())
+        elif remedy is Remedy.XORBS:
+            self._dialogs.ask_xorbs(lambda folder: self._again(request.with_xorbs(folder)))
+
+    def _again(self, request: OpenRequest) -> None:
+        if self._session.shard is not None and request.uri == self._session.request.uri:
+            self._session.open(request, select=self._session.selection.span)
+
+    def _failed(self, failure: OpenFailure) -> None:
+        error = failure.error
+        text = self.tr("{0} cannot be opened: {1}").format(failure.uri, plain_words(error))
+        if isinstance(error, NotAShard) and error.candidates:
+            text += " " + self.tr("It looks a little like {0}.").format("; ".join(error.candidates))
+        action: str
+        do: Callable[[], object]
+        if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
+            action, do = ACTIONS[Remedy.SPEC], partial(self._ways.ask, failure.request)
+        elif isinstance(error, NotAShard) and not is_address(failure.uri):
+            # Files are shown in any case: this is a folder that is no data set.
+            action, do = self.tr("Pack it…"), partial(self._pack, (failure.uri,))
+        else:
+            action, do = self._way_out(failure.request, error, partial(self._session.open, failure.request))
+        self._notices.tell(text, action=action, do=do, about="open")
+
+    def _way_out(
+        self, request: OpenRequest, error: BaseException, again: Callable[[], object]
+    ) -> tuple[str, Callable[[], object]]:
+        """The one button of what could not be opened or read: its words, and what it does.
+
+        Args:
+            request: What, and how.
+            error: Why.
+            again: Opens it once more, where nothing else helps.
+        """
+        if isinstance(error, LargeRead):
+            words = self.tr("Fetch {0}").format(size_text(error.size))
+            return words, partial(self._session.open, request, agreed=True)
+        remedy = error.remedy if isinstance(error, RemoteError) else None
+        if request.is_remote and remedy is Remedy.RIGHTS and who_of(request.remote) is not Who.ANONYMOUS:
+            return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
+        if request.is_remote and remedy in (Remedy.PROFILE, Remedy.RIGHTS):
+            return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, Who.PROFILE)
+        if request.is_remote and remedy in (Remedy.RENEW, Remedy.REGION, Remedy.HOST):
+            return ACTIONS[remedy], partial(self._connecting.ask, request)
+        if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
+            return ACTIONS[Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW], partial(
+                self._connecting.ask, request
+            )
+        return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
+
+    def tell_damage(self) -> None:
+        """Tells of the damage of what is open, once; nothing when there is none."""
+        shard = self._session.shard
+        damage = shard.damage if shard is not None else None
+        if shard is None or damage is None or damage is self._told_damage:
+            return
+        if self._session.request.changes:
+            return  # the sandbox tells what its changes do
+        self._told_damage = damage
+        if self._ways.fits_not(shard):
+            text = f"{no_fit()}: {grouped(damage.placed)}."
+            change = Button(self.tr("Change…"), self._ways.change)
+            self._notices.tell(text, Tone.WARNING, buttons=[change], about="damage")
+            return
+        if isinstance(damage, NotAShard):
+            text = self.tr("Not a shard: {0}. Its bytes can be looked at.").format(plain_words(damage))
+        else:
+            text = self.tr("Damaged: {0}. Everything else can still be looked at.").format(plain_words(damage))
+        buttons = []
+        if damage.span is not None:
+            buttons.append(Button(self.tr("Show the place"), partial(self._show, damage), closes=False))
+        if self._salvage.isEnabled() and not isinstance(damage, NotAShard):
+            buttons.append(Button(self._salvage.text().replace("&", ""), self._salvage.trigger, closes=False))
+        self._notices.tell(text, buttons=buttons, about="damage")
+
+    def _show(self, damage: ShardError) -> None:
+        if damage.span is not None:
+            self._session.select_span(damage.span)
+            self._to_bytes()
+
+    def _source_trouble(self, error: BaseException | None) -> None:
+        if error is None:
+            self._notices.clear("source")
+            return
+        action = ACTIONS[Remedy.REOPEN]
+        do: Callable[[], object] = self._session.reload
+        if isinstance(error, RemoteError):
+            text = self.tr("{0}. What is here can still be looked at.").format(plain_words(error))
+            action, do = self._way_out(self._session.request, error, self._session.reload)
+        else:
+            text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
+        self._notices.tell(text, Tone.WARNING, action=action, do=do, about="source")

@@ -1,0 +1,154 @@
+"""Notices of extractions: progress and *Cancel* at once, then what was written and why the rest was not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QLabel,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Remedy
+from shardcore.model.number_words import plural
+from shardscope.session.error_words import ACTIONS
+from shardscope.session.extraction import Failure
+from shardscope.session.jobs import Job
+from shardscope.session.session import Session
+from shardscope.shell.notices import Button, Notice, Notices, Tone
+from shardscope.tasks.extract.extract import Extracting, Result
+from shardscope.widgets.plain_text import shown, tip
+
+
+class ExtractionNotices(QObject):
+    """Shows a notice per extraction. The notice of an earlier one goes when another begins.
+
+    Args:
+        extracting: The extractions.
+        session: Told which remedy was requested.
+        notices: The stack.
+        parent: The window.
+
+    Attributes:
+        open_url: Shows a folder; returns whether there is a program for that.
+    """
+
+    def __init__(self, extracting: Extracting, session: Session, notices: Notices, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
+        self._extracting = extracting
+        self._session = session
+        self._notices = notices
+        self._window = parent
+        self._running: dict[Job, tuple[Result, Notice]] = {}
+        extracting.started.connect(self._started)
+        extracting.finished.connect(self._finished)
+        session.jobs.changed.connect(self._progressed)
+
+    def _started(self, result: Result) -> None:
+        for about in ("extraction", "open folder"):
+            self._notices.clear(about)
+        cancel = Button(self.tr("Cancel"), result.job.cancel, closes=False)
+        about = f"extraction {result.job.number}"
+        notice = self._notices.tell(self._progress_text(result), Tone.NOTE, buttons=[cancel], about=about, lasting=True)
+        self._running[result.job] = result, notice
+        self._progressed(result.job)
+
+    def _progressed(self, job: Job) -> None:
+        if job in self._running:
+            result, notice = self._running[job]
+            notice.set_text(self._progress_text(result))
+            notice.set_progress(job.done_amount, job.total_amount)
+            self._notices.fit()
+
+    def _progress_text(self, result: Result) -> str:
+        where = result.wanted.where
+        if not result.found.total:
+            return self.tr("Extracting to {0} …").format(where)
+        count = f"{result.found.files:,} of {plural(result.found.total, 'file')}"
+        return self.tr("Extracting to {0}: {1}").format(where, count)
+
+    def _finished(self, result: Result) -> None:
+        _, notice = self._running.pop(result.job)
+        self._notices.remove(notice)
+        found, where = result.found, result.wanted.where
+        buttons = []
+        if found.files or found.skipped:
+            buttons.append(Button(self.tr("Open folder"), partial(self._open_folder, where), closes=False))
+        if found.failures:
+            box = partial(failures_box, found.failures, found.failed, self._window)
+            buttons.append(Button(self.tr("Failures…"), lambda: box().open(), closes=False))
+        # Nothing else helps with the objects of what stays open.
+        if found.remedy in (Remedy.DELETED, Remedy.XORBS):
+            buttons.append(Button(ACTIONS[found.remedy], partial(self._session.remedy_wanted.emit, found.remedy)))
+        if not found.complete:
+            early = found.stopped or found.cancelled
+            again = self.tr("Retry") if early else self.tr("Retry failed")
+            again = self.tr("Resume") if found.lost or (early and found.files) else again
+            buttons.append(Button(again, partial(self._extracting.retry, result), closes=False))
+        tone = Tone.SUCCESS if found.complete else Tone.WARNING if found.cancelled else Tone.ERROR
+        if found.complete and not found.files:
+            tone = Tone.NOTE
+        told = self._notices.tell(result.text, tone, buttons=buttons, about="extraction")
+        told.setToolTip(tip(f"{result.text}\n{where}"))
+
+    def _open_folder(self, where: Path) -> None:
+        if not self.open_url(QUrl.fromLocalFile(str(where))):
+            text = self.tr("No program on this machine opens folders. The files are in {0}").format(where)
+            self._notices.tell(text, Tone.NOTE, about="open folder")
+
+
+def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:
+    """Return a dialog that lists failures and their reasons."""
+    box = QDialog(parent)
+    box.setObjectName("extractFailures")
+    box.setWindowTitle(QCoreApplication.translate("ExtractionNotices", "Not extracted"))
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    more = f"; the first {len(failures):,}:" if total > len(failures) else ""
+    head = QLabel(
+        QCoreApplication.translate("ExtractionNotices", "{0} could not be written").format(plural(total, "file"))
+        + more,
+        box,
+    )
+    head.setTextFormat(Qt.TextFormat.PlainText)
+    table = QTableWidget(len(failures), 2, box)
+    table.setObjectName("failureTable")
+    table.setAccessibleName(QCoreApplication.translate("ExtractionNotices", "Failures"))
+    table.setHorizontalHeaderLabels(["Object", "Reason"])
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setShowGrid(False)
+    table.setWordWrap(False)
+    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    table.setTabKeyNavigation(False)
+    table.verticalHeader().hide()
+    for row, failure in enumerate(failures):
+        for column, text in enumerate((failure.name, failure.reason)):
+            item = QTableWidgetItem(shown(text))
+            item.setToolTip(tip(text))
+            table.setItem(row, column, item)
+    table.setColumnWidth(0, 240)
+    table.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+    table.horizontalHeader().setHighlightSections(False)
+    table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, box)
+    buttons.rejected.connect(box.reject)
+    column_layout = QVBoxLayout(box)
+    column_layout.setContentsMargins(18, 16, 18, 14)
+    column_layout.setSpacing(10)
+    column_layout.addWidget(head)
+    column_layout.addWidget(table, 1)
+    column_layout.addWidget(buttons)
+    box.resize(760, 360)
+    return box

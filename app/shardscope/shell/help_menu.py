@@ -1,0 +1,74 @@
+"""The help menu: shortcuts, the page of the format, the glossary, what each part is for, and the versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QWhatsThis
+
+from shardscope.learning.help.format_page import FormatPage
+from shardscope.learning.help.pages import GLOSSARY
+from shardscope.learning.help.shortcuts import show_shortcuts
+from shardscope.learning.help.whats_this import explain
+from shardscope.shell.docks import PanelDocks
+from shardscope.shell.teaching import Teaching
+from shardscope.views.inspector.panel import Inspector
+
+PAGE = "formatPage"
+
+
+class HelpMenu(QObject):
+    """Adds the menu to the menu bar, and explains every part of the window.
+
+    Attributes:
+        teaching: Leads to lessons.
+        shortcuts: Opens the sheet of shortcuts.
+        page: Shows the page of the open format; the row of the selected field is lit.
+        glossary: Shows what the words mean.
+        whats_this: The next click tells what it is on.
+    """
+
+    def __init__(self, window: QMainWindow, panels: PanelDocks, about: QAction, teaching: Teaching) -> None:
+        super().__init__(window)
+        self._window = window
+        self._panels = panels
+        self.teaching = teaching
+        self.shortcuts = self._action(self.tr("&Keyboard shortcuts"), "F1", lambda: show_shortcuts(window))
+        self.page = self._action(self.tr("&Page of the format"), "Alt+F1", self._show_page)
+        self.glossary = self._action(self.tr("&Glossary"), "", self._show_glossary)
+        self.whats_this = QWhatsThis.createAction(window)
+        self.whats_this.setText(self.tr("&What is this?"))
+        self.whats_this.setShortcut(QKeySequence(QKeySequence.StandardKey.WhatsThis))
+        menu = self._menu = window.menuBar().addMenu(self.tr("&Help"))
+        menu.addActions([self.shortcuts, self.whats_this])
+        menu.addSeparator()
+        menu.addActions([teaching.all, teaching.this_file])
+        menu.addSeparator()
+        menu.addActions([self.page, self.glossary])
+        menu.addSeparator()
+        menu.addAction(about)
+        panels.panel(Inspector).page_wanted.connect(self._show_page)
+        explain(window)
+
+    def lead_to(self, missions: QAction) -> None:
+        """Adds what leads to the missions, after the lessons."""
+        after = self._menu.actions()[self._menu.actions().index(self.teaching.this_file) + 1]
+        self._menu.insertAction(after, missions)
+        missions.triggered.connect(lambda _=False: self.teaching.show_missions())
+
+    def _show_page(self) -> None:
+        page = self._panels.panel(FormatPage)
+        page.show_page_of_file()
+        self._panels.show(PAGE, focus=True)
+
+    def _show_glossary(self) -> None:
+        self._panels.panel(FormatPage).show_page(GLOSSARY)
+        self._panels.show(PAGE, focus=True)
+
+    def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
+        action = QAction(text, self._window)
+        action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda _=False: act())
+        return action

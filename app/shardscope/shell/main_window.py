@@ -1,0 +1,493 @@
+"""The window: docks around the bytes, menus, messages, and what happens at the beginning and at the end."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget
+
+from shardcore import DataSet, RemoteOptions, Shard, Span
+from shardscope.learning.charts.panel import Charts
+from shardscope.learning.comparison.compare_formats import CompareFormats
+from shardscope.learning.lessons.fresh import is_fresh
+from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.session.highlights import Question
+from shardscope.session.jobs import Jobs
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import IndexState, OpenFailure, Session
+from shardscope.shell.about import about_box
+from shardscope.shell.actions import WindowActions
+from shardscope.shell.appearance import Appearance
+from shardscope.shell.byte_editing import ByteEditing
+from shardscope.shell.bytes import connect_bytes
+from shardscope.shell.compact_layout import GivingWay
+from shardscope.shell.docks import PanelDocks
+from shardscope.shell.drop_targets import DropPlace, DropPlaces
+from shardscope.shell.edits import Changing
+from shardscope.shell.error_notices import Troubles
+from shardscope.shell.extraction_notices import ExtractionNotices
+from shardscope.shell.file_dialogs import FileDialogs
+from shardscope.shell.help_menu import HelpMenu
+from shardscope.shell.job_status import JobStatus
+from shardscope.shell.menu_keys import MenuKeys
+from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.open_with import OpenWays
+from shardscope.shell.panels import PANELS
+from shardscope.shell.part_commands import PartCommands
+from shardscope.shell.sandbox import Breaking
+from shardscope.shell.saved_layout import LayoutMemory
+from shardscope.shell.status_line import StatusLine
+from shardscope.shell.still import Still
+from shardscope.shell.teaching import Teaching
+from shardscope.shell.top_bar import TopBar
+from shardscope.shell.welcome import Welcome
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+from shardscope.tasks.connect.connect import Connecting
+from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.views.findings.hits import HitsTable
+from shardscope.views.hex.panel import HexPanel
+from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
+from shardscope.views.objects.drag_out import DragOut
+from shardscope.views.objects.panel import ObjectPanel
+from shardscope.views.places.places import Places
+from shardscope.views.structure.tree import StructureTree
+from shardscope.views.trace.panel import TracePanel
+from shardscope.views.transfers.transfers import Transfers
+from shardscope.widgets.accessible_roles import install_roles
+from shardscope.widgets.keyboard import press_focused
+from shardscope.widgets.picture import ask_picture
+from shardscope.widgets.plain_text import shown
+
+LEAST = QSize(640, 420)
+"""The smallest window, or the screen where that is smaller."""
+
+FRAME = QSize(16, 48)
+"""Room that the first window leaves for its frame, whose size is known only once it is shown."""
+
+_ANY_WIDTH = (1 << 24) - 1
+
+CENTRE = QSize(300, 120)
+"""The smallest room for the bytes."""
+SMALL_NODE = 1_000_000
+"""Nodes up to this many bytes are written when the mouse is pressed: most presses in the tree are no drags."""
+
+
+class MainWindow(PartCommands):
+    """One opened shard, shown.
+
+    Attributes:
+        settings: What is remembered.
+        jobs: Runs the work.
+        session: What is open and selected.
+        hex: The bytes.
+        notices: The stack of notices below the bytes.
+        objects: The objects.
+        panels: The docks, after the table of panels.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.jobs = Jobs(self)
+        self.session = Session(self.jobs, self)
+        install_roles()
+        # Before any widget is made: each takes the font of the application as it is then, and is polished once.
+        self.appearance = Appearance(settings, self)
+        self.appearance.wear()
+        self._to_learn = ""
+        self.setObjectName("mainWindow")
+        self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
+        self.setAcceptDrops(True)
+        self.setMinimumSize(LEAST.boundedTo(self._room))
+        self.welcome = Welcome(settings, self.jobs, self)
+        self.hex = HexPanel(self.session, self)
+        self.panels = PanelDocks(self, PANELS, self.session, settings)
+        self.objects = self.panels.panel(ObjectPanel)
+        self.trace = self.panels.panel(TracePanel)
+        self.transfers = self.panels.panel(Transfers)
+        self.places = self.panels.panel(Places)
+        table = self.objects.table
+        self.drag_out = DragOut(
+            self.session, table, lambda: table.selected_ranges().head(MOST_FILES + 1).rows().tolist()
+        )
+        self.tree = self.panels.panel(StructureTree)
+        self.drag_nodes = DragOut(
+            self.session,
+            self.tree,
+            lambda: DraggedNode.of(self.tree.nodes.node(self.tree.currentIndex())),
+            small=SMALL_NODE,
+        )
+        self._make_centre()
+        self.line = StatusLine(self.hex.status, self)
+        self.setStatusBar(self.line)
+        self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
+        self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
+        self.ways = OpenWays(self.session, self.notices, self)
+        self.connecting = Connecting(self.session, settings, self)
+        self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
+        to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
+        self.dialogs = FileDialogs(self.session, self.open, self)
+        self.troubles = Troubles(
+            self.session,
+            self.notices,
+            self.ways,
+            self.connecting,
+            self.dialogs,
+            to_bytes,
+            self.new_shards.ask_new,
+            salvage,
+            self,
+        )
+        self.hex.naming.keys = self.objects.model.keys_at_hand
+        connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
+        self.changing = Changing(self.session, self.hex, self.objects, self.notices, self.line, self)
+        self.actions_ = WindowActions(self, self, self.session)
+        self.actions_.build(
+            self.panels,
+            PANELS,
+            self.hex.actions_,
+            self.objects.actions_,
+            self.new_shards,
+            self.changing,
+            self.comparing,
+            self.breaking,
+        )
+        self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
+        self.top = TopBar(
+            self.actions_.back,
+            self.actions_.forward,
+            self.hex.address,
+            self.hex.actions_.find,
+            self.look_up,
+            self.objects.actions_.extract,
+            list(self.actions_.verify.values()),
+            self,
+        )
+        self.job_status = JobStatus(
+            self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
+        )
+        self.help = HelpMenu(
+            self, self.panels, self.actions_.about, Teaching(self.session, self.panels, self.hex.drawings, self)
+        )
+        self.menu_keys = MenuKeys(self)
+        self._connect()
+        self.resize(QSize(1440, 900).boundedTo(self._room))
+        self.panels.arrange()
+        self._layout = LayoutMemory(self, self.panels, settings)
+        self._layout.restore()
+        self._enable(is_open=False)
+        self._show_welcome()
+        self.actions_.themes[settings.theme].setChecked(True)
+        self.actions_.reduced_motion.setChecked(settings.reduced_motion)
+        self.set_reduced_motion(settings.reduced_motion)
+
+    @property
+    def _room(self) -> QSize:
+        """The largest size with which the window and its frame are on the screen."""
+        return self.screen().availableGeometry().size() - FRAME
+
+    # --- making ---
+
+    def _make_centre(self) -> None:
+        self.pages = QStackedWidget(self)
+        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(self.hex)
+        centre = self._centre = Still(self.pages, CENTRE, self)
+        # Whatever the pages would like, notices have the room they need.
+        self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.notices = Notices(centre)
+        column = centre.layout()
+        assert column is not None
+        column.addWidget(self.notices)
+        self.hex.room = centre.height
+        self.setCentralWidget(centre)
+        to_panel = partial(self.show_part, "sandbox")
+        self.breaking = Breaking(self.session, self.panels.panel(BreakingPanel), self.hex, self.notices, to_panel, self)
+
+    def _limit_centre(self) -> None:
+        """Gives the panels beside the bytes the width that rows and fields have no use for."""
+        most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
+        limit = _ANY_WIDTH if math.isinf(most) else max(math.ceil(most), CENTRE.width())
+        before = self._centre.maximumWidth()
+        if limit == before:
+            return
+        self._centre.setMaximumWidth(limit)
+        # Docks that are just being hidden swallow the request for a new layout.
+        QTimer.singleShot(0, self._centre, self._centre.updateGeometry)
+        if before < limit and self.panels.sides and not self.hex.drawings.in_front:
+            self.panels.give_room(limit - self._centre.width())
+
+    def _connect(self) -> None:
+        session = self.session
+        self.hex.full_width_changed.connect(self._limit_centre)
+        self.pages.currentChanged.connect(self._limit_centre)
+        self.panels.places_changed.connect(self._limit_centre)
+        self.byte_editing = ByteEditing(session, self.hex, self.objects, self.breaking.sandbox, self.changing, self)
+        session.opening.connect(self._opening)
+        session.opened.connect(self._opened)
+        session.opened.connect(self.ways.tell_guess)
+        session.opened.connect(self.ways.check_given)
+        session.closed.connect(self._closed)
+        session.failed.connect(self._failed)
+        session.index_changed.connect(self._index_changed)
+        session.history_changed.connect(self._history_changed)
+        session.question_changed.connect(self._question_changed)
+        session.message.connect(self.line.say_for_a_while)
+        session.succeeded.connect(lambda text: self.notices.tell(text, Tone.SUCCESS))
+        self.help.teaching.refused.connect(self._lesson_refused)
+        self.objects.actions_.trace_requested.connect(self.trace_key)
+        self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
+        self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
+        tree = self.panels.panel(StructureTree)
+        tree.look_up_requested.connect(self.trace_key)
+        tree.extract_requested.connect(self.extract_row)
+        self.objects.bytes_wanted.connect(self.hex.drawings.to_bytes)
+        self.objects.actions_.copy_files.triggered.connect(lambda _: self.drag_out.copy_files())
+        self.welcome.open_requested.connect(self.ask_file)
+        self.welcome.folder_requested.connect(self.ask_folder)
+        self.welcome.address_requested.connect(self.open_address)
+        self.welcome.new_requested.connect(self.new_shards.ask_new)
+        self.welcome.compare_requested.connect(self.comparing.show)
+        self.welcome.chosen.connect(self.open)
+        self.welcome.learn_requested.connect(self.learn)
+        self.places.chosen.connect(self.open)
+        self.help.lead_to(self.breaking.actions.missions)
+        self.breaking.tell_in(self.changing.chip)
+        self.objects.offer_salvage(self.breaking.actions.salvage)
+        self.giving_way = GivingWay(session, self.panels, self.hex, self)
+        self._history_changed()
+
+    # --- opening ---
+
+    def open(
+        self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
+    ) -> None:
+        """Opens a path or address; asks for keys where it was reached with some that are forgotten.
+
+        Args:
+            uri: What to open.
+            format: The name of its format, or None.
+            remote: How it is reached, or None.
+            select: What to select in it, or None.
+        """
+        request = OpenRequest(uri, format, remote=remote)
+        if remote is None and self.connecting.needs_keys(uri):
+            self.connecting.ask(request)
+        else:
+            self.session.open(request, select=select)
+
+    def open_address(self) -> None:
+        """Asks for an address to open."""
+        self.connecting.ask()
+
+    def learn(self, uri: str) -> None:
+        """Opens something, and begins the first lesson on its format; where there is none, its page."""
+        self._to_learn = uri
+        self.open(uri)
+
+    def ask_file(self) -> None:
+        """Asks for a file to open."""
+        self.dialogs.ask_file()
+
+    def ask_folder(self) -> None:
+        """Asks for a folder to open: a data set."""
+        self.dialogs.ask_folder()
+
+    def clear_recent(self) -> None:
+        """Forgets the recent files."""
+        self.settings.clear_recent()
+        self._refresh_recent()
+
+    def _refresh_recent(self) -> None:
+        self.actions_.fill_recent(self.settings.recent)
+        self.welcome.refresh()
+        self.places.refresh_recent()
+
+    def _opening(self, uri: str) -> None:
+        self.line.say(self.tr("Opening {0} …").format(uri))
+
+    def _opened(self, shard: Shard) -> None:
+        self.line.say("")
+        self.notices.clear()
+        if not is_fresh(self.session.uri):
+            self.settings.add_recent(self.session.uri)
+        self._refresh_recent()
+        name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
+        sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
+        self.setWindowTitle(shown(f"{name}{sandbox} — Shardscope"))
+        version = f" {shard.version}" if shard.version else ""
+        self.line.tell_format(f"{shard.format}{version}", shard.why)
+        self._show_work()
+        self._enable(is_open=True)
+        # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
+        choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
+        if not self.breaking.stays:
+            # Lists of the file before may be in front of both, where docks were dragged about or the window is small.
+            self.panels.raise_("objects")
+            self.panels.raise_("structure")
+            if choice:
+                self.panels.show("places")
+        self.troubles.tell_damage()
+        if self.session.uri == self._to_learn and not self.help.teaching.learn(shard.format):
+            self.show_part("formatPage")
+        self._to_learn = ""
+        self.help.teaching.opened(front=not self.breaking.stays)
+
+    def _lesson_refused(self, text: str) -> None:
+        if text:
+            self.notices.tell(text, about="lesson")
+        else:
+            self.notices.clear("lesson")
+
+    def _closed(self) -> None:
+        self.notices.clear()
+        if not self.session.replacing:
+            self.line.say("")
+            self._enable(is_open=False)
+            self._show_welcome()
+
+    def _failed(self, _: OpenFailure) -> None:
+        self.line.say("")
+
+    # --- trouble ---
+
+    def _index_changed(self, state: IndexState) -> None:
+        self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
+        # Reading the index may come upon damage that opening did not see.
+        self.troubles.tell_damage()
+
+    def _enable(self, *, is_open: bool) -> None:
+        self.actions_.set_open(is_open)
+        self.hex.actions_.set_open(is_open)
+        self.hex.address.setEnabled(is_open)
+        self.top.set_open(is_open)
+
+    def open_with(self) -> None:
+        """Asks what to open, and how."""
+        self.ways.ask()
+
+    def change(self) -> None:
+        """Asks how to read what is open."""
+        self.ways.change()
+
+    def stop_jobs(self) -> None:
+        """Cancels all jobs that are shown in `transfers`."""
+        self.job_status.stop_all()
+
+    def _history_changed(self) -> None:
+        self.actions_.back.setEnabled(self.session.can_go_back)
+        self.actions_.forward.setEnabled(self.session.can_go_forward)
+
+    # --- parts ---
+
+    def _question_changed(self, question: Question | None) -> None:
+        """The answer to what leads to some bytes stands in the inspector."""
+        if question is not None:
+            self.show_part("inspector")
+
+    def _show_welcome(self) -> None:
+        if self.pages.currentWidget() is self.hex:
+            self._layout.keep()
+        self.setWindowTitle("Shardscope")
+        self.line.tell_format("", "")
+        self._refresh_recent()
+        self.panels.hide()
+        self.pages.setCurrentWidget(self.welcome)
+
+    def _show_work(self) -> None:
+        if self.pages.currentWidget() is self.hex:
+            return
+        self.pages.setCurrentWidget(self.hex)
+        self._layout.bring_back()
+        self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # --- looks ---
+
+    def set_theme(self, name: str) -> None:
+        """Chooses a theme, one of `settings.THEMES`, and remembers it."""
+        self.actions_.themes[name].setChecked(True)
+        self.appearance.set_theme(name)
+
+    def set_reduced_motion(self, reduced: bool) -> None:
+        """Stops what moves by itself, or lets it move; remembers which."""
+        self.appearance.set_reduced_motion(reduced)
+
+    def toggle_full_screen(self) -> None:
+        """Fills the screen, or not."""
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return presses a focused button; Escape takes arrows away, then leaves the full screen."""
+        if press_focused(self, event):
+            return
+        if event.key() == Qt.Key.Key_Escape and self.session.question is not None:
+            self.session.clear_question()
+        elif event.key() == Qt.Key.Key_Escape and self.isFullScreen():
+            self.toggle_full_screen()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a small window the docks share one place."""
+        super().resizeEvent(event)
+        QTimer.singleShot(0, self, self._fit)
+
+    def _fit(self) -> None:
+        if self.pages.currentWidget() is self.hex:
+            self.panels.fit(self.size())
+            self.giving_way.fit()
+
+    def save_picture(self) -> None:
+        """Asks where a picture of the window goes, and writes it."""
+        ask_picture(self, "shardscope", self.session.say)
+
+    def default_layout(self) -> None:
+        """Puts the docks where they were at the first start."""
+        self.panels.arrange()
+        self._fit()
+
+    def about(self) -> None:
+        """Tells the versions."""
+        about_box(self).open()
+
+    # --- the beginning and the end ---
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Saves the layout, stops the work, removes what was made for dragging."""
+        if self.breaking.holds(self.close):
+            event.ignore()
+            return
+        if self.pages.currentWidget() is self.hex:
+            self._layout.keep()
+        self._layout.save()
+        self.session.close()
+        self.jobs.shutdown()
+        self.drag_out.close()
+        self.drag_nodes.close()
+        super().closeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Takes files and folders from elsewhere; our own objects are not opened."""
+        self.drop_places.dragEnterEvent(event)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """The drag ended, or goes on over the places, which show themselves then."""
+        self.drop_places.end()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Does what the place says where something was dropped."""
+        self.drop_places.drop(event)
+
+    def _dropped(self, place: DropPlace, paths: tuple[str, ...]) -> None:
+        if place is DropPlace.PACK:
+            self.new_shards.ask_new(paths)
+        elif place is DropPlace.OPEN:
+            self.open(paths[0])
+        else:
+            self.show_part("objects")
+            self.objects.seek(Path(paths[0]))

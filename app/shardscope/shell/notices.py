@@ -1,0 +1,308 @@
+"""Notices below the bytes: the outcome of an operation, or what is wrong and its remedy, in one stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardscope.session.words import cut_middle
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import shown_lines, tip
+
+LONGEST = 420
+"""Characters of a text that are shown; the tooltip has all of it."""
+
+FADES_MILLISECONDS = 6_000
+"""A success disappears after this time; everything else stays until it is dismissed or replaced."""
+
+_GAP = 4
+
+
+class Tone(Enum):
+    """Severity of a notice; the value is the sign before the text."""
+
+    ERROR = "✖"
+    WARNING = "▲"
+    NOTE = "●"
+    SUCCESS = "✔"
+
+
+class Button(NamedTuple):
+    """A button of a notice.
+
+    Attributes:
+        text: Its label.
+        do: Called when it is pressed.
+        closes: Whether the notice is dismissed then.
+    """
+
+    text: str
+    do: Callable[[], object]
+    closes: bool = True
+
+
+class Notice(QFrame):
+    """One notice.
+
+    Args:
+        text: One sentence.
+        tone: The severity.
+        buttons: The buttons, in this order.
+        parent: The stack.
+    """
+
+    spoken_role = QAccessible.Role.AlertMessage
+    closed = Signal()
+
+    def __init__(self, text: str, tone: Tone, buttons: Sequence[Button], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self.setAccessibleName(self.tr("Message"))
+        self._tone = tone
+        self.text = ""
+        self.sign = QLabel(tone.value, self)
+        self.sign.setTextFormat(Qt.TextFormat.PlainText)
+        self.label = QLabel(self)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label.setWordWrap(True)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.label.setSizePolicy(policy)
+        self.progress = QProgressBar(self)
+        self.progress.setAccessibleName(self.tr("Progress"))
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(6)
+        self.progress.hide()
+        self.buttons = [self._button(button) for button in buttons]
+        self.dismiss = QToolButton(self)
+        self.dismiss.setText("✕")
+        self.dismiss.setAccessibleName(self.tr("Dismiss the message"))
+        self.dismiss.setToolTip(self.tr("Dismiss"))
+        self.dismiss.clicked.connect(self.closed)
+        self._lay_out()
+        self.set_text(text)
+        self._colour()
+        if tone is Tone.SUCCESS:
+            self._ends = QTimer(self)
+            self._ends.setInterval(FADES_MILLISECONDS)
+            self._ends.timeout.connect(self._end)
+            self._ends.start()
+
+    def _button(self, button: Button) -> QPushButton:
+        def press() -> None:
+            if button.closes:
+                self.closed.emit()
+            button.do()
+
+        made = QPushButton(button.text, self)
+        made.setObjectName("noticeButton")
+        made.clicked.connect(lambda _=False: press())
+        return made
+
+    def _lay_out(self) -> None:
+        said = QVBoxLayout()
+        said.setSpacing(_GAP)
+        said.addWidget(self.label)
+        said.addWidget(self.progress)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        for button in self.buttons:
+            buttons.addWidget(button)
+        self._line = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._line.addLayout(said, 1)
+        self._line.addLayout(buttons)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 5, 8, 5)
+        row.setSpacing(10)
+        row.addWidget(self.sign)
+        row.addLayout(self._line, 1)
+        row.addWidget(self.dismiss)
+
+    def set_text(self, text: str) -> None:
+        """Shows another text, for an operation that goes on."""
+        self.text = shown_lines(text)
+        self.label.setText(cut_middle(self.text, LONGEST))
+        self.label.setToolTip(tip(self.text))
+        self.setAccessibleDescription(self.text)
+
+    def set_progress(self, done: int, total: int) -> None:
+        """Shows the progress of an operation; `total` is 0 while it is not known."""
+        self.progress.setRange(0, 1000 if total else 0)
+        self.progress.setValue(1000 * done // total if total else 0)
+        self.progress.show()
+
+    def height_at(self, width: int) -> int:
+        """Return the height that a width requires; buttons are below the text where that is lower."""
+        layout, heights = self.layout(), {}
+        assert layout is not None
+        for direction in (QBoxLayout.Direction.TopToBottom, QBoxLayout.Direction.LeftToRight):
+            self._line.setDirection(direction)
+            heights[direction] = layout.totalHeightForWidth(width)
+        best = min(heights, key=lambda direction: (heights[direction], direction.value))
+        self._line.setDirection(best)
+        return heights[best]
+
+    def _end(self) -> None:
+        if not self.underMouse() and not any(one.hasFocus() for one in self.findChildren(QWidget)):
+            self.closed.emit()
+
+    def _colour(self) -> None:
+        colours = theme.of(self)
+        strong = {
+            Tone.ERROR: colours.error,
+            Tone.WARNING: colours.warning,
+            Tone.NOTE: colours.note,
+            Tone.SUCCESS: colours.ok,
+        }[self._tone]
+        sheet = (
+            f"#notice {{ background: {colours.raised.name()}; border: 1px solid {colours.border.name()};"
+            f" border-left: 4px solid {strong.name()}; border-top-right-radius: 6px;"
+            " border-bottom-right-radius: 6px; }"
+        )
+        if sheet != self.styleSheet():
+            # A new style sheet changes the palette, which brings us here again.
+            self.setStyleSheet(sheet)
+            self.sign.setStyleSheet(f"color: {strong.name()}; font-weight: 700;")
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follows the theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_line"):
+            self._colour()
+
+
+class Notices(QWidget):
+    """The stack of notices of a window, the latest last. It takes its room from the widget above it.
+
+    Where there is room for a few only, the latest are shown; older ones appear again when those are dismissed.
+
+    Args:
+        parent: At most half of its height is used.
+
+    Attributes:
+        all: The notices, the latest last.
+    """
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("notices")
+        self.all: list[Notice] = []
+        self._about: dict[Notice, str] = {}
+        self._lasting: set[Notice] = set()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(_GAP, _GAP, _GAP, _GAP)
+        self._column.setSpacing(_GAP)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.hide()
+        parent.installEventFilter(self)
+
+    @property
+    def text(self) -> str:
+        """The texts, the latest first; empty without notices."""
+        return "\n".join(notice.text for notice in reversed(self.all))
+
+    @property
+    def buttons(self) -> list[QPushButton]:
+        """The buttons, those of the latest notice first."""
+        return [button for notice in reversed(self.all) for button in notice.buttons]
+
+    @property
+    def button(self) -> QPushButton:
+        """The first button of the latest notice that has one."""
+        return self.buttons[0]
+
+    def tell(
+        self,
+        text: str,
+        tone: Tone = Tone.ERROR,
+        *,
+        action: str = "",
+        do: Callable[[], object] | None = None,
+        buttons: Sequence[Button] = (),
+        about: str = "",
+        lasting: bool = False,
+    ) -> Notice:
+        """Adds a notice.
+
+        Args:
+            text: One sentence.
+            tone: The severity.
+            action: The label of a button that dismisses the notice; empty for none.
+            do: Called when that is pressed.
+            buttons: Further buttons.
+            about: The subject: an earlier notice on the same one is removed. Default: the text itself.
+            lasting: Whether it stays when the file is closed.
+        """
+        self.clear(about or text)
+        first = [Button(action, do or (lambda: None))] if action else []
+        notice = Notice(text, tone, [*first, *buttons], self)
+        self.all.append(notice)
+        self._about[notice] = about or text
+        if lasting:
+            self._lasting.add(notice)
+        notice.closed.connect(lambda: self.remove(notice))
+        self._column.addWidget(notice)
+        # What was never shown has no height.
+        self.show()
+        notice.show()
+        self._fit()
+        return notice
+
+    def remove(self, notice: Notice) -> None:
+        """Removes a notice, unless it is gone already."""
+        if notice in self.all:
+            self.all.remove(notice)
+            del self._about[notice]
+            self._lasting.discard(notice)
+            self._column.removeWidget(notice)
+            notice.hide()
+            notice.deleteLater()
+            self._fit()
+
+    def clear(self, about: str = "") -> None:
+        """Removes the notices on a subject. Default: all that are not lasting."""
+        for notice in list(self.all):
+            if self._about[notice] == about or (not about and notice not in self._lasting):
+                self.remove(notice)
+
+    def fit(self) -> None:
+        """Adapts to a text or a progress that was changed."""
+        self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follows the size of the place above."""
+        if watched is self.parent() and event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        parent = self.parentWidget()
+        assert parent is not None
+        width, most = parent.width() - 2 * _GAP, parent.height() // 2
+        height = _GAP
+        for notice in reversed(self.all):
+            wanted = notice.height_at(width) + _GAP
+            first = notice is self.all[-1]
+            notice.setVisible(first or height + wanted <= most)
+            if not notice.isHidden():
+                notice.setFixedHeight(min(wanted, most) - _GAP if first else wanted - _GAP)
+                height += notice.height() + _GAP
+        self.setFixedHeight(height)
+        self.setVisible(bool(self.all))

@@ -1,0 +1,286 @@
+"""Opening in another way than by recognising: the format, and the options that formats declare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled, Depth, Report, Severity, Shard, Span
+from shardcore.model.number_words import plural
+from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.shards.format import Format
+from shardcore.shards.registry import all_formats
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.session.words import grouped
+from shardscope.shell.notices import Notices, Tone
+from shardscope.startup.file_links import may_be_link, pasted_link
+from shardscope.widgets.option_fields import OptionField, field_for, path_button
+
+
+def no_fit() -> str:
+    """What is wrong where a specification was given and the bytes are otherwise."""
+    return QCoreApplication.translate("OpenWays", "This specification does not fit")
+
+
+class OpenWith(QDialog):
+    """Asks what to open, and how. `chosen` carries the `OpenRequest`.
+
+    Args:
+        request: What the fields begin with.
+        formats: The formats to choose from.
+        shard: What is open, when it is to be read in another way.
+        parent: The window.
+
+    Attributes:
+        fields: One for each option that a format declares for opening, by name.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(
+        self, request: OpenRequest, formats: Sequence[Format], shard: Shard | None = None, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("openWith")
+        self.setWindowTitle(self.tr("Change how it is read") if shard is not None else self.tr("Open with"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._formats = {one.name: one for one in formats}
+        self._labels: dict[str, QLabel] = {}
+        self._asked_for = request
+        self.path = QLineEdit(request.shown, self)
+        self.path.setPlaceholderText(self.tr("A file or folder of shards, or a link copied from the details"))
+        self.format = QComboBox(self)
+        self.format.addItem(self.tr("Recognise it"), None)
+        for one in formats:
+            self.format.addItem(f"{one.title}  ({one.name})", one.name)
+        self.format.setCurrentIndex(max(self.format.findData(request.format), 0))
+        self.fields: dict[str, OptionField] = {
+            option.name: self._field(option, request, shard) for option in _options(formats)
+        }
+        self.buttons = QDialogButtonBox(self)
+        words = "&Apply" if shard is not None else "&Open"
+        self.apply = self.buttons.addButton(words, QDialogButtonBox.ButtonRole.AcceptRole)
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self._lay_out(fixed=shard is not None)
+        self.path.textChanged.connect(self._check)
+        self.format.currentIndexChanged.connect(self._check)
+        for field in self.fields.values():
+            field.changed.connect(self._check)
+        self.buttons.accepted.connect(self._accept)
+        self.buttons.rejected.connect(self.reject)
+        self._check()
+        guessed = next((f for f in self.fields.values() if shard is not None and _read_with(shard, f.option)), None)
+        (guessed or (self.format if request.uri else self.path)).setFocus()
+
+    def _field(self, option: Option, request: OpenRequest, shard: Shard | None) -> OptionField:
+        given = request.options.get(option.name)
+        if shard is None or not _read_with(shard, option):
+            return field_for(option, given)
+        return field_for(option, given, shard.parameters, _evidence(shard))
+
+    def _lay_out(self, *, fixed: bool) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(10)
+        grid.setColumnStretch(1, 1)
+        path = QHBoxLayout()
+        path.setSpacing(8)
+        path.addWidget(self.path, 1)
+        self.path.setReadOnly(fixed)
+        if not fixed:
+            path.addWidget(path_button("File…", self.path, QFileDialog.FileMode.ExistingFile))
+            path.addWidget(path_button("Folder…", self.path, QFileDialog.FileMode.Directory))
+        rows: list[tuple[str, QWidget, QWidget | QLayout]] = [
+            ("&What", self.path, path),
+            ("&Format", self.format, self.format),
+        ]
+        rows += [(field.title, field, field) for field in self.fields.values()]
+        for number, (words, buddy, part) in enumerate(rows):
+            label = QLabel(words, self)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setBuddy(buddy)
+            if isinstance(buddy, OptionField):
+                self._labels[buddy.option.name] = label
+            else:
+                buddy.setAccessibleName(words.replace("&", ""))
+            grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+            label.setMinimumHeight(self.path.sizeHint().height())
+            if isinstance(part, QLayout):
+                grid.addLayout(part, number, 1)
+            else:
+                grid.addWidget(part, number, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 16, 18, 14)
+        column.setSpacing(14)
+        column.addLayout(grid, 1)
+        column.addWidget(self.buttons)
+        self.resize(660, self.sizeHint().height())
+
+    def _asked(self) -> list[OptionField]:
+        """The fields of the chosen format; all while it is to be recognised."""
+        chosen = self._formats.get(self.format.currentData() or "")
+        if chosen is None:
+            return list(self.fields.values())
+        return [self.fields[option.name] for option in _options([chosen])]
+
+    def _check(self) -> None:
+        """Shows the options of the chosen format, and says at once whether they can be applied."""
+        asked = self._asked()
+        for name, field in self.fields.items():
+            field.setVisible(field in asked)
+            self._labels[name].setVisible(field in asked)
+        wrong = any(field.problem() for field in asked)
+        self.apply.setEnabled(not wrong and bool(self.path.text().strip()))
+
+    @property
+    def request(self) -> OpenRequest:
+        """What the fields say. What was not touched stays what it was: stated, inferred or given."""
+        values = {field.option.name: field.value() for field in self._asked()}
+        options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        given, begun = self.path.text().strip(), self._asked_for
+        if given == begun.shown:
+            return replace(begun, format=self.format.currentData(), options=options)
+        return OpenRequest(given, self.format.currentData(), options)
+
+    def _accept(self) -> None:
+        self.chosen.emit(self.request)
+        self.accept()
+
+
+class OpenWays(QObject):
+    """Asks how to open, and tells when what is shown rests on a guess.
+
+    Args:
+        session: What is open.
+        notices: Where the guess is told.
+        parent: The window.
+    """
+
+    def __init__(self, session: Session, notices: Notices, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._notices = notices
+        self._window = parent
+
+    def ask(self, request: OpenRequest | None = None) -> Job:
+        """Asks what to open, and how; beginning with what was asked for already."""
+        return self._ask(request or OpenRequest(""), None)
+
+    def change(self) -> Job | None:
+        """Asks how to read what is open."""
+        return self._ask(self._session.request, self._session.shard) if self._session.shard is not None else None
+
+    def _ask(self, request: OpenRequest, shard: Shard | None) -> Job:
+        def work(job: Job) -> Sequence[Format]:
+            return all_formats()
+
+        def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
+            if formats is None:
+                if error is not None and not isinstance(error, Cancelled):
+                    self._session.tell(self.tr("The formats cannot be listed"), error)
+                return
+            dialog = OpenWith(request, formats, shard, self._window)
+            dialog.chosen.connect(self._chosen)
+            dialog.open()
+
+        # The first time all formats are imported.
+        return self._session.jobs.submit(work, key=("formats", self), priority=Priority.SCREEN, done=done)
+
+    def _chosen(self, request: OpenRequest) -> None:
+        """Opens it; where the text has the bytes of a link in it, too, they are selected."""
+        if not may_be_link(request.uri):
+            self._open(request)
+            return
+
+        def done(found: tuple[str, Span | None] | None, error: BaseException | None) -> None:
+            uri, span = found if found is not None else (request.uri, None)
+            if not isinstance(error, Cancelled):
+                self._open(replace(request, uri=uri), span)
+
+        self._session.jobs.submit(
+            lambda _: pasted_link(request.uri), key=("link", self), priority=Priority.SCREEN, done=done
+        )
+
+    def _open(self, request: OpenRequest, place: Span | None = None) -> None:
+        same = request.uri == self._session.request.uri and self._session.shard is not None
+        self._session.open(request, select=place or (self._session.selection.span if same else None))
+
+    def check_given(self, shard: Shard) -> None:
+        """Finds out, in a job, whether a specification that somebody gave fits the bytes; says so where it does not."""
+        if not self._is_given(shard) or shard.damage is not None:
+            return
+
+        def take(report: Report) -> None:
+            wrong = [one for one in report.findings if one.severity is Severity.ERROR]
+            if wrong:
+                told = f"{no_fit()}: {grouped(wrong[0].message)}"
+                if len(wrong) > 1:
+                    told = self.tr("{0} ({1} in all)").format(told, plural(len(wrong), "error"))
+                self._notices.tell(f"{told}.", Tone.WARNING, action=self.tr("Change…"), do=self.change)
+
+        self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
+
+    def fits_not(self, shard: Shard) -> bool:
+        """Whether the damage of what is open comes after a specification that somebody gave."""
+        return shard.damage is not None and self._is_given(shard)
+
+    def _is_given(self, shard: Shard) -> bool:
+        return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
+
+    def tell_guess(self, shard: Shard) -> None:
+        """Says that what is shown rests on a guess, and offers to change it."""
+        if shard.damage is None and shard.evidence:
+            self._notices.tell(guess_text(shard), Tone.NOTE, action=self.tr("Change…"), do=self.change)
+
+
+def guess_text(shard: Shard) -> str:
+    """One sentence: what was inferred, and how much is left open."""
+    try:
+        members = json.loads(shard.parameters)
+    except ValueError:
+        members = {}
+    values = ", ".join(f"{name} {value}" for name, value in members.items() if not name.startswith("@"))
+    left = len(shard.ambiguity)
+    more = f" {left} point{'s are' if left > 1 else ' is'} left open." if left else ""
+    return f"Specification inferred from the bytes: {values or 'see Change'}.{more}"
+
+
+def _options(formats: Sequence[Format]) -> list[Option]:
+    """What people can choose for opening, each name once; texts with much room come first."""
+    found = {one.name: one for format in formats for one in format.options_for(Purpose.OPEN) if not one.hidden}
+    return sorted(found.values(), key=lambda option: option.type is not OptionType.JSON)
+
+
+def _read_with(shard: Shard, option: Option) -> bool:
+    """Whether it is by this option that a shard is told what it does not state itself."""
+    return bool(shard.parameters) and option.names_format and option.type is OptionType.JSON
+
+
+def _evidence(shard: Shard) -> str:
+    """What speaks for a guess and what it leaves open, one line each."""
+    if not shard.evidence:
+        return ""
+    lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]
+    if shard.ambiguity:
+        lines += ["<b>Left open</b>", *(f"? {escape(text)}" for text in shard.ambiguity)]
+    return "<br>".join(lines)

@@ -1,0 +1,107 @@
+"""The panels around the bytes: one line adds one.
+
+A line gives the content of a dock, its area, its shortcut, and whether it is closed until it is used. The docks, the
+layout of the first start, the menus and what `--show` takes follow from this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QWidget
+
+from shardscope.learning.charts.panel import Charts
+from shardscope.learning.drawings.space import LEAST_WIDTH
+from shardscope.learning.help.format_page import FormatPage
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.views.findings.findings import FindingsTable
+from shardscope.views.findings.hits import HitsTable
+from shardscope.views.inspector.panel import Inspector
+from shardscope.views.objects.panel import ObjectPanel
+from shardscope.views.places.places import Places
+from shardscope.views.structure.tree import StructureTree
+from shardscope.views.trace.panel import TracePanel
+from shardscope.views.transfers.transfers import Transfers
+
+Area = Qt.DockWidgetArea
+
+LAYOUT_VERSION = 9
+"""Goes up when panels come or go: an older saved layout is not used then."""
+
+_NORMAL = 1600
+"""Up to this width of the window what it has more goes to the bytes: to the fields beside them."""
+
+_EDGES = 10
+"""Pixels of the lines between the sides and the bytes."""
+
+_NARROW_LISTS = 340
+"""Of the structure and of the objects, where the window is narrow."""
+
+_WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 760, 0.36), Area.RightDockWidgetArea: (340, 480, 0.12)})
+
+
+def default_widths(window: int) -> dict[Area, int]:
+    """Widths of the sides at the first start; wider windows give them some of their room.
+
+    In a narrower one the lists give way, so that a drawing has its least width, or nearly that.
+
+    Args:
+        window: Its width.
+    """
+    more = max(window - _NORMAL, 0)
+    widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
+    room = window - widths[Area.RightDockWidgetArea] - LEAST_WIDTH - _EDGES
+    widths[Area.LeftDockWidgetArea] = min(widths[Area.LeftDockWidgetArea], max(room, _NARROW_LISTS))
+    return widths
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One dock.
+
+    Attributes:
+        name: What `--show` and the code call it; the dock's object name is `<name>Dock`.
+        title: What stands on its tab and in the menus, in English.
+        area: Where it stands at the first start.
+        group: Panels of one group share a place of the area, the first in front.
+        shortcut: Goes there.
+        make: Creates the content. It takes the keyboard by its focus proxy.
+        on_demand: Closed at the first start; it is opened by its command, and its tab has a button that closes it.
+    """
+
+    name: str
+    title: str
+    area: Area
+    group: str
+    shortcut: str
+    make: Callable[[Session, Settings], QWidget]
+    on_demand: bool = False
+
+    @property
+    def shown_title(self) -> str:
+        """The title in the language of the window."""
+        return QCoreApplication.translate("Panels", self.title)
+
+
+_LEFT, _RIGHT, _BELOW = Area.LeftDockWidgetArea, Area.RightDockWidgetArea, Area.BottomDockWidgetArea
+
+PANELS = (
+    Panel("structure", "Structure", _LEFT, "file", "Alt+1", lambda session, _: StructureTree(session)),
+    Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
+    Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
+    Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
+    Panel("findings", "Findings", _BELOW, "results", "Alt+5", lambda session, _: FindingsTable(session), True),
+    Panel("hits", "Hits", _BELOW, "results", "Alt+9", lambda session, _: HitsTable(session), True),
+    Panel("transfers", "Activity", _BELOW, "results", "Alt+6", Transfers, True),
+    Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel, True),
+    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: BreakingPanel(session), True),
+    Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session), True),
+    Panel("formatPage", "Format page", _LEFT, "file", "Alt+8", lambda session, _: FormatPage(session), True),
+    Panel("places", "Places", _LEFT, "file", "Alt+7", Places, True),
+)

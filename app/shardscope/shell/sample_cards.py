@@ -1,0 +1,261 @@
+"""The samples on the welcome page: a card for each, with the strip of its sections as the overview draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QGridLayout, QMenu, QSizePolicy, QToolButton, QWidget
+
+import shardcore
+from shardcore import DataSet, SectionRole, Shard
+from shardscope.session.jobs import Job, Jobs, Priority
+from shardscope.startup.assets import Role, Sample
+from shardscope.views.hex.legend import Legend
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.plain_text import tip
+from shardscope.widgets.sample_words import sample_title
+from shardscope.widgets.strip_paint import paint_ground, paint_letter
+from shardscope.widgets.strip_scale import widths_to_scale
+
+TWO_COLUMNS = 520
+"""From this width on two cards stand beside each other."""
+
+SOON_MILLISECONDS = 150
+_STRIP = 16
+_PAD = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of a strip.
+
+    Attributes:
+        role: Its colour and hatch.
+        size: Its bytes.
+    """
+
+    role: SectionRole
+    size: int
+
+
+def parts_of(shard: Shard) -> tuple[Part, ...]:
+    """The sections of a file, or of the first member of a data set."""
+    if isinstance(shard, DataSet):
+        shard = shard.member(shard.members[0].name)
+    return tuple(Part(section.role, section.size) for section in shard.sections if section.size)
+
+
+class SampleCard(QAbstractButton):
+    """Opens a sample: by a click, by Return, by the space bar.
+
+    Attributes:
+        sample: Which one.
+        parts: The sections of its strip, once they are read.
+        learn: Begins the first lesson on its format.
+        more: The other samples of the format, in a menu; hidden where there are none.
+    """
+
+    more_chosen = Signal(object)
+    """The path of another sample of the format."""
+
+    def __init__(self, sample: Sample, others: Sequence[Sample] = (), parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.sample = sample
+        self.parts: tuple[Part, ...] = ()
+        self.setText(self.tr("Open {0}").format(sample.title))
+        self.setAccessibleName(self.tr("Open the sample {0}: {1}").format(sample.title, sample.about))
+        self.setToolTip(sample.about)
+        self.learn = QToolButton(self)
+        self.learn.setObjectName(f"learn-{sample.format}")
+        self.learn.setText(self.tr("Learn"))
+        self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
+        self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))
+        self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.more = self._more_button(others)
+        self._open = self.tr("Open")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def _more_button(self, others: Sequence[Sample]) -> QToolButton:
+        button = QToolButton(self)
+        button.setText(self.tr("More ▾"))
+        button.setAccessibleName(self.tr("More samples of {0}").format(self.sample.title))
+        button.setToolTip(self.tr("Further samples of this format, a damaged one and an odd one among them"))
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        menu = QMenu(button)
+        menu.setToolTipsVisible(True)
+        for one in others:
+            action = menu.addAction(sample_title(one).replace("&", "&&"))
+            action.setToolTip(tip(one.see))
+            action.triggered.connect(partial(self.more_chosen.emit, str(one.path)))
+        button.setMenu(menu)
+        button.setVisible(bool(others))
+        return button
+
+    def show_parts(self, parts: tuple[Part, ...]) -> None:
+        """Draws the strip."""
+        self.parts = parts
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """Two lines and the strip."""
+        return QSize(280, 2 * self.fontMetrics().height() + _STRIP + 3 * _PAD)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """*Learn* stands in the corner and *More* below it, where they are no part of what opens."""
+        super().resizeEvent(event)
+        top = _PAD - 5
+        for button in (self.learn, self.more):
+            size = button.sizeHint()
+            button.setGeometry(self.width() - _PAD - size.width(), top, size.width(), size.height())
+            top += size.height()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return opens, too."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints title, what is in it, *Open*, and the strip."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.of(self)
+        strong = self.hasFocus()
+        painter.setPen(QPen(colours.accent if strong else colours.border, 2 if strong else 1))
+        painter.setBrush(colours.raised if self.underMouse() or self.isDown() else colours.base)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
+        metrics = self.fontMetrics()
+        line = metrics.height()
+        inner = self.rect().adjusted(_PAD, _PAD - 2, -_PAD, -_PAD)
+        beside = self.learn.geometry()
+        go = metrics.horizontalAdvance(self._open) + 14
+        left = beside.left() - go - 6
+        pill = QRect(left, beside.top(), go, beside.height())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colours.accent)
+        painter.drawRoundedRect(pill, 5, 5)
+        painter.setPen(colours.base)
+        painter.drawText(pill, Qt.AlignmentFlag.AlignCenter, self._open)
+        words = (
+            (self.sample.title, colours.text, left - inner.left() - 10),
+            (
+                self.sample.about,
+                colours.muted,
+                (self.more.x() - 8 if self.more.menu().actions() else inner.right()) - inner.left(),
+            ),
+        )
+        for number, (text, colour, width) in enumerate(words):
+            painter.setPen(colour)
+            place = QRect(inner.left(), inner.top() + number * (line + 6), width, line)
+            painter.drawText(place, 0, metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
+        self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - _STRIP + 2, inner.width(), _STRIP))
+        painter.end()
+
+    def _paint_strip(self, painter: QPainter, place: QRectF) -> None:
+        colours = theme.of(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        if not self.parts:
+            painter.fillRect(place, colours.window)
+            return
+        x = place.left()
+        painter.setFont(sized(self.font(), SMALL))
+        room = painter.fontMetrics().horizontalAdvance("M") + 4
+        for part, width in zip(
+            self.parts, widths_to_scale([part.size for part in self.parts], place.width()), strict=True
+        ):
+            box = QRectF(x, place.top(), max(width - 1, 1), place.height())
+            paint_ground(painter, colours, part.role, box)
+            if width > room:
+                paint_letter(painter, colours, part.role, box)
+            x += width
+
+
+class SampleCards(QWidget):
+    """All samples; `chosen` carries the path of one. Their sections are read once, by jobs, when they are seen."""
+
+    spoken_role = QAccessible.Role.Grouping
+
+    chosen = Signal(object)
+    learn_requested = Signal(object)
+    """The path of a sample that is to be opened beside the page of its format."""
+
+    def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
+        """Shows a card for each main sample; the others of its format are in the card's menu."""
+        super().__init__(parent)
+        self.setObjectName("sampleList")
+        self.setAccessibleName(self.tr("Samples"))
+        self._jobs = jobs
+        self._columns = 0
+        self.cards = [
+            SampleCard(main, [one for one in samples if one.format == main.format and one is not main], self)
+            for main in samples
+            if main.role is Role.MAIN
+        ]
+        for card in self.cards:
+            path = str(card.sample.path)
+            card.clicked.connect(lambda _=False, path=path: self.chosen.emit(path))
+            card.more_chosen.connect(self.chosen)
+            card.learn.clicked.connect(lambda _=False, path=path: self.learn_requested.emit(path))
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(10)
+        self.legend = Legend(self)
+        self.legend.setObjectName("sampleLegend")
+        self._grid.addWidget(self.legend, len(self.cards), 0, 1, 2)
+        self._arrange(2)
+
+    def event(self, event: QEvent) -> bool:
+        """When they have been seen for a moment, their strips are asked for: a window that opens a file needs none."""
+        if event.type() == QEvent.Type.Show and self._jobs is not None:
+            QTimer.singleShot(SOON_MILLISECONDS, self, self._ask_all)
+        return super().event(event)
+
+    def _ask_all(self) -> None:
+        jobs = self._jobs
+        if jobs is not None and self.isVisible():
+            self._jobs = None
+            for card in self.cards:
+                self._ask(jobs, card)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """One column where there is no room for two."""
+        super().resizeEvent(event)
+        self._arrange(2 if self.width() >= TWO_COLUMNS else 1)
+
+    def _arrange(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for number, card in enumerate(self.cards):
+            self._grid.addWidget(card, number // columns, number % columns)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.setColumnStretch(1, columns - 1)
+
+    def _ask(self, jobs: Jobs, card: SampleCard) -> None:
+        def done(parts: tuple[Part, ...] | None, error: BaseException | None) -> None:
+            # A sample that cannot be read says so when it is opened.
+            if parts is not None:
+                card.show_parts(parts)
+                there = {part.role for card in self.cards for part in card.parts}
+                self.legend.set_roles([role for role in SectionRole if role in there], ())
+
+        jobs.submit(
+            lambda job: _read(card.sample.path, job), key=("strip", card), priority=Priority.PREFETCH, done=done
+        )
+
+
+def _read(path: Path, job: Job) -> tuple[Part, ...]:
+    with shardcore.open(str(path), partial=True, progress=job.progress) as shard:
+        return parts_of(shard)

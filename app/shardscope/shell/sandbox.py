@@ -1,0 +1,240 @@
+"""The sandbox in the window: its banner, its frame and marks, its menus, and the question before it is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QHelpEvent
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
+
+from shardcore.model.number_words import plural
+from shardcore.operations.recover import Salvage
+from shardcore.shards.salvage import Condition
+from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
+from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.session.error_words import plain_words
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.session.trace_walk import Walk
+from shardscope.shell.notices import Notices, Tone
+from shardscope.tasks.edit.actions import EditChip
+from shardscope.tasks.recover.dialog import Salvaging
+from shardscope.views.hex.panel import HexPanel
+
+
+class Breaking(QObject):
+    """Puts the parts of the sandbox into the window.
+
+    Args:
+        session: What is open.
+        panel: The panel of the sandbox.
+        bytes_: Show what was changed.
+        notices: Tells what became of a copy.
+        show: Brings the panel to the front.
+        window: The window.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        panel: BreakingPanel,
+        bytes_: HexPanel,
+        notices: Notices,
+        show: Callable[[], object],
+        window: QMainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._session = session
+        self.panel = panel
+        self._bytes = bytes_
+        self._notices = notices
+        self._show = show
+        self._window = window
+        self._top, self._saw_caret = 0, False
+        self._walk = Walk()
+        self._again = ""
+        self._question: QMessageBox | None = None
+        self.sandbox, self.actions = panel.sandbox, panel.actions_
+        self.banner = SandboxBanner(self.sandbox, self.actions, bytes_)
+        column = bytes_.layout()
+        assert isinstance(column, QVBoxLayout)
+        column.insertWidget(1, self.banner)
+        self.frame = SandboxFrame(self.sandbox, bytes_.view)
+        session.may_leave = self._may_leave
+        self.sandbox.changed.connect(self._changed)
+        self.sandbox.reopening.connect(self._keep_place)
+        self.sandbox.reopened.connect(self._return_to_place)
+        session.opened.connect(lambda _: self._opened())
+        session.failed.connect(lambda _: setattr(self, "_again", ""))
+        self.sandbox.saved.connect(self._saved)
+        actions = self.actions
+        actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
+        actions.switch.triggered.connect(self._show_panel)
+        actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
+        actions.overwrite.triggered.connect(lambda _: self._go(panel.to_field))
+        self.salvaging = Salvaging(session, window)
+        self.salvaging.written.connect(self._salvaged)
+        actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
+        actions.save.triggered.connect(lambda _: self.ask_save())
+
+    @property
+    def stays(self) -> bool:
+        """Whether what was opened is the same file with other changes: nothing comes to the front for it."""
+        return self._session.request.sandbox or self.sandbox.leaving
+
+    # --- menus ---
+
+    def fill(self, menu: QMenu) -> None:
+        """Adds the actions to a menu."""
+        actions = self.actions
+        menu.addSeparator()
+        menu.addAction(actions.switch)
+        inside = menu.addMenu(self.tr("In the sand&box"))
+        inside.setToolTipsVisible(True)
+        inside.addAction(actions.to_bits)
+        bits = inside.addMenu(self.tr("Flip &one bit"))
+        bits.addActions(list(reversed(actions.bits)))
+        inside.addActions([actions.overwrite, actions.cut, actions.cut_rest])
+        inside.addSeparator()
+        inside.addActions([actions.undo, actions.redo, actions.start_over])
+        inside.addSeparator()
+        inside.addAction(actions.save)
+        self.sandbox.changed.connect(lambda: inside.menuAction().setEnabled(self.sandbox.on))
+        inside.menuAction().setEnabled(False)
+        menu.addActions([actions.salvage, actions.missions])
+        menu.setToolTipsVisible(True)
+        menu.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Entries of the menu that have nothing to explain have no tooltip: it would repeat them."""
+        if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
+            explained: tuple[QAction, ...] = (self.actions.switch, self.actions.salvage)
+            return watched.actionAt(event.pos()) not in explained
+        return super().eventFilter(watched, event)
+
+    def tell_in(self, chip: EditChip) -> None:
+        """Lets the sign in the status line say that a sandbox is shown; pressed, it leads to the panel."""
+        sandbox = self.sandbox
+        sandbox.changed.connect(lambda: chip.tell_sandbox(sandbox.count if sandbox.on else None))
+        chip.sandbox_wanted.connect(self._show)
+
+    # --- the bytes ---
+
+    def _changed(self) -> None:
+        marks = self.sandbox.marks
+        if marks is not self._bytes.state.sandboxed:
+            self._bytes.state.set_sandboxed(marks)
+        found = () if marks is None else (*marks.new, *((place, place) for place, _ in marks.cuts))
+        self._bytes.overview.set_changed(sorted(found))
+
+    def _keep_place(self) -> None:
+        state = self._bytes.state
+        self._top, self._saw_caret = max(state.visible_bytes[0], 0), state.caret_seen
+        walk, self._again = self._session.walk, self._session.request.uri
+        if walk.steps or walk.key != self._walk.key:
+            self._walk = walk
+
+    def _return_to_place(self) -> None:
+        state = self._bytes.state
+        state.scroll_to(self._top)
+        if self._saw_caret:
+            # The banner took some of the room.
+            state.show_caret()
+
+    def _opened(self) -> None:
+        """The lookup is made again: what the same key finds in the changed bytes."""
+        again, self._again = self._again, ""
+        if again and again == self._session.request.uri:
+            self._session.look_up_again(self._walk)
+
+    def _show_panel(self, _: bool) -> None:
+        if self.sandbox.on or not self.sandbox.why_not:
+            self._show()
+
+    def _go(self, focus: Callable[[], object]) -> None:
+        self._show()
+        focus()
+
+    # --- leaving ---
+
+    def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
+        """Whether the sandbox is kept, or nothing is lost with it; else asks."""
+        kept = request is not None and request.sandbox and request.uri == self._session.request.uri
+        if kept or not self.sandbox.unsaved:
+            return True
+        self.ask_discard(go)
+        return False
+
+    def holds(self, go: Callable[[], object]) -> bool:
+        """Whether the window stays open, because somebody is asked first; then `go` closes it."""
+        return not self._session.may_leave(None, go)
+
+    def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
+        """Asks whether the changes may be dropped."""
+        if self._question is not None:
+            self._question.reject()
+        box = self._question = QMessageBox(self._window)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setObjectName("discardSandbox")
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(self.tr("Drop the sandbox?"))
+        box.setText(self.tr("{0} in the sandbox would be dropped.").format(plural(self.sandbox.count, "change")))
+        box.setInformativeText(self.tr("The file on disk was never changed. A copy keeps what you broke."))
+        drop = box.addButton(self.tr("&Drop"), QMessageBox.ButtonRole.DestructiveRole)
+        save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(save)
+        box.setEscapeButton(cancel)
+
+        def dropped() -> None:
+            self.sandbox.drop()
+            go()
+
+        drop.clicked.connect(lambda _=False: dropped())
+        save.clicked.connect(lambda _=False: self.ask_save())
+        box.finished.connect(lambda _: self._answered(box))
+        box.open()
+        return box
+
+    def _answered(self, box: QMessageBox) -> None:
+        if self._question is box:
+            self._question = None
+        self.sandbox.stay()
+
+    # --- copies ---
+
+    def _salvaged(self, done: Salvage) -> None:
+        there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)
+        what = self.tr("{0} of the sandbox") if self.sandbox.on else "{0}"
+        text = self.tr("{0} written to {1}").format(what.format(plural(there, "object")), done.folder)
+        self._session.say(text)
+
+    def ask_save(self) -> QFileDialog:
+        """Asks for the name of a copy; the dialog asks before it gives the name of a file that is there."""
+        uri = self._session.uri
+        name = Path(self._session.request.name)
+        folder = Path(uri).parent if "://" not in uri else Path.home()
+        dialog = QFileDialog(self._window, self.tr("Save the sandbox as a copy"))
+        dialog.setObjectName("saveSandbox")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDirectory(str(folder))
+        dialog.selectFile(f"{name.stem}.broken{name.suffix}")
+        dialog.fileSelected.connect(lambda path: self.save_to(Path(path), agreed=True))
+        dialog.open()
+        return dialog
+
+    def save_to(self, path: Path, *, agreed: bool) -> None:
+        """Writes a copy."""
+
+        def failed(error: BaseException) -> None:
+            self._notices.tell(self.tr("Not saved: {0}").format(plain_words(error)), Tone.ERROR)
+
+        self.sandbox.save(path, agreed=agreed, failed=failed)
+
+    def _saved(self, path: Path) -> None:
+        text = self.tr("The sandbox was saved as {0}; the file itself is as it was.").format(path)
+        self._notices.tell(text, Tone.SUCCESS, action=self.tr("Open it"), do=lambda: self._session.open(str(path)))

@@ -1,0 +1,162 @@
+"""Pictures of the window, made without a display once everything on the screen has come to rest."""
+
+from __future__ import annotations
+
+import struct
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QSize, QTimer
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from shardcore import Depth, RemoteOptions, Span
+from shardscope.session.session import IndexState, OpenFailure
+from shardscope.shell.main_window import MainWindow
+
+DRAWING = "drawing"
+"""What `--show` calls the drawings."""
+
+MOST_SECONDS = 120
+
+REST_MILLISECONDS = 300
+"""Nothing may happen for this long before the picture is taken."""
+
+
+class ScreenshotError(Exception):
+    """The picture cannot be made."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be seen.
+
+    Attributes:
+        target: The file of the picture; its ending names the kind.
+        uri: What to open; empty for the welcome page.
+        format: The name of its format, or None.
+        size: Of the window, in device-independent pixels.
+        select: The byte to select, or None.
+        trace: The key to trace, or empty.
+        step: Which step of the trace is shown, from 1.
+        verify: How deep to verify, or None.
+        show: A dock to bring to the front; `drawing`, or `drawing:NAME`; or empty.
+        remote: How an address is reached, or None.
+        place: Bytes to select, as a link names them, or None.
+        lesson: The text of a lesson to begin, on what is open or else on its sample; or None.
+    """
+
+    target: Path
+    uri: str = ""
+    format: str | None = None
+    size: tuple[int, int] = (1440, 900)
+    select: int | None = None
+    trace: str = ""
+    step: int = 0
+    verify: Depth | None = None
+    show: str = ""
+    remote: RemoteOptions | None = None
+    place: Span | None = None
+    lesson: Path | None = None
+
+
+def take(window: MainWindow, wanted: Wanted) -> None:
+    """Opens, selects, waits and saves the picture.
+
+    Raises:
+        ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
+            there.
+    """
+    if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING):
+        raise ScreenshotError(f"--show is one of {', '.join(window.panels.by_name)}, {DRAWING}, {DRAWING}:NAME")
+    failures: list[OpenFailure] = []
+    window.session.failed.connect(failures.append)
+    window.resize(QSize(*wanted.size))
+    window.show()
+    if wanted.uri:
+        window.open(wanted.uri, wanted.format, wanted.remote, wanted.place)
+        settle(window)
+        if failures:
+            raise ScreenshotError(f"{failures[0].uri}: {failures[0].error}")
+        _arrange(window, wanted)
+    settle(window)
+    if wanted.lesson is not None:
+        window.help.teaching.try_lesson(wanted.lesson, own=bool(wanted.uri))
+        settle(window)
+    _save(window.grab().toImage(), wanted.target)
+
+
+def _save(image: QImage, target: Path) -> None:
+    """Writes a picture.
+
+    Raises:
+        ScreenshotError: It cannot be written.
+    """
+    if target.suffix.lower() != ".png":
+        if not image.save(str(target)):
+            raise ScreenshotError(f"cannot write {target}")
+        return
+    try:
+        target.write_bytes(png_of(image))
+    except OSError as error:
+        raise ScreenshotError(f"cannot write {target}: {error.strerror}") from error
+
+
+def png_of(image: QImage) -> bytes:
+    """A picture as PNG, a quarter smaller than Qt makes it: rows of text on flat colours are best left unfiltered."""
+    rgb = image.convertToFormat(QImage.Format.Format_RGB888)
+    width, height, line = rgb.width(), rgb.height(), rgb.bytesPerLine()
+    pixels = bytes(rgb.constBits())
+    rows = b"".join(b"\0" + pixels[at : at + 3 * width] for at in range(0, height * line, line))
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")]
+    made = b"\x89PNG\r\n\x1a\n"
+    for kind, body in parts:
+        made += struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return made
+
+
+def _arrange(window: MainWindow, wanted: Wanted) -> None:
+    session = window.session
+    if wanted.verify is not None:
+        session.verify(wanted.verify)
+        settle(window)
+        window.show_part("findings")
+    if wanted.trace:
+        session.look_up(wanted.trace)
+        settle(window)
+        session.go_to_step((wanted.step or session.walk.steps) - 1)
+        window.show_part("trace")
+    if wanted.select is not None:
+        source = session.shard.source if session.shard is not None else None
+        if source is not None and not 0 <= wanted.select < source.size:
+            raise ScreenshotError(f"there is no byte {wanted.select}; the file has {source.size}")
+        session.select_span(Span("", wanted.select, wanted.select + 1))
+    settle(window)
+    part, _, sketch = wanted.show.partition(":")
+    if part == DRAWING:
+        window.hex.drawings.show(sketch)
+    elif part:
+        window.show_part(part)
+
+
+def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
+    """Runs the event loop until no job is open and the index is read.
+
+    Raises:
+        ScreenshotError: It takes too long.
+    """
+    until = time.monotonic() + MOST_SECONDS
+    quiet = 0
+    while quiet < rest:
+        loop = QEventLoop()
+        QTimer.singleShot(20, loop.quit)
+        loop.exec()
+        # Watching the file and waiting for it are jobs, too; they come and go.
+        busy = window.jobs.open_jobs or window.session.index_state is IndexState.LOADING
+        quiet = 0 if busy else quiet + 20
+        if time.monotonic() > until:
+            raise ScreenshotError("the window does not come to rest")
+    QApplication.processEvents()

@@ -1,0 +1,1 @@
+"""Settings, assets and flags: needed before there is a window."""

@@ -1,0 +1,1 @@
+"""Dialogs that run a job: new shard, convert, edit, extract, recover, connect."""

@@ -1,0 +1,91 @@
+"""Asks before much is fetched from another machine: how much, how long that takes, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from shardcore import StoreUntrusted
+from shardcore.sources.remote.request_log import size_text
+from shardscope.session.fetch_cost import Costly
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.widgets.request_log.costs import RATES, Price, bytes_per_second, money_text, price_called, seconds_text
+
+_USUAL = RATES[1]
+
+
+class Agreeing(QObject):
+    """Asks, and does what was agreed to.
+
+    Args:
+        session: Says what is costly.
+        settings: Whose prices count.
+        window: The parent of the question.
+    """
+
+    def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._settings = settings
+        self._window = window
+        self._question: QMessageBox | None = None
+        self._session = session
+        session.costly.connect(self.ask)
+        session.untrusted.connect(self.ask_store)
+        session.closed.connect(self._drop)
+
+    def ask(self, costly: Costly) -> QMessageBox:
+        """Asks; nothing is fetched meanwhile."""
+        box = self._box("costly", self.tr("Fetch so much?"))
+        size = size_text(costly.size)
+        box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
+        box.setInformativeText(cost_text(costly.size, price_called(self._settings.price, self._settings.own_price)))
+        fetch = box.addButton(self.tr("&Fetch {0}").format(size), QMessageBox.ButtonRole.AcceptRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(fetch)
+        box.setEscapeButton(cancel)
+        fetch.clicked.connect(lambda _=False: costly.go())
+        box.open()
+        return box
+
+    def ask_store(self, error: StoreUntrusted, go: Callable[[], object]) -> QMessageBox:
+        """Asks whether requests may go to a store that a file names; nothing is sent meanwhile."""
+        box = self._box("untrusted", self.tr("Connect?"))
+        box.setText(error.question)
+        box.setInformativeText(self.tr("The file that was opened names it. Agree if you trust the file."))
+        connect = box.addButton(self.tr("&Connect"), QMessageBox.ButtonRole.AcceptRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        # Whoever presses Enter too early has agreed to nothing.
+        box.setDefaultButton(cancel)
+        box.setEscapeButton(cancel)
+        connect.clicked.connect(lambda _=False: go())
+        box.open()
+        return box
+
+    def _box(self, name: str, title: str) -> QMessageBox:
+        self._drop()
+        box = self._question = QMessageBox(self._window)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setObjectName(name)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(title)
+        box.finished.connect(self._answered)
+        return box
+
+    def _answered(self, _: int) -> None:
+        self._question = None
+
+    def _drop(self) -> None:
+        """What was asked about is not there any more."""
+        if self._question is not None:
+            self._question.reject()
+
+
+def cost_text(size: int, price: Price) -> str:
+    """How long it takes to fetch so many bytes, and what it costs."""
+    megabits, line = _USUAL
+    lasts = seconds_text(size / bytes_per_second(megabits))
+    return f"That takes about {lasts} at {line}, and costs about {money_text(price.of(1, size))} ({price.name})."

@@ -1,0 +1,67 @@
+"""Opens remote addresses: asks for them, remembers how they were reached, and offers another way when one fails."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from shardcore import RemoteOptions, Shard
+from shardscope.session.connections import Connections, Who, as_anonymous
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.ask_fetch import Agreeing
+from shardscope.tasks.connect.dialog import AddressSheet
+
+
+class Connecting(QObject):
+    """The ways to remote places, for the window.
+
+    Args:
+        session: What is open.
+        settings: Where ways are remembered, without secrets.
+        window: The parent of the sheet.
+
+    Attributes:
+        agreeing: Asks before much is fetched.
+        connections: The ways that are known.
+    """
+
+    def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._session = session
+        self._settings = settings
+        self._window = window
+        self.agreeing = Agreeing(session, settings, window)
+        self.connections = Connections(settings.connections)
+        session.reach = self.connections.way_to
+        session.opened.connect(self._opened)
+
+    def ask(self, request: OpenRequest | None = None, who: Who | None = None) -> AddressSheet:
+        """Asks for an address.
+
+        Args:
+            request: What the fields begin with.
+            who: What is chosen of the three ways to be somebody; None for the last one.
+        """
+        sheet = AddressSheet(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
+        if who is not None:
+            sheet.who.choose(who)
+        sheet.chosen.connect(self._session.open)
+        sheet.open()
+        return sheet
+
+    def try_anonymous(self, request: OpenRequest) -> None:
+        """Opens it without any signature."""
+        self._session.open(request.reached(as_anonymous(request.remote)))
+
+    def needs_keys(self, uri: str) -> bool:
+        """Whether keys have to be asked for before an address can be opened."""
+        return self.connections.needs_keys(uri)
+
+    def _opened(self, shard: Shard) -> None:
+        request = self._session.request
+        way: RemoteOptions | None = request.remote
+        if request.is_remote and way is not None:
+            self.connections.remember(request.uri, way)
+            self._settings.connections = self.connections.kept

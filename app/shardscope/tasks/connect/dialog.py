@@ -1,0 +1,314 @@
+"""The sheet that asks for a remote address: what was understood, as whom, by which endpoint, and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QGridLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled, RemoteOptions, ShardError, UsageError
+from shardcore.sources.remote.address import Address, is_address, parse_address
+from shardscope.session.connections import ENDPOINTS, Connections, Who, described, in_store
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Jobs, Priority
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.probe import Allowed, probe, profiles
+from shardscope.tasks.connect.who_choice import WhoChoice
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import shown_lines
+from shardscope.widgets.tick_box import TickBox
+
+SIGNS = {True: "✔", False: "✖", None: "·"}
+
+
+class AddressSheet(QDialog):
+    """Asks for an address and how it is reached. `chosen` carries the `OpenRequest`.
+
+    Args:
+        request: What the fields begin with.
+        connections: How places were reached before.
+        jobs: Lists profiles, and tries what is allowed.
+        parent: The window.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(
+        self, request: OpenRequest, connections: Connections, jobs: Jobs, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("addressSheet")
+        self.setWindowTitle(self.tr("Open address"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._jobs = jobs
+        self._request = request
+        self._connections = connections
+        self._filled_for = ""
+        self._labels: dict[QWidget, QLabel] = {}
+        options = request.remote or connections.way_to(request.uri)
+        self.address = QLineEdit(request.shown, self)
+        self.understood = QLabel(self)
+        self.understood.setTextFormat(Qt.TextFormat.PlainText)
+        self.who = WhoChoice(options, self)
+        self.endpoint = QComboBox(self)
+        self.region = QLineEdit(options.region or "" if options is not None else "", self)
+        self.path_style = TickBox(self.tr("The &bucket stands in the path (endpoint/bucket/key)"), self)
+        self.pays = TickBox(self.tr("&Requester pays: what I read goes on my own bill"), self)
+        self.allowed = QLabel(self)
+        self.allowed.setTextFormat(Qt.TextFormat.PlainText)
+        self.test = QPushButton(self.tr("&Test"), self)
+        self.buttons = QDialogButtonBox(self)
+        self.open_button = self.buttons.addButton(self.tr("&Open"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.buttons.addButton(self.test, QDialogButtonBox.ButtonRole.ActionRole)
+        self._name(options)
+        self._lay_out()
+        self._connect()
+        if connections.needs_keys(request.uri):
+            self.who.choose(Who.KEYS)
+        self._check()
+        (self.who if request.uri else self.address).setFocus()
+        jobs.submit(lambda _: tuple(profiles()), key=("profiles", self), priority=Priority.SCREEN, done=self._profiled)
+
+    def _name(self, options: RemoteOptions | None) -> None:
+        self.address.setObjectName("address")
+        self.address.setPlaceholderText(self.tr("s3://bucket/key   https://…   gs://bucket/…   precomputed://…"))
+        self.address.setMinimumWidth(300)
+        self.understood.setObjectName("understood")
+        self.endpoint.setObjectName("endpoint")
+        self.endpoint.setEditable(True)
+        for one in ENDPOINTS:
+            self.endpoint.addItem(one.name, one.url)
+        self.endpoint.setCurrentIndex(0)
+        line = self.endpoint.lineEdit()
+        if line is not None:
+            line.setAccessibleName(self.tr("Endpoint"))
+        if options is not None and options.endpoint_url:
+            self.endpoint.setEditText(options.endpoint_url)
+        self.region.setPlaceholderText(self.tr("Found out by itself"))
+        self.path_style.setChecked(options is not None and options.addressing == "path")
+        self.pays.setChecked(options is not None and options.requester_pays)
+        self.pays.setToolTip(self.tr("The owner of the bucket wants it so; requests and bytes cost you, not them"))
+        self.allowed.setObjectName("allowed")
+        self.allowed.setAccessibleName(self.tr("What is allowed"))
+        for label in (self.understood, self.allowed):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.allowed.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.allowed.setMinimumHeight(6 * self.fontMetrics().lineSpacing())
+
+    def _lay_out(self) -> None:
+        page = QWidget(self)
+        grid = QGridLayout(page)
+        grid.setContentsMargins(18, 16, 18, 6)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(10)
+        grid.setColumnStretch(1, 1)
+        rows: list[tuple[str, QWidget]] = [
+            (self.tr("A&ddress"), self.address),
+            ("", self.understood),
+            (self.tr("As"), self.who),
+            (self.tr("&Endpoint"), self.endpoint),
+            (self.tr("Re&gion"), self.region),
+            ("", self.path_style),
+            ("", self.pays),
+            (self.tr("Allowed"), self.allowed),
+        ]
+        top = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight
+        for number, (words, part) in enumerate(rows):
+            if words:
+                label = QLabel(words, self)
+                label.setBuddy(part)
+                beside = self.who.buttons[Who.KEYS] if part is self.who else self.region
+                label.setMinimumHeight(beside.sizeHint().height() if part is not self.allowed else 0)
+                self._labels[part] = label
+                grid.addWidget(label, number, 0, top)
+                part.setAccessibleName(part.accessibleName() or words.replace("&", ""))
+            grid.addWidget(part, number, 1)
+        grid.setRowStretch(len(rows) - 1, 1)
+        # On a small screen the fields scroll, and the buttons stay.
+        scroll = self._scroll = QScrollArea(self)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(page)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(scroll, 1)
+        self.buttons.setContentsMargins(18, 4, 18, 14)
+        column.addWidget(self.buttons)
+        wish = page.sizeHint().height() + self.buttons.sizeHint().height() + 30
+        parent = self.parentWidget()
+        room = parent.window().height() - 40 if parent is not None else wish
+        self.resize(620, min(wish, max(room, 320)))
+
+    def _connect(self) -> None:
+        self.address.textChanged.connect(lambda _: self._check())
+        self.who.changed.connect(self._check)
+        self.endpoint.editTextChanged.connect(lambda _: self._check())
+        self.endpoint.activated.connect(self._preset)
+        self.region.textChanged.connect(lambda _: self._check())
+        self.path_style.toggled.connect(lambda _: self._check())
+        self.pays.toggled.connect(lambda _: self._check())
+        self.test.clicked.connect(self.try_it)
+        self.buttons.accepted.connect(self._accept)
+        self.buttons.rejected.connect(self.reject)
+
+    # --- what was filled in ---
+
+    @property
+    def uri(self) -> str:
+        """The address, with a signature that is not shown any more."""
+        text = self.address.text().strip()
+        return self._request.uri if text == self._request.shown else text
+
+    @property
+    def parsed(self) -> Address | None:
+        """The address taken apart, or None."""
+        try:
+            return parse_address(self.uri) if is_address(self.uri) else None
+        except ShardError:
+            return None
+
+    @property
+    def endpoint_url(self) -> str:
+        """The chosen or typed endpoint; empty for the usual one."""
+        text = self.endpoint.currentText().strip()
+        return next((one.url for one in ENDPOINTS if one.name == text), text)
+
+    def options(self) -> RemoteOptions:
+        """What the fields say.
+
+        Raises:
+            UsageError: They contradict each other.
+        """
+        values: dict[str, Any] = dict(self.who.filled())
+        return RemoteOptions(
+            endpoint_url=self.endpoint_url or None,
+            region=self.region.text().strip() or None,
+            requester_pays=self.pays.isChecked(),
+            addressing="path" if self.path_style.isChecked() else None,
+            **values,
+        )
+
+    @property
+    def request(self) -> OpenRequest:
+        """What is to be opened, and how."""
+        parsed = self.parsed
+        signed = parsed is not None and in_store(parsed)
+        return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
+
+    def _check(self) -> None:
+        """Says at once what was understood, and what is missing."""
+        parsed = self.parsed
+        problem = ""
+        if parsed is None and self.address.text().strip():
+            problem = self._no_address()
+        signed = parsed is not None and in_store(parsed)
+        for part in (self.who, self.endpoint, self.region, self.path_style, self.pays):
+            # Web servers are asked as they are: there is nothing to choose.
+            part.setVisible(signed or parsed is None)
+            if part in self._labels:
+                self._labels[part].setVisible(signed or parsed is None)
+        if signed and not problem:
+            try:
+                self.options()
+            except UsageError as error:
+                problem = plain_words(error)
+            if any(word in self.endpoint_url for word in ("ACCOUNT", "REGION")):
+                problem = self.tr("put your account or region into the endpoint")
+        text = f"✖ {problem}" if problem else self._described(parsed)
+        self.understood.setText(shown_lines(text))
+        self._fill_way(parsed)
+        fine = parsed is not None and not problem and (self.who.complete or not signed)
+        for button in (self.open_button, self.test):
+            button.setEnabled(fine)
+        self.allowed.clear()
+
+    def _no_address(self) -> str:
+        text = self.address.text().strip()
+        if not is_address(text):
+            return self.tr("an address begins with s3://, gs://, https:// or precomputed://")
+        try:
+            parse_address(text)
+        except ShardError as error:
+            return plain_words(error)
+        return ""
+
+    def _described(self, parsed: Address | None) -> str:
+        if parsed is None:
+            return self.tr("Paste what you have: an address of a bucket, a web server, a neuroglancer layer.")
+        return f"✔ {described(parsed)}"
+
+    def _fill_way(self, parsed: Address | None) -> None:
+        """A place that was reached before is reached the same way, until something else is chosen."""
+        place = f"{parsed.scheme}://{parsed.place}" if parsed is not None else ""
+        known = self._connections.way_to(self.uri) if place and place != self._filled_for else None
+        if place:
+            self._filled_for, first = place, not self._filled_for
+            if known is not None and not (first and self._request.remote is not None):
+                self.endpoint.setEditText(known.endpoint_url or ENDPOINTS[0].name)
+                self.region.setText(known.region or "")
+                self.path_style.setChecked(known.addressing == "path")
+                self.pays.setChecked(known.requester_pays)
+
+    def _preset(self, number: int) -> None:
+        if 0 <= number < len(ENDPOINTS):
+            chosen = ENDPOINTS[number]
+            self.endpoint.setEditText(chosen.url or chosen.name)
+            self.path_style.setChecked(chosen.path_style)
+
+    def _profiled(self, names: tuple[str, ...] | None, error: BaseException | None) -> None:
+        if names is not None:
+            self.who.tell_profiles(names)
+
+    # --- trying and opening ---
+
+    def try_it(self) -> Job:
+        """Tries, in a job, what is allowed."""
+        request = self.request
+        self.test.setEnabled(False)
+        self.allowed.setText(self.tr("Asking …"))
+        return self._jobs.submit(
+            lambda _: probe(request.uri, request.remote),
+            key=("probe", self),
+            priority=Priority.SCREEN,
+            done=self._tried,
+        )
+
+    def _tried(self, found: Sequence[Allowed] | None, error: BaseException | None) -> None:
+        self.test.setEnabled(True)
+        if found is not None:
+            lines = [f"{SIGNS[one.works]} {one.what}: {one.text}" for one in found]
+            self.allowed.setText(shown_lines("\n".join(lines)))
+            self._scroll.ensureWidgetVisible(self.allowed)
+        elif not isinstance(error, Cancelled):
+            self.allowed.setText(shown_lines(f"✖ {plain_words(error)}"))
+
+    def _accept(self) -> None:
+        self.chosen.emit(self.request)
+        self.accept()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follows the theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "understood"):
+            sheet = f"color: {theme.of(self).muted.name()};"
+            if sheet != self.understood.styleSheet():
+                self.understood.setStyleSheet(sheet)

@@ -1,0 +1,178 @@
+"""The three ways to be somebody for a store: anonymous, a profile of the AWS configuration, keys."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QRadioButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import RemoteOptions
+from shardscope.session.connections import Who, who_of
+
+
+class WhoChoice(QWidget):
+    """Three buttons in a row, and below them what the chosen one needs. `changed` tells that something is other.
+
+    Attributes:
+        buttons: The three choices.
+        profile: The profiles to choose from.
+        access_key: What keys begin with.
+        secret_key: The secret; never shown, never written anywhere.
+        token: Belongs to temporary keys.
+    """
+
+    changed = Signal()
+
+    def __init__(self, options: RemoteOptions | None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._wanted = options.profile if options is not None and options.profile else ""
+        self._group = QButtonGroup(self)
+        self.buttons: dict[Who, QRadioButton] = {}
+        row = QHBoxLayout()
+        row.setSpacing(18)
+        for who, words in _words().items():
+            button = self.buttons[who] = QRadioButton(words, self)
+            self._group.addButton(button)
+            row.addWidget(button)
+        row.addStretch(1)
+        self.profile = QComboBox(self)
+        self.access_key, self.secret_key, self.token = (QLineEdit(self) for _ in range(3))
+        self.pages = QStackedWidget(self)
+        for page in (self._anonymous(), self._profiles(), self._keys(options)):
+            self.pages.addWidget(page)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(row)
+        column.addWidget(self.pages)
+        self._group.idToggled.connect(self._toggled)
+        self.buttons[who_of(options)].setChecked(True)
+        self.setFocusProxy(self.buttons[who_of(options)])
+
+    def _anonymous(self) -> QWidget:
+        text = self.tr("Requests are not signed. Public data can be read by everybody.")
+        label = QLabel(text, self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setWordWrap(True)
+        label.setEnabled(False)
+        label.setAlignment(Qt.AlignmentFlag.AlignTop)
+        return label
+
+    def _profiles(self) -> QWidget:
+        page = QWidget(self)
+        self.profile.setObjectName("profile")
+        self.profile.setAccessibleName(self.tr("Profile"))
+        self.profile.currentIndexChanged.connect(lambda _: self.changed.emit())
+        grid = QGridLayout(page)
+        _tight(grid)
+        grid.addWidget(_label(self.tr("&Profile"), self.profile), 0, 0)
+        grid.addWidget(self.profile, 0, 1)
+        grid.setRowStretch(1, 1)
+        self.tell_profiles(())
+        return page
+
+    def _keys(self, options: RemoteOptions | None) -> QWidget:
+        page = QWidget(self)
+        grid = QGridLayout(page)
+        _tight(grid)
+        fields = (
+            (self.tr("&Access key"), self.access_key, "accessKey"),
+            (self.tr("&Secret key"), self.secret_key, "secretKey"),
+            (self.tr("Session &token"), self.token, "sessionToken"),
+        )
+        for number, (words, field, name) in enumerate(fields):
+            field.setObjectName(name)
+            field.setAccessibleName(words.replace("&", ""))
+            field.textChanged.connect(lambda _: self.changed.emit())
+            grid.addWidget(_label(words, field), number, 0)
+            grid.addWidget(field, number, 1)
+        for field in (self.secret_key, self.token):
+            field.setEchoMode(QLineEdit.EchoMode.Password)
+        self.token.setPlaceholderText(self.tr("Only for temporary keys"))
+        self.secret_key.setToolTip(self.tr("Kept in memory while the window is open, and nowhere else"))
+        self.access_key.setText(options.access_key or "" if options is not None else "")
+        return page
+
+    @property
+    def who(self) -> Who:
+        """What is chosen."""
+        return next(who for who, button in self.buttons.items() if button.isChecked())
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return self.who is not Who.KEYS or bool(self._text(self.access_key) and self._text(self.secret_key))
+
+    def choose(self, who: Who) -> None:
+        """Chooses one of the three."""
+        self.buttons[who].setChecked(True)
+
+    def tell_profiles(self, names: tuple[str, ...]) -> None:
+        """Says which profiles there are."""
+        self.profile.blockSignals(True)
+        self.profile.clear()
+        self.profile.addItem(self.tr("As the environment says"), "")
+        for name in names:
+            self.profile.addItem(name, name)
+        if self._wanted and self._wanted not in names:
+            self.profile.addItem(self._wanted, self._wanted)
+        self.profile.setCurrentIndex(max(self.profile.findData(self._wanted), 0))
+        self.profile.blockSignals(False)
+
+    def filled(self) -> dict[str, str | bool | None]:
+        """The values for `RemoteOptions`."""
+        if self.who is Who.ANONYMOUS:
+            return {"anonymous": True}
+        if self.who is Who.PROFILE:
+            name = self.profile.currentData()
+            return {"profile": name} if name else {"anonymous": False}
+        return {
+            "access_key": self._text(self.access_key) or None,
+            "secret_key": self._text(self.secret_key) or None,
+            "session_token": self._text(self.token) or None,
+        }
+
+    def _toggled(self, _: int, on: bool) -> None:
+        if on:
+            self._choose()
+
+    def _choose(self) -> None:
+        self.pages.setCurrentIndex(list(Who).index(self.who))
+        self.changed.emit()
+
+    @staticmethod
+    def _text(field: QLineEdit) -> str:
+        return field.text().strip()
+
+
+def _words() -> dict[Who, str]:
+    translate = QCoreApplication.translate
+    return {
+        Who.ANONYMOUS: translate("WhoChoice", "A&nonymous"),
+        Who.PROFILE: translate("WhoChoice", "Pro&file"),
+        Who.KEYS: translate("WhoChoice", "&Keys"),
+    }
+
+
+def _label(words: str, buddy: QWidget) -> QLabel:
+    label = QLabel(words)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setBuddy(buddy)
+    return label
+
+
+def _tight(grid: QGridLayout) -> None:
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setHorizontalSpacing(10)
+    grid.setVerticalSpacing(6)
+    grid.setColumnStretch(1, 1)

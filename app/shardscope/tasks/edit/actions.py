@@ -1,0 +1,223 @@
+"""The actions that change the open file, and the sign that says whether it may be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
+
+from shardcore.model.number_words import plural
+from shardcore.writing.edit_options import REKEY, VERBS, Takes, Verb
+from shardscope.tasks.edit.editor import Editor, title_of
+from shardscope.tasks.edit.switch import EditSwitch
+from shardscope.tasks.edit.typed_bytes import TypedBytes
+from shardscope.widgets.plain_text import tip
+
+ROOM = 9
+"""Pixels on both sides of the words of the sign."""
+
+
+class EditActions(QObject):
+    """Actions for the menus of the window.
+
+    Args:
+        switch: Whether the file may be changed.
+        editor: Makes the edits.
+        typed: What was typed into the bytes.
+        parent: The window.
+
+    Attributes:
+        allow: Lets the open file be changed.
+        verbs: One action for each verb, and for what takes it back where that is the same verb, in the order of menus.
+        undo: Puts back the last edit.
+        write: Writes the typed bytes.
+        undo_typed: Takes the last typed bytes back.
+        redo_typed: Types again what was taken back.
+        discard: Forgets all typed bytes.
+        rekey: Writes a new file; whoever does that connects it.
+    """
+
+    def __init__(self, switch: EditSwitch, editor: Editor, typed: TypedBytes, parent: QObject) -> None:
+        super().__init__(parent)
+        self._switch = switch
+        self._typed = typed
+        self._selected = 0
+        self.allow = QAction(self.tr("&Allow changes to this file"), self)
+        self.allow.setObjectName("allowChanges")
+        self.allow.setCheckable(True)
+        self.allow.triggered.connect(switch.allow)
+        self.verbs: dict[tuple[str, bool], QAction] = {}
+        self._of: list[tuple[Verb, QAction]] = []
+        for verb in VERBS:
+            for back in (False, True) if verb.back else (False,):
+                action = QAction(f"{title_of(verb, back=back)}…", self)
+                action.triggered.connect(partial(self._ask, editor, verb, back))
+                self.verbs[verb.name, back] = action
+                self._of.append((verb, action))
+        self.rekey = QAction(f"{title_of(REKEY)}…", self)
+        self.rekey.setToolTip(tip(QCoreApplication.translate("Verbs", REKEY.help)))
+        self.undo = QAction(self.tr("&Undo last edit…"), self)
+        self.undo.setShortcut(QKeySequence("Ctrl+Z"))
+        self.undo.triggered.connect(lambda _: editor.ask_undo())
+        self.write = self._on_typed(self.tr("&Write typed bytes…"), "Ctrl+S", lambda: editor.ask_bytes(typed.changes))
+        self.undo_typed = self._on_typed(self.tr("Undo typ&ing"), "Ctrl+Z", typed.undo)
+        self.redo_typed = self._on_typed(self.tr("Redo typin&g"), "Ctrl+Shift+Z", typed.redo)
+        self.discard = self._on_typed(self.tr("&Discard typed bytes"), "", typed.discard)
+        typed.changed.connect(self.update)
+        switch.changed.connect(self.update)
+        self.update()
+
+    @property
+    def for_objects(self) -> list[QAction]:
+        """The actions on selected objects."""
+        return [action for verb, action in self._of if verb.takes is Takes.KEYS]
+
+    @property
+    def all(self) -> list[QAction]:
+        """All of them but `allow`, in the order of menus."""
+        typing = [self.write, self.undo_typed, self.redo_typed, self.discard]
+        return [*(action for _, action in self._of), *typing, self.undo, self.rekey]
+
+    def _on_typed(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda _: act())
+        return action
+
+    def _ask(self, editor: Editor, verb: Verb, back: bool, _: bool = False) -> None:
+        editor.ask(verb, back=back)
+
+    def set_selected(self, count: int) -> None:
+        """So many objects are selected."""
+        if bool(count) != bool(self._selected):
+            self._selected = count
+            self.update()
+
+    def update(self) -> None:
+        """Shows what can be done, and says of the rest why it cannot."""
+        switch, there = self._switch, self._switch.standing.verbs
+        possible = not switch.standing.why_not
+        self.allow.setEnabled(possible)
+        self.allow.setChecked(switch.allowed)
+        words = self.tr("Off at every open: what is read is safe from slips") if possible else switch.standing.why_not
+        self.allow.setToolTip(tip(words))
+        for verb, action in self._of:
+            action.setVisible(verb in there)
+            why_not = switch.why_not
+            if not why_not and verb.takes is Takes.KEYS and not self._selected:
+                why_not = self.tr("Select objects in the table first")
+            action.setEnabled(verb in there and not why_not)
+            action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))
+        self.rekey.setVisible(bool(switch.standing.rekey))
+        typed = self._typed
+        for action in (self.write, self.undo_typed, self.discard):
+            action.setEnabled(bool(typed.changes))
+        self.redo_typed.setEnabled(bool(typed.undone))
+        for action in (self.write, self.undo_typed, self.redo_typed, self.discard):
+            action.setVisible(switch.allowed)
+        self._update_undo()
+
+    def _update_undo(self) -> None:
+        standing, why_not = self._switch.standing, ""
+        if standing.interrupted and not standing.interrupted.kept:
+            why_not = self.tr("The old bytes of the interrupted edit were not kept: it can only be finished")
+        elif standing.interrupted:
+            # Putting back half of an edit is what the file needs, damaged or not.
+            why_not = ""
+        elif standing.why_not:
+            why_not = standing.why_not
+        elif not standing.journal:
+            why_not = self.tr("There is no edit whose old bytes were kept")
+        elif not self._switch.allowed:
+            why_not = self._switch.why_not
+        in_place = any(not verb.beside for verb in standing.verbs)
+        self.undo.setVisible(bool(standing.interrupted) or standing.journal or in_place)
+        # Ctrl+Z takes back first what was typed.
+        self.undo.setEnabled(self.undo.isVisible() and not why_not and not self._typed.changes)
+        self.undo.setToolTip(tip(why_not or self.tr("Puts back the bytes that the last edit changed")))
+
+
+class EditChip(QToolButton):
+    """Says in the status line whether the file may be changed; pressed, it lets that be, or not.
+
+    Where a sandbox is shown it says that, and how many changes it has; `sandbox_wanted` tells that it was pressed then.
+
+    Args:
+        switch: Whether it may.
+        actions: What it presses.
+        parent: The status line.
+    """
+
+    sandbox_wanted = Signal()
+
+    def __init__(self, switch: EditSwitch, actions: EditActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._switch = switch
+        self._allow = actions.allow
+        self._changes: int | None = None
+        self.setObjectName("editChip")
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._texts = {False: self.tr("⊘ Read-only"), True: self.tr("✎ Editing on")}
+        self.clicked.connect(self._clicked)
+        switch.changed.connect(self._update)
+        self._update()
+
+    def tell_sandbox(self, changes: int | None) -> None:
+        """Says that what is shown is a sandbox.
+
+        Args:
+            changes: How many there are; None where there is no sandbox.
+        """
+        self._changes = changes
+        self.updateGeometry()
+        self._update()
+
+    def _in_memory(self, changes: int) -> str:
+        return self.tr("▨ Sandbox copy · {0}").format(plural(changes, "change"))
+
+    def sizeHint(self) -> QSize:
+        """As large as the longest of its texts: neither a permission nor a change moves the line it stands in."""
+        metrics = self.fontMetrics()
+        texts = list(self._texts.values()) if self._changes is None else [self._in_memory(max(self._changes, 99))]
+        widest = max(metrics.horizontalAdvance(one) for one in texts)
+        return QSize(widest + 2 * ROOM, metrics.height() + 1)
+
+    def minimumSizeHint(self) -> QSize:
+        """The same."""
+        return self.sizeHint()
+
+    def _clicked(self, _: bool) -> None:
+        if self._changes is not None:
+            self.sandbox_wanted.emit()
+        elif self._allow.isEnabled():
+            self._allow.trigger()
+        self._update()
+
+    def _update(self) -> None:
+        allowed = self._switch.allowed
+        if self._changes is not None:
+            self._show_sandbox(self._changes)
+            return
+        text = self._texts[allowed]
+        self.setText(text)
+        self.setChecked(allowed)
+        self.setAccessibleName(text[2:])
+        if allowed:
+            words = self.tr("This file may be changed: press to make it read-only again")
+        else:
+            why_not = self._switch.standing.why_not
+            words = why_not or self.tr("This file is not changed: press to allow it, or choose Edit > Allow changes")
+        self.setToolTip(tip(words))
+
+    def _show_sandbox(self, changes: int) -> None:
+        text = self._in_memory(changes)
+        self.setText(text)
+        self.setChecked(False)
+        self.setAccessibleName(text[2:])
+        words = self.tr("A copy in memory is shown, with {0}: the file on disk is as it was. Press for the sandbox.")
+        self.setToolTip(tip(words.format(plural(changes, "change"))))

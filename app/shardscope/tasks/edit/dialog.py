@@ -1,0 +1,380 @@
+"""The sheet that shows what an edit changes before it is made. It stands beside the bytes, which show it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QButtonGroup,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore.model.options import Option
+from shardscope.session.words import cut_middle
+from shardscope.tasks.edit.change_model import NARROW, SHORT, ChangeModel
+from shardscope.tasks.edit.proposal import Proposal, Row
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.tick_box import TickBox
+
+TYPING_MILLISECONDS = 250
+
+SIZE = QSize(620, 460)
+NARROW_SHEET = 540
+"""In less width the list has fewer bytes, and where a change stops stands in the bytes alone."""
+LEAST = 400
+"""The smallest width in which all of a change can be read."""
+
+
+class EditSheet(QDialog):
+    """Asks whether an edit is to be made.
+
+    `asked()` tells that something else is wanted, so that what changes must be looked for again; `row_chosen(row)`
+    carries a `Row`; `side_chosen(new)` whether new bytes are to be shown; `wanted(keep)` that the edit is to be made,
+    and whether the old bytes are kept.
+
+    Args:
+        title: What is to be done.
+        help: One sentence about it.
+        act: The words on the button that does it.
+        options: What may be said besides.
+        takes_files: Whether it needs files.
+        parent: The window.
+    """
+
+    asked = Signal()
+    row_chosen = Signal(object)
+    side_chosen = Signal(bool)
+    wanted = Signal(bool)
+
+    def __init__(
+        self,
+        title: str,
+        help: str,
+        act: str,
+        options: tuple[Option, ...] = (),
+        *,
+        takes_files: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("editSheet")
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAcceptDrops(takes_files)
+        self._paths: tuple[Path, ...] = ()
+        self._proposal: Proposal | None = None
+        self.title = QLabel(shown(title), self)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title.setFont(sized(self.font(), LARGE))
+        self.help = self._words(shown(help), "editHelp")
+        self.file = self._file_field() if takes_files else None
+        self.fields = {option.name: self._field(option) for option in options}
+        self.model = ChangeModel(self)
+        self.table = self._table()
+        self.total = self._words("", "editTotal")
+        self.old = QRadioButton(self.tr("&Old bytes"), self)
+        self.new = QRadioButton(self.tr("&New bytes"), self)
+        self.takedown = TickBox(self.tr("Do not &keep the old bytes (takedown)"), self)
+        self.kept = self._words("", "editKept")
+        self.trouble = self._words("", "editTrouble")
+        self.buttons = QDialogButtonBox(self)
+        self.apply = self.buttons.addButton(act, QDialogButtonBox.ButtonRole.AcceptRole)
+        self.cancel = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        for button in (self.apply, self.cancel):
+            button.setAutoDefault(False)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(TYPING_MILLISECONDS)
+        self._lay_out()
+        self._connect()
+        self.tell_busy() if self.ready else self._update()
+        first = self.file or next(iter(self.fields.values()), None)
+        (first or self.table).setFocus()
+
+    # --- making ---
+
+    def _words(self, text: str, name: str) -> QLabel:
+        label = QLabel(text, self)
+        label.setObjectName(name)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setWordWrap(True)
+        return label
+
+    def _field(self, option: Option) -> QLineEdit:
+        line = QLineEdit(self)
+        line.setObjectName(f"edit_{option.name}")
+        line.setAccessibleName(option.name.capitalize())
+        line.setPlaceholderText(option.help)
+        line.setToolTip(option.help)
+        return line
+
+    def _file_field(self) -> QLineEdit:
+        line = QLineEdit(self)
+        line.setObjectName("edit_file")
+        line.setAccessibleName(self.tr("Files"))
+        line.setPlaceholderText(self.tr("Drop files here, or choose some"))
+        line.setAcceptDrops(False)
+        return line
+
+    def _table(self) -> QTableView:
+        table = _ChangesTable(self)
+        table.setObjectName("editChanges")
+        table.setAccessibleName(self.tr("What changes"))
+        table.setModel(self.model)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        table.setTabKeyNavigation(False)
+        table.setMinimumHeight(_ChangesTable.LEAST)
+        rows = table.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(self.fontMetrics().height() + 7)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(48)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        return table
+
+    def _lay_out(self) -> None:
+        form = QGridLayout()
+        form.setHorizontalSpacing(10)
+        form.setVerticalSpacing(8)
+        if self.file is not None:
+            choose = QPushButton(self.tr("&Choose…"), self)
+            choose.setAutoDefault(False)
+            choose.clicked.connect(lambda _: self._choose())
+            self._row(form, self.tr("&Files"), self.file)
+            form.addWidget(choose, 0, 2)
+        for name, line in self.fields.items():
+            self._row(form, f"&{name.capitalize()}", line)
+        sides = QHBoxLayout()
+        sides.setSpacing(14)
+        self._sides = QButtonGroup(self)
+        sides.addWidget(QLabel(self.tr("The bytes show"), self))
+        for button in (self.old, self.new):
+            self._sides.addButton(button)
+            sides.addWidget(button)
+        sides.addStretch(1)
+        self.new.setChecked(True)
+        inner = QWidget(self)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 12, 16, 4)
+        column.setSpacing(8)
+        for part in (self.title, self.help):
+            column.addWidget(part)
+        if form.count():
+            column.addLayout(form)
+        column.addWidget(self.trouble)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.total)
+        column.addLayout(sides)
+        column.addWidget(self.takedown)
+        column.addWidget(self.kept)
+        self.area = scrolled(inner, "editArea", self.tr("What changes, and how"), self)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(16, 4, 16, 12)
+        foot.addWidget(self.buttons)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self.area, 1)
+        outer.addLayout(foot)
+        self.resize(SIZE)
+
+    def minimumSizeHint(self) -> QSize:
+        """Everything but the buttons scrolls: it fits beside the smallest window."""
+        return QSize(LEAST - 80, 200)
+
+    def _row(self, form: QGridLayout, words: str, line: QLineEdit) -> None:
+        label = QLabel(words, self)
+        label.setBuddy(line)
+        # Where there is little room the sheet scrolls; lines are not squeezed before it does.
+        line.ensurePolished()
+        line.setMinimumHeight(line.sizeHint().height())
+        number = form.rowCount() if form.count() else 0
+        form.addWidget(label, number, 0, Qt.AlignmentFlag.AlignRight)
+        form.addWidget(line, number, 1)
+
+    def _connect(self) -> None:
+        lines = [*self.fields.values(), *([self.file] if self.file is not None else [])]
+        for line in lines:
+            line.textChanged.connect(lambda _: self._typed())
+        self._soon.timeout.connect(self._ask)
+        self.table.selectionModel().currentRowChanged.connect(self._chosen)
+        self.new.toggled.connect(self.side_chosen)
+        self.takedown.toggled.connect(lambda _: self._update())
+        self.apply.clicked.connect(lambda _: self.wanted.emit(not self.takedown.isChecked()))
+        self.buttons.rejected.connect(self.reject)
+
+    # --- what it says ---
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that were chosen."""
+        text = self.file.text().strip() if self.file is not None else ""
+        if text == _listed(self._paths):
+            return self._paths
+        return (Path(text),) if text else ()
+
+    def take_files(self, paths: Iterable[str]) -> None:
+        """Takes files that were chosen or dropped."""
+        assert self.file is not None
+        self._paths = tuple(map(Path, paths))
+        self.file.setText(_listed(self._paths))
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What was filled in."""
+        return {name: line.text().strip() for name, line in self.fields.items()}
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is enough to look what would change."""
+        return self.file is None or bool(self.paths)
+
+    @property
+    def row(self) -> Row | None:
+        """The change that is chosen, or None."""
+        index = self.table.currentIndex()
+        return self.model.rows[index.row()] if index.isValid() else None
+
+    # --- what it is told ---
+
+    def tell_busy(self) -> None:
+        """What would change is being looked for."""
+        self._proposal = None
+        self.trouble.setText("")
+        self.total.setText(self.tr("Looking what would change …"))
+        self._update()
+
+    def tell_trouble(self, text: str) -> None:
+        """Shows why it cannot be done."""
+        self._proposal = None
+        self.model.show_rows(())
+        self.total.setText("")
+        self.trouble.setText(shown(text))
+        self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
+        self._update()
+
+    def tell_proposal(self, proposal: Proposal) -> None:
+        """Shows what would change."""
+        self._proposal = proposal
+        what = proposal.what[:1].upper() + proposal.what[1:]
+        self.title.setText(shown(cut_middle(what, 160)))
+        self.title.setToolTip(tip(what))
+        self.title.setWordWrap(True)
+        self.trouble.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        self.trouble.setText(shown(proposal.remark))
+        self.total.setText(shown(proposal.total))
+        self.model.show_rows(proposal.rows)
+        self._size_columns()
+        self._update()
+        if proposal.rows:
+            self.table.selectRow(0)
+
+    def _size_columns(self) -> None:
+        narrow = self.width() < NARROW_SHEET
+        self.model.short = NARROW if narrow else SHORT
+        self.table.setColumnHidden(2, narrow)
+        for column in range(1, self.model.columnCount()):
+            self.table.resizeColumnToContents(column)
+        self.table.viewport().update()
+
+    def _update(self) -> None:
+        found = self._proposal
+        self.trouble.setVisible(bool(self.trouble.text()))
+        shows = found is not None and bool(found.proposed)
+        for button in (self.old, self.new):
+            button.setEnabled(shows)
+        self.apply.setEnabled(found is not None and bool(found.rows))
+        kept = found.kept if found is not None and found.rows else ()
+        self.takedown.setVisible(bool(kept))
+        self.kept.setVisible(bool(kept))
+        gone = self.takedown.isChecked()
+        if kept:
+            words = kept[not gone]
+            more = self.tr("They are then gone for good.") if gone else self.tr("Anybody can read them there.")
+            self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}. {more}"))
+        colours = theme.of(self)
+        self.kept.setStyleSheet(f"color: {(colours.error if gone else colours.muted).name()};")
+
+    # --- inside ---
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room for bytes, or less."""
+        super().resizeEvent(event)
+        self._size_columns()
+
+    def _typed(self) -> None:
+        self.apply.setEnabled(False)
+        self._soon.start()
+
+    def _ask(self) -> None:
+        if self.ready:
+            self.tell_busy()
+            self.asked.emit()
+        else:
+            self.model.show_rows(())
+            self.tell_trouble("")
+
+    def _chosen(self, index: QModelIndex, _: QModelIndex) -> None:
+        if index.isValid():
+            self.row_chosen.emit(self.model.rows[index.row()])
+
+    def _choose(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose files"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(self.take_files)
+        dialog.open()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Takes files."""
+        urls = event.mimeData().urls()
+        if self.file is not None and urls and all(url.isLocalFile() for url in urls):
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Takes what was dropped."""
+        if self.file is not None:
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            self.take_files(url.toLocalFile() for url in event.mimeData().urls())
+
+
+class _ChangesTable(QTableView):
+    """Takes what room is left; where there is less than for some rows, all of the sheet scrolls."""
+
+    LEAST = 90
+
+    def sizeHint(self) -> QSize:
+        """Some rows are enough."""
+        return QSize(super().sizeHint().width(), self.LEAST)
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    """Several files as one line."""
+    return "; ".join(map(str, paths))

@@ -1,0 +1,381 @@
+"""Edits of the open file as people make them: the sheet, the job, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtWidgets import QWidget
+
+from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
+from shardcore.model.number_words import plural
+from shardcore.model.options import Option
+from shardcore.sources.patched import Change
+from shardcore.writing.edit_options import Takes, Verb
+from shardcore.writing.undo import Journal
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.proposed_bytes import Proposed
+from shardscope.session.row_ranges import RowRanges
+from shardscope.session.session import Session
+from shardscope.tasks.edit.dialog import EditSheet
+from shardscope.tasks.edit.proposal import (
+    WRITE,
+    Asked,
+    Proposal,
+    Row,
+    propose,
+    propose_bytes,
+    propose_undo,
+    put_back,
+)
+from shardscope.tasks.edit.switch import EditSwitch
+
+
+def title_of(verb: Verb, *, back: bool = False) -> str:
+    """What a verb does, or what takes it back, in the language of the window."""
+    return QCoreApplication.translate("Verbs", verb.back if back else verb.title)
+
+
+@dataclass(frozen=True)
+class News:
+    """What became of an edit.
+
+    Attributes:
+        text: One sentence.
+        bad: Whether it failed.
+        action: The words on a button; empty for none.
+        do: What the button does.
+    """
+
+    text: str
+    bad: bool = False
+    action: str = ""
+    do: Callable[[], object] | None = None
+
+
+class Editor(QObject):
+    """Opens sheets, and makes the edits they ask for.
+
+    Args:
+        session: What is open.
+        switch: Whether it may be changed.
+        chosen: The selected rows of the objects.
+        window: The window.
+
+    Attributes:
+        sheet: The one that is open, or None.
+        now: Tells the time that an edit notes.
+    """
+
+    opened = Signal(object)
+    """The `EditSheet` that was opened."""
+    proposed = Signal(object)
+    """What is to be shown in the bytes, a `Proposed`; or None."""
+    place_wanted = Signal(object)
+    """The `Span` that is to be seen."""
+    reloading = Signal()
+    """The file was changed and is about to be opened again."""
+    reloaded = Signal()
+    """It was."""
+    news = Signal(object)
+    """The `News`."""
+
+    def __init__(self, session: Session, switch: EditSwitch, chosen: Callable[[], RowRanges], window: QWidget) -> None:
+        super().__init__(window)
+        self._session = session
+        self._switch = switch
+        self._chosen = chosen
+        self._window = window
+        self._shown: dict[str, Proposed] = {}
+        self._after: News | None = None
+        self.sheet: EditSheet | None = None
+        self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        session.opened.connect(self._opened)
+        session.failed.connect(lambda _: self._not_opened())
+        session.closed.connect(self._close_sheet)
+
+    # --- asking ---
+
+    def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditSheet | None:
+        """Opens the sheet of an edit.
+
+        Args:
+            verb: What is to be done.
+            back: Whether it is to be taken back.
+            keys: The objects; by default those of the selected rows.
+        """
+        if self._session.shard is None or self._switch.why_not:
+            return None
+        rows = self._chosen() if verb.takes is Takes.KEYS and not keys else RowRanges()
+        title = title_of(verb, back=back)
+        sheet = self._sheet(
+            title,
+            QCoreApplication.translate("Verbs", verb.help),
+            title.partition(" ")[0],
+            () if back else verb.options,
+            takes_files=verb.takes is Takes.FILES,
+        )
+        asked = Asked(verb, keys, back=back)
+
+        def work(shard: Shard, job: Job, asked: Asked) -> tuple[Asked, Proposal]:
+            if verb.takes is not Takes.KEYS:
+                return asked, propose(shard, asked)
+            found, left_out = (asked.keys, 0) if asked.keys else _keys(shard, rows, job)
+            asked = replace(asked, keys=found)
+            proposal = propose(shard, asked)
+            if not left_out:
+                return asked, proposal
+            more = f"{plural(left_out, 'row holds', 'rows hold')} no object: left out."
+            return asked, replace(proposal, remark=f"{proposal.remark} {more}".strip())
+
+        def look() -> None:
+            wanted = replace(asked, paths=sheet.paths, values=sheet.values, now=self.now())
+            self._look(sheet, lambda shard, job: work(shard, job, wanted))
+
+        sheet.asked.connect(look)
+        if sheet.ready:
+            look()
+        return sheet
+
+    def ask_bytes(self, changes: Sequence[Change]) -> EditSheet | None:
+        """Opens the sheet that writes typed bytes into the file.
+
+        Args:
+            changes: What was typed, in order.
+        """
+        if self._session.shard is None or self._switch.why_not or not changes:
+            return None
+        sheet = self._sheet(
+            self.tr("Write typed bytes"),
+            self.tr("Overwrite bytes of the file; checksums over them are not computed again."),
+            self.tr("Write"),
+        )
+        asked = Asked(WRITE)
+        self._look(sheet, lambda shard, _: (asked, propose_bytes(shard, changes)))
+        return sheet
+
+    def ask_undo(self) -> EditSheet | None:
+        """Opens the sheet that puts back the last edit."""
+        if self._session.shard is None:
+            return None
+        sheet = self._sheet(
+            self.tr("Undo the last edit"),
+            self.tr("Put back the bytes that it changed; they are then not kept any more."),
+            self.tr("Put back"),
+        )
+        self._look(sheet, lambda shard, _: (None, propose_undo(shard)))
+        return sheet
+
+    def _sheet(
+        self, title: str, help: str, act: str, options: tuple[Option, ...] = (), *, takes_files: bool = False
+    ) -> EditSheet:
+        self._close_sheet()
+        sheet = EditSheet(
+            title,
+            help,
+            act,
+            options,
+            takes_files=takes_files,
+            parent=self._window,
+        )
+        self.sheet = sheet
+        sheet.row_chosen.connect(self._row_chosen)
+        sheet.side_chosen.connect(self._side_chosen)
+        sheet.finished.connect(lambda _: self._sheet_closed(sheet))
+        sheet.show()
+        self.opened.emit(sheet)
+        return sheet
+
+    def _look(self, sheet: EditSheet, work: Callable[[Shard, Job], tuple[Asked | None, Proposal]]) -> None:
+        """Finds out, in a job, what would change, and shows it."""
+
+        def take(found: tuple[Asked | None, Proposal]) -> None:
+            if self.sheet is not sheet:
+                return
+            asked, proposal = found
+            self._shown = dict(proposal.proposed)
+            sheet.wanted.disconnect()
+            sheet.wanted.connect(lambda keep: self._go(sheet, proposal, asked, keep=keep))
+            sheet.tell_proposal(proposal)
+            self._show()
+
+        def failed(error: BaseException) -> None:
+            if self.sheet is sheet:
+                self._shown = {}
+                self._show()
+                sheet.tell_trouble(plain_words(error))
+
+        sheet.wanted.connect(lambda _: None)
+        self._session.ask(work, take, failed=failed, key=("propose", self), pool=Pool.CPU, priority=Priority.SCREEN)
+
+    # --- showing ---
+
+    def _row_chosen(self, row: Row) -> None:
+        self._show(row)
+        self._see(row)
+
+    def _side_chosen(self, _: bool) -> None:
+        self._show()
+        if self.sheet is not None and (row := self.sheet.row) is not None and row.start != row.old_start:
+            self._see(row)
+
+    def _see(self, row: Row) -> None:
+        if row.source is not None and self.sheet is not None:
+            start = row.start if self.sheet.new.isChecked() else row.old_start
+            self.place_wanted.emit(Span(row.source, start, start + 1))
+
+    def _show(self, row: Row | None = None) -> None:
+        """Has the bytes show what changes in the source of a row; by default of the one that is chosen."""
+        sheet = self.sheet
+        if sheet is None:
+            return
+        row = row or sheet.row
+        found = self._shown.get(row.source) if row is not None and row.source is not None else None
+        if found is None or row is None:
+            self.proposed.emit(None)
+            return
+        new = sheet.new.isChecked()
+        self.proposed.emit(replace(found, shows_new=new, current=row.start if new else row.old_start))
+
+    def _close_sheet(self) -> None:
+        if self.sheet is not None:
+            self.sheet.reject()
+
+    def _sheet_closed(self, sheet: EditSheet) -> None:
+        if self.sheet is sheet:
+            self.sheet, self._shown = None, {}
+            if (job := self._session.jobs.newest(("propose", self))) is not None:
+                job.cancel()
+            self.proposed.emit(None)
+            # Not every desktop gives the keyboard back to the window by itself.
+            self._window.activateWindow()
+
+    # --- doing ---
+
+    def _go(self, sheet: EditSheet, proposal: Proposal, asked: Asked | None, *, keep: bool) -> None:
+        shard, path = self._session.shard, Path(self._session.uri)
+        sheet.accept()
+        if shard is None:
+            return
+        text = self.tr("{0} was changed: {1}").format(proposal.name or path.name, proposal.what)
+        news = News(text) if asked is not None else self._undone(path.name)
+        if proposal.kept and keep:
+            news = News(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
+        elif asked is not None and asked.verb.back and not asked.back:
+            verb, keys = asked.verb, tuple(asked.keys)
+            action = f"{title_of(verb, back=True)}…"
+            news = News(text, action=action, do=lambda: self.ask(verb, back=True, keys=keys))
+        self._run(
+            lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=keep and bool(proposal.kept)
+        )
+
+    def put_back(self, uri: str, journal: Journal | None = None) -> Job:
+        """Puts back what the last edit of a file changed, and opens it again.
+
+        Args:
+            uri: The file.
+            journal: Of an edit that was interrupted: without old bytes, that edit is finished instead.
+        """
+        name = Path(uri).name
+        if journal is not None and not journal.kept:
+            what, news = f"finish {journal.what}", News(self.tr("{0} was changed: {1}").format(name, journal.what))
+        else:
+            what, news = f"put back {name}", self._undone(name)
+        return self._run(lambda job: put_back(Path(uri), job.progress), what, news, uri=uri)
+
+    def _undone(self, name: str) -> News:
+        return News(self.tr("{0} is again what it was before the edit").format(name))
+
+    def _run(self, work: Callable[[Job], None], what: str, news: News, *, stops: bool = False, uri: str = "") -> Job:
+        """Changes the file in a job that goes on when another file is opened; then opens it again."""
+        session, shard = self._session, self._session.shard
+        session.hold_watch(held=True)
+
+        def done(_: None, error: BaseException | None) -> None:
+            here = session.shard is shard
+            stopped = isinstance(error, Cancelled) and stops
+            if error is not None and not isinstance(error, Cancelled):
+                self._after = News(self.tr("Not changed: {0}").format(plain_words(error)), bad=True)
+            else:
+                self._after = News(self.tr("Stopped: what was there was put back")) if stopped else news
+            if not here:
+                session.say(self._after.text, failed=self._after.bad)
+                self._after = None
+            elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
+                # Nothing was written, or nothing is open that could be shown again.
+                session.hold_watch(held=False)
+                self._tell()
+            else:
+                self._reload(uri)
+
+        title = what[:1].upper() + what[1:]
+        return session.jobs.submit(work, title=title, lasting=True, priority=Priority.SELECTED, done=done)
+
+    def _reload(self, uri: str) -> None:
+        if self._session.shard is None or (uri and uri != self._session.uri):
+            self._session.open(uri)
+            return
+        self._switch.stay()
+        self.reloading.emit()
+        self._session.reload()
+
+    def _opened(self, _: Shard) -> None:
+        if self._after is not None:
+            # After all others heard of it, and what was selected is selected again.
+            QTimer.singleShot(0, self, self._reloaded)
+
+    def _reloaded(self) -> None:
+        self.reloaded.emit()
+        news = self._after
+        self._tell()
+        if news is not None and not news.bad:
+            self._verify(news)
+
+    def _verify(self, news: News) -> None:
+        """Reads back, in a job, what was written; only errors are told."""
+
+        def take(report: Report) -> None:
+            wrong = [one for one in report.findings if one.severity is Severity.ERROR]
+            if wrong:
+                text = self.tr("{0}; it is not sound now: {1}").format(news.text, wrong[0].message)
+                self.news.emit(replace(news, text=text, bad=True))
+
+        self._session.ask(
+            lambda shard, job: shard.verify(Depth.INDEX, job.progress),
+            take,
+            key=("edited", self),
+            pool=Pool.CPU,
+            priority=Priority.SCAN,
+        )
+
+    def _not_opened(self) -> None:
+        self._after = None
+
+    def _tell(self) -> None:
+        news, self._after = self._after, None
+        if news is not None:
+            self.news.emit(news)
+
+
+def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
+    """The keys of rows, each once, and how many rows have none.
+
+    Raises:
+        UsageError: None has one.
+    """
+    found: dict[str, None] = {}
+    left_out = 0
+    for piece in rows.pieces():
+        job.check()
+        for key in shard.objects.key_texts(piece):
+            if key is None:
+                left_out += 1
+            else:
+                found[key] = None
+    if not found:
+        raise UsageError("no selected row holds an object: select others")
+    return tuple(found), left_out

@@ -1,0 +1,126 @@
+"""What can be changed of what is open, and why nothing can where that is so. No Qt here; it looks into folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shardcore import DataSet, Shard, ShardError
+from shardcore.model.options import Option, Purpose
+from shardcore.shards.format import Format
+from shardcore.shards.registry import format_of
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.patched import PatchedSource
+from shardcore.sources.remote.address import is_address
+from shardcore.writing.edit_options import REKEY, VERBS, Verb
+from shardcore.writing.undo import Journal, interrupted_edit
+from shardcore.writing.undo_chain import earlier_journals, journal_of
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How what is open stands to being changed.
+
+    Attributes:
+        verbs: What its format can change, in the order of menus.
+        why_not: Why nothing may be changed, as a sentence; empty where it may.
+        journal: Whether there is an edit that can be put back.
+        interrupted: The journal of that edit where it did not come to its end; None where it did.
+        rekey: The options for writing it anew under another key; none where its format cannot.
+    """
+
+    verbs: tuple[Verb, ...] = ()
+    why_not: str = "Nothing is open"
+    journal: bool = False
+    interrupted: Journal | None = None
+    rekey: tuple[Option, ...] = ()
+
+
+def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
+    """Looks what can be changed.
+
+    Args:
+        shard: What is open.
+        uri: What it was opened as.
+        kept: Files and folders that nobody changes: the samples.
+    """
+    path = shard.source.path if isinstance(shard.source, FileSource) else None
+    verbs = _verbs(shard)
+    why_not = _why_not(shard, uri, verbs, kept)
+    rekey = _rekey(shard)
+    if path is None:
+        return Standing(verbs, why_not, rekey=rekey)
+    there = journal_of(path).is_file() or bool(earlier_journals(path))
+    return Standing(verbs, why_not, there, journal_to_mend(path), rekey)
+
+
+def journal_to_mend(path: Path) -> Journal | None:
+    """Return the journal of an edit that did not come to its end; None where there is none that can be used."""
+    try:
+        return interrupted_edit(path)
+    except ShardError:
+        # Nothing is recommended that was not checked: an edit is refused with the reason.
+        return None
+
+
+def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:
+    """What makes the edits of a verb for shards of this format."""
+    return format_of(shard.format).edits[verb.name]
+
+
+def _declared(shard: Shard) -> Format | None:
+    try:
+        return format_of(shard.format)
+    except ShardError:
+        # What is left of a file that no format knows.
+        return None
+
+
+def _rekey(shard: Shard) -> tuple[Option, ...]:
+    found = _declared(shard)
+    if found is None or REKEY.name not in found.edits or isinstance(shard, DataSet) or shard.damage is not None:
+        return ()
+    return found.options_for(Purpose.REKEY)
+
+
+def _verbs(shard: Shard) -> tuple[Verb, ...]:
+    found = _declared(shard)
+    if found is None:
+        return ()
+    whole = isinstance(shard, DataSet)
+    return tuple(verb for verb in VERBS if verb.name in found.edits and (verb.beside or not whole))
+
+
+def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[Path]) -> str:
+    found = _declared(shard)
+    if found is None or not any(verb.name in found.edits for verb in VERBS):
+        return "Files of this format cannot be changed in place: write a new one instead"
+    if not verbs:
+        return "A whole data set cannot be changed in place: open one of its files"
+    if shard.damage is not None:
+        return "It is damaged: only sound files are changed"
+    if isinstance(shard.source, PatchedSource):
+        return "It is a sandbox: save it as a copy, and open that"
+    if is_address(uri):
+        return "It is read over the network: download it, and open that file"
+    if isinstance(shard, DataSet):
+        folder = shard.folder.path if isinstance(shard.folder, LocalFolder) else None
+        return _no_permission(None, folder) if folder is not None else "It does not lie in a folder of this machine"
+    if not isinstance(shard.source, FileSource):
+        return "It is no file of its own: save it as a file, and open that"
+    path = shard.source.path
+    if any(path.absolute().is_relative_to(one) for one in kept):
+        return "It is a sample of Shardscope: copy the file, and open the copy"
+    in_place = any(not verb.beside for verb in verbs)
+    return _no_permission(path if in_place else None, path.absolute().parent)
+
+
+def _no_permission(path: Path | None, folder: Path) -> str:
+    if path is not None and not os.access(path, os.W_OK):
+        return f"You may not write {path.name}: ask for the permission, or copy the file"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"You may not write into {folder}: there is no place to keep the old bytes"
+    return ""

@@ -1,0 +1,361 @@
+"""What an edit would change, known before a byte is written; and the edit made. No Qt here: it belongs into jobs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+
+from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
+from shardcore.model.number_words import plural
+from shardcore.model.source_name import SourceName
+from shardcore.progress import Progress, no_progress, stopped_by
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.patched import Change as Patch
+from shardcore.sources.patched import PatchedSource
+from shardcore.writing.edit_options import Takes, Verb, made
+from shardcore.writing.in_place import Change, Edit, Rewrite, Zeros, check_names, edit_of, make_rewrites
+from shardcore.writing.lock import locked
+from shardcore.writing.old_bytes import kept_text
+from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
+from shardscope.session.proposed_bytes import Proposed, Stretch
+from shardscope.tasks.edit.permitted import maker
+
+SHOWN = 64
+"""Bytes of a change that the list has at most."""
+
+KEPT = 1 << 20
+"""New bytes that come in a stream and are kept to be shown, of all changes together."""
+
+MOST_LINES = 2_000
+"""Lines that are compared one by one; of more it is only said where they begin and end to differ."""
+
+WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", Takes.NOTHING)
+"""Typed bytes are written by the window alone: no format declares it."""
+
+Make = Callable[[bool, Progress], None]
+"""Makes the edit: whether the old bytes are kept, and progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody wants to have done.
+
+    Attributes:
+        verb: What.
+        keys: The objects, for verbs that take keys.
+        paths: The files, for verbs that take some.
+        values: The options, by name.
+        now: The time, in ISO 8601 and UTC.
+        back: Whether the verb is taken back.
+    """
+
+    verb: Verb
+    keys: Sequence[str] = ()
+    paths: tuple[Path, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    now: str = ""
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One change.
+
+    Attributes:
+        source: The source of the shard that it is in; None where no source can show it.
+        what: What it is, in few words.
+        start: The first byte.
+        stop: One past the last: of the new bytes, or of those that are cut off.
+        old_start: The first old byte; another one than `start` where what stands before grows or shrinks.
+        old: The first old bytes.
+        old_size: How many there are.
+        new: The first new bytes.
+        new_size: How many there are.
+        is_text: Whether the bytes are read as text rather than in hex.
+    """
+
+    source: str | None
+    what: str
+    start: int
+    stop: int
+    old_start: int
+    old: bytes
+    old_size: int
+    new: bytes
+    new_size: int
+    is_text: bool = False
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What would change.
+
+    Attributes:
+        what: What the edit does, as a sentence without its point.
+        rows: The changes.
+        name: The file; empty where several change.
+        old_size: Bytes of that now.
+        new_size: Bytes of it afterwards.
+        proposed: What changes in each source, by its name.
+        make: Makes the edit.
+        kept: What becomes of the old bytes when they are not kept, and when they are; empty where nobody is asked.
+        remark: What else there is to say.
+    """
+
+    what: str
+    rows: tuple[Row, ...]
+    name: str
+    old_size: int
+    new_size: int
+    proposed: Mapping[str, Proposed]
+    make: Make
+    kept: tuple[str, ...] = ()
+    remark: str = ""
+
+    @property
+    def total(self) -> str:
+        """How much changes, as a sentence."""
+        if not self.rows:
+            return "Nothing would change"
+        count = sum(max(row.old_size, row.new_size) for row in self.rows)
+        text = f"{plural(len(self.rows), 'change')}, {plural(count, 'byte')}"
+        if not self.name:
+            return text
+        more = self.new_size - self.old_size
+        if not more:
+            return f"{text}; the file keeps its size of {plural(self.old_size, 'byte')}"
+        verb = "grows" if more > 0 else "shrinks"
+        return f"{text}; {self.name} {verb} by {plural(abs(more), 'byte')}, from {self.old_size:,} to {self.new_size:,}"
+
+
+def propose(shard: Shard, asked: Asked) -> Proposal:
+    """What an edit would change.
+
+    Raises:
+        ShardError: It cannot be done.
+    """
+    # Not while another process edits it: half of another edit would be shown, and refused later.
+    with locked(shard.source.path) if isinstance(shard.source, FileSource) else nullcontext():
+        edit = made(
+            asked.verb,
+            maker(shard, asked.verb),
+            shard,
+            keys=asked.keys,
+            paths=asked.paths,
+            values=asked.values,
+            now=asked.now,
+            back=asked.back,
+        )
+    if not isinstance(edit, Edit):
+        return _of_rewrites(shard, edit)
+    check_names(edit.path, hard_links=False)
+    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+
+
+def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
+    """Return the changes that writing typed bytes would make.
+
+    Args:
+        shard: What is open.
+        changes: What was typed, in order.
+
+    Raises:
+        ShardError: It cannot be done.
+    """
+    source = shard.source
+    if not isinstance(source, FileSource):
+        raise UsageError("only local files can be changed in place")
+    with locked(source.path):
+        source.check_unchanged()
+        typed = PatchedSource(source, changes)
+        found = [(start, typed.read(start, stop), source.read(start, stop)) for start, stop in typed.new_ranges]
+        new = tuple(Change(start, data, "typed") for start, data, old in found if data != old)
+        if not new:
+            raise UsageError("the typed bytes are those of the file")
+        edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
+    check_names(edit.path, hard_links=False)
+    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
+
+
+def propose_undo(shard: Shard) -> Proposal:
+    """What putting back the last edit would change.
+
+    Raises:
+        ShardError: It cannot be put back.
+    """
+    if not isinstance(shard.source, FileSource):
+        raise UsageError("only local files can be changed in place")
+    journal, edit = putting_back(shard.source)
+    state = "" if journal.done else "That edit was interrupted: it may be half done."
+    return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), remark=state)
+
+
+def put_back(path: Path, progress: Progress = no_progress) -> None:
+    """Puts back what the last edit changed; one that kept no old bytes is finished. It is not stopped half-way.
+
+    Raises:
+        ShardError: It cannot be put back.
+    """
+    with stopped_by(_go_on), locked(path):
+        left = interrupted_edit(path)
+        if left is not None and not left.kept:
+            finish(path, keep=False, progress=_telling(progress))
+        else:
+            undo(path, _telling(progress))
+
+
+def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
+    """Makes an edit; without old bytes nothing could be put back: such an edit is not stopped."""
+    if not keep:
+        with stopped_by(_go_on):
+            apply(edit, journal=False, progress=_telling(progress))
+        return
+    apply(edit, progress=progress)
+
+
+def _go_on() -> None:
+    """Nothing stops what must come to its end."""
+
+
+def _telling(progress: Progress) -> Progress:
+    """The progress, which does not stop the work."""
+
+    def tell(done: int, total: int) -> None:
+        # Whoever wants to stop it waits for the end.
+        with contextlib.suppress(Cancelled):
+            progress(done, total)
+
+    return tell
+
+
+# --- edits in place ---
+
+
+def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str = "") -> Proposal:
+    rows: list[Row] = []
+    stretches: list[Stretch] = []
+    left = KEPT
+    for told, one in zip(edit.told()["changes"], edit.changes, strict=True):
+        old, new = bytes.fromhex(told["old"]), bytes.fromhex(told["new"])
+        old_size = max(min(one.stop, edit.old_size) - one.start, 0)
+        rows.append(Row("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))
+        if old_size:
+            stretch = _stretch(one, min(one.stop, edit.old_size), left)
+            left -= 0 if isinstance(one.new, bytes) else len(stretch.new or b"")
+            stretches.append(stretch)
+    if edit.new_size < edit.old_size:
+        at, cut = edit.new_size, edit.old_size - edit.new_size
+        old = edit.source.read(at, min(at + SHOWN, edit.old_size))
+        rows.append(Row("", "cut off", at, edit.old_size, at, old, cut, b"", 0))
+        stretches.append(Stretch(at, edit.old_size, None))
+    proposed = {"": Proposed.of("", stretches)} if stretches else {}
+    return Proposal(edit.what, tuple(rows), edit.path.name, edit.old_size, edit.new_size, proposed, make, kept, remark)
+
+
+def _stretch(change: Change, stop: int, most: int) -> Stretch:
+    if isinstance(change.new, Zeros):
+        return Stretch(change.start, stop, zeros=True)
+    if isinstance(change.new, bytes):
+        return Stretch(change.start, stop, change.new[: stop - change.start])
+    kept = bytearray()
+    for piece in change.pieces():
+        kept += piece[: min(most, stop - change.start) - len(kept)]
+        if len(kept) >= min(most, stop - change.start):
+            break
+    return Stretch(change.start, stop, bytes(kept))
+
+
+# --- small files beside the shard ---
+
+
+def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
+    rows: list[Row] = []
+    proposed: dict[str, Proposed] = {}
+    for one in rewrites:
+        source = _source_of(shard, one.path) if one.old else None
+        found = _changed_lines(source, one)
+        rows += found
+        if source is not None:
+            proposed[source] = _proposed_text(source, one.old or b"", one.new, found)
+    whats = list(dict.fromkeys(one.what for one in rewrites))
+    single = rewrites[0] if len(rewrites) == 1 else None
+    fresh = [one.path.name for one in rewrites if one.old is None]
+    remark = f"{', '.join(fresh[:3])} is made: there was none." if fresh else ""
+    return Proposal(
+        whats[0] if len(whats) == 1 else f"change {plural(len(rewrites), 'file')}",
+        tuple(rows),
+        single.path.name if single is not None else "",
+        len(single.old or b"") if single is not None else 0,
+        len(single.new) if single is not None else 0,
+        proposed,
+        partial(_rewrite, rewrites),
+        remark=f"The shard stays as it is, and so do the bytes of its objects. {remark}".strip(),
+    )
+
+
+def _changed_lines(source: str | None, rewrite: Rewrite) -> list[Row]:
+    """The lines that differ, neighbours together."""
+    old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
+    old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
+    rows = []
+    for tag, a, b, c, d in _opcodes(old, new):
+        if tag == "equal":
+            continue
+        before, after = b"".join(old[a:b]), b"".join(new[c:d])
+        lines = f"line {c + 1}" if d - c == 1 else f"lines {c + 1:,} to {d:,}" if d > c else f"after line {c}"
+        what = f"{rewrite.path.name}, {lines}"
+        sizes = len(before), len(after)
+        before, after = before.strip()[:SHOWN], after.strip()[:SHOWN]
+        rows.append(Row(source, what, new_at[c], new_at[d], old_at[a], before, sizes[0], after, sizes[1], is_text=True))
+    return rows
+
+
+def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Which lines differ; the same lines at both ends are not looked at again."""
+    first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    most = min(len(old), len(new)) - first
+    ends = zip(reversed(old), reversed(new), strict=False)
+    last = min(next((n for n, (a, b) in enumerate(ends) if a != b), most), most)
+    inner = old[first : len(old) - last], new[first : len(new) - last]
+    if max(map(len, inner)) > MOST_LINES:
+        yield "replace", first, len(old) - last, first, len(new) - last
+        return
+    for tag, a, b, c, d in SequenceMatcher(None, *inner, autojunk=False).get_opcodes():
+        yield tag, a + first, b + first, c + first, d + first
+
+
+def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[Row]) -> Proposed:
+    """The new text in place of the old, as far as that reaches; marked are the lines that differ."""
+    stop = min(len(old), len(new))
+    found = [Stretch(0, stop, new[:stop])] if stop else []
+    if len(new) < len(old):
+        found.append(Stretch(len(new), len(old), None))
+    return Proposed(
+        source,
+        tuple(found),
+        tuple((row.old_start, row.old_start + row.old_size) for row in rows if row.old_size),
+        tuple((row.start, min(row.stop, len(old))) for row in rows if row.start < min(row.stop, len(old))),
+    )
+
+
+def _rewrite(rewrites: Sequence[Rewrite], _: bool, progress: Progress) -> None:
+    make_rewrites(rewrites, progress=progress)
+
+
+def _source_of(shard: Shard, path: Path) -> str | None:
+    """The name of the source that shows a file beside the shard, or None."""
+    folder = shard.folder if isinstance(shard, DataSet) else shard.source.folder if shard.source is not None else None
+    if not isinstance(folder, LocalFolder) or path.parent.absolute() != folder.path.absolute():
+        return None
+    name = str(SourceName(path.name))
+    try:
+        shard.bytes_of(name)
+    except ShardError:
+        return None
+    return name

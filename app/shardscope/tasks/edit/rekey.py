@@ -1,0 +1,212 @@
+"""Writing what is open anew, under another key: a sheet with the options of the format, a job, and the new file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QGridLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled, Shard
+from shardcore.model.options import Option, Purpose, read_options
+from shardcore.sources.remote.address import is_address
+from shardcore.writing.edit_options import REKEY
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.session import Session
+from shardscope.tasks.edit.editor import News, title_of
+from shardscope.tasks.edit.permitted import maker
+from shardscope.tasks.edit.switch import EditSwitch
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.option_fields import field_for
+from shardscope.widgets.plain_text import shown
+
+
+class RekeySheet(QDialog):
+    """Asks how the new file differs, and where it goes. `wanted()` tells that it is to be written.
+
+    Args:
+        options: What the format lets people choose.
+        target: Where it goes, unless somebody says otherwise.
+        parent: The window.
+
+    Attributes:
+        fields: One for each option, by name.
+        target: Where it goes.
+        write: The button that writes it.
+        trouble: Why it cannot be written.
+    """
+
+    wanted = Signal()
+
+    def __init__(self, options: tuple[Option, ...], target: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("rekeySheet")
+        self.setWindowTitle(title_of(REKEY))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._options = options
+        self.fields = {option.name: field_for(option, None) for option in options}
+        self.target = QLineEdit(str(target), self)
+        self.target.setObjectName("rekeyTarget")
+        self.target.setAccessibleName(self.tr("New file"))
+        self.trouble = QLabel(self)
+        self.trouble.setTextFormat(Qt.TextFormat.PlainText)
+        self.trouble.setWordWrap(True)
+        self.buttons = QDialogButtonBox(self)
+        self.write = self.buttons.addButton(self.tr("&Write"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self._lay_out()
+        for field in self.fields.values():
+            field.changed.connect(self._check)
+        self.target.textChanged.connect(lambda _: self._check())
+        self.write.clicked.connect(lambda _: self.wanted.emit())
+        self.buttons.rejected.connect(self.reject)
+        self._check()
+        next(iter(self.fields.values())).setFocus()
+
+    def _lay_out(self) -> None:
+        title = QLabel(title_of(REKEY), self)
+        title.setTextFormat(Qt.TextFormat.PlainText)
+        title.setFont(sized(self.font(), LARGE))
+        help_ = QLabel(QCoreApplication.translate("Verbs", REKEY.help), self)
+        help_.setTextFormat(Qt.TextFormat.PlainText)
+        help_.setWordWrap(True)
+        choose = QPushButton(self.tr("&Choose…"), self)
+        choose.setAutoDefault(False)
+        choose.clicked.connect(lambda _: self._choose())
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(10)
+        grid.setVerticalSpacing(8)
+        for number, field in enumerate(self.fields.values()):
+            self._label(grid, number, f"&{field.title}", field)
+            grid.addWidget(field, number, 1, 1, 2)
+        last = grid.rowCount()
+        self._label(grid, last, self.tr("&New file"), self.target)
+        grid.addWidget(self.target, last, 1)
+        grid.addWidget(choose, last, 2)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(10)
+        for part in (title, help_):
+            column.addWidget(part)
+        column.addLayout(grid)
+        column.addWidget(self.trouble)
+        column.addStretch(1)
+        column.addWidget(self.buttons)
+        self.resize(620, self.sizeHint().height())
+
+    def _label(self, grid: QGridLayout, row: int, words: str, buddy: QWidget) -> None:
+        label = QLabel(words, self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setBuddy(buddy)
+        grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The options that were filled in."""
+        found = {name: field.value() for name, field in self.fields.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def tell(self, text: str) -> None:
+        """Says what hinders, or nothing."""
+        self.trouble.setText(shown(text))
+        self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
+        self.trouble.setVisible(bool(text))
+
+    def _check(self) -> None:
+        wrong = next((text for field in self.fields.values() if (text := field.problem())), "")
+        self.tell(wrong)
+        self.write.setEnabled(not wrong and bool(self.values) and bool(self.target.text().strip()))
+
+    def _choose(self) -> None:
+        dialog = QFileDialog(self, self.tr("New file"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        # The library says itself that a file exists, and leaves it as it is.
+        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, True)
+        dialog.selectFile(self.target.text())
+        dialog.fileSelected.connect(self.target.setText)
+        dialog.open()
+
+
+class Rekeying(QObject):
+    """Opens the sheet, and writes the new file. `news` carries the `News`.
+
+    Args:
+        session: What is open.
+        switch: Knows whether its format can do that.
+        window: The window.
+
+    Attributes:
+        sheet: The one that is open, or None.
+    """
+
+    news = Signal(object)
+
+    def __init__(self, session: Session, switch: EditSwitch, window: QWidget) -> None:
+        super().__init__(window)
+        self._session = session
+        self._switch = switch
+        self._window = window
+        self.sheet: RekeySheet | None = None
+        session.closed.connect(self._close)
+
+    def ask(self) -> RekeySheet | None:
+        """Opens the sheet."""
+        options, uri = self._switch.standing.rekey, self._session.uri
+        if self._session.shard is None or not options:
+            return None
+        self._close()
+        place = Path(uri)
+        folder = place.parent if not is_address(uri) else Path.home()
+        sheet = self.sheet = RekeySheet(options, folder / f"{place.stem}.rekeyed{place.suffix}", self._window)
+        sheet.wanted.connect(lambda: self._write(sheet, options, sheet.values, Path(sheet.target.text().strip())))
+        sheet.finished.connect(lambda _: self._closed(sheet))
+        sheet.open()
+        return sheet
+
+    def _close(self) -> None:
+        if self.sheet is not None:
+            self.sheet.reject()
+
+    def _closed(self, sheet: RekeySheet) -> None:
+        if self.sheet is sheet:
+            self.sheet = None
+
+    def _write(self, sheet: RekeySheet, options: tuple[Option, ...], values: Mapping[str, Any], target: Path) -> None:
+        def work(shard: Shard, _: Job) -> None:
+            maker(shard, REKEY)(shard, target, **read_options(options, values, Purpose.REKEY, REKEY.name))
+
+        def take(_: None) -> None:
+            sheet.accept()
+            text = self.tr("{0} was written; what is open stays as it is").format(target)
+            self.news.emit(News(text, action=self.tr("Open it"), do=lambda: self._session.open(str(target))))
+
+        def failed(error: BaseException) -> None:
+            if self.sheet is sheet and not isinstance(error, Cancelled):
+                sheet.tell(plain_words(error))
+                sheet.write.setEnabled(True)
+
+        sheet.write.setEnabled(False)
+        self._session.ask(
+            work,
+            take,
+            failed=failed,
+            stopped=lambda: sheet.write.setEnabled(True),
+            key=("rekey", self),
+            priority=Priority.SELECTED,
+            title=self.tr("Write {0}").format(target.name),
+        )

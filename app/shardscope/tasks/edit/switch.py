@@ -1,0 +1,107 @@
+"""Whether the open file may be changed: it may not, until somebody says so, and says so again at every open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Shard
+from shardcore.sources.remote.address import is_address
+from shardcore.writing.undo import Journal
+from shardscope.session.jobs import Priority
+from shardscope.session.session import OpenFailure, Session
+from shardscope.startup import assets
+from shardscope.tasks.edit.permitted import Standing, journal_to_mend, standing
+
+LOOKING = "It is being looked whether it can be changed"
+
+
+class EditSwitch(QObject):
+    """Holds the permission, and knows what could be changed.
+
+    `changed()` tells that one of them is another. `interrupted(path, journal)` reports an edit that did not come to its
+    end, of a file that was opened or could not be.
+
+    Attributes:
+        allowed: Whether the file may be changed.
+        standing: How it stands to that.
+    """
+
+    changed = Signal()
+    interrupted = Signal(object, object)
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._stays = False
+        self.allowed = False
+        self.standing = Standing()
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.failed.connect(self._failed)
+
+    def allow(self, allowed: bool) -> None:
+        """Lets the open file be changed, or not."""
+        allowed = allowed and not self.standing.why_not
+        if allowed != self.allowed:
+            self.allowed = allowed
+            self.changed.emit()
+
+    def stay(self) -> None:
+        """The file is about to be opened again because it was edited here: the permission stays."""
+        self._stays = self.allowed
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing is changed now, and what to do about it; empty where something may be."""
+        if self.standing.why_not:
+            return self.standing.why_not
+        if not self.allowed:
+            return self.tr("Read-only: choose Edit > Allow changes to this file first")
+        if self.standing.interrupted:
+            if not self.standing.interrupted.kept:
+                return self.tr("An edit of this file was interrupted: finish that first")
+            return self.tr("An edit of this file was interrupted: undo that first")
+        return ""
+
+    def _opened(self, _: Shard) -> None:
+        stays, self._stays = self._stays, False
+        self.allowed, self.standing = False, Standing(why_not=LOOKING)
+        self.changed.emit()
+        uri = self._session.uri
+
+        def take(found: Standing) -> None:
+            self.standing, self.allowed = found, stays and not found.why_not
+            self.changed.emit()
+            if found.interrupted:
+                self.interrupted.emit(uri, found.interrupted)
+
+        def failed(_: BaseException) -> None:
+            self.standing = Standing(why_not=self.tr("It cannot be looked whether it can be changed"))
+            self.changed.emit()
+
+        kept = [one.path.absolute() for one in assets.samples()]
+        self._session.ask(
+            lambda shard, _: standing(shard, uri, kept),
+            take,
+            failed=failed,
+            key=("standing", self),
+            priority=Priority.SCREEN,
+        )
+
+    def _closed(self) -> None:
+        self.allowed, self.standing = False, Standing()
+        self.changed.emit()
+
+    def _failed(self, failure: OpenFailure) -> None:
+        """What cannot be opened may be half of an edit."""
+        self._stays = False
+        uri = failure.request.uri
+
+        def done(found: Journal | None, _: BaseException | None) -> None:
+            if found is not None:
+                self.interrupted.emit(uri, found)
+
+        if not is_address(uri):
+            self._session.jobs.submit(lambda _: journal_to_mend(Path(uri)), key=("standing", self), done=done)

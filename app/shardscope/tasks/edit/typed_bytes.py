@@ -1,0 +1,108 @@
+"""Bytes typed over those of a file that may be changed: shown in place, and written by an edit with its undo file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import ShardError
+from shardcore.sources.patched import Change, check_room, overwriting, redo_step, steps_of, undo_step
+from shardscope.session.error_words import plain_words
+from shardscope.session.proposed_bytes import Proposed, Stretch
+from shardscope.session.session import Session
+from shardscope.tasks.edit.switch import EditSwitch
+
+
+class TypedBytes(QObject):
+    """Holds what was typed until it is written or discarded. The file itself is changed by an `Edit` only.
+
+    Attributes:
+        changes: What was typed, in order.
+        undone: What was undone; the next one to redo last.
+    """
+
+    changed = Signal()
+    place_wanted = Signal(object)
+    """The offset of what was undone or redone."""
+
+    def __init__(self, session: Session, switch: EditSwitch, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._switch = switch
+        self.changes: tuple[Change, ...] = ()
+        self.undone: tuple[Change, ...] = ()
+        session.closed.connect(self.discard)
+        switch.changed.connect(lambda: None if switch.allowed else self.discard())
+
+    @property
+    def possible(self) -> bool:
+        """Return whether bytes of the open file can be overwritten by typing."""
+        shard = self._session.shard
+        return shard is not None and shard.source is not None and self._switch.allowed and not self._switch.why_not
+
+    @property
+    def count(self) -> int:
+        """Number of steps that can be undone."""
+        return steps_of(self.changes)
+
+    @property
+    def proposed(self) -> Proposed | None:
+        """The typed bytes as shown in the hex view; None without any."""
+        return proposed_bytes(self.changes)
+
+    def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
+        """Overwrites bytes in one step; see `ByteEdits`."""
+        if self.possible:
+            self._set(overwriting(self.changes, pieces, what, second=second), ())
+
+    def undo(self) -> None:
+        """Takes the last step back."""
+        if self.changes:
+            last = self.changes[-1]
+            self._set(*undo_step(self.changes, self.undone))
+            self.place_wanted.emit(last.start)
+
+    def redo(self) -> None:
+        """Does again what was undone last."""
+        if self.undone:
+            last = self.undone[-1]
+            self._set(*redo_step(self.changes, self.undone))
+            self.place_wanted.emit(last.start)
+
+    def discard(self) -> None:
+        """Forgets what was typed."""
+        if self.changes or self.undone:
+            self._set((), ())
+
+    def _set(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> None:
+        try:
+            check_room(changes)
+        except ShardError as error:
+            self._session.say(plain_words(error), failed=True)
+            return
+        self.changes, self.undone = changes, undone
+        self.changed.emit()
+
+
+def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:
+    """Return overwritten bytes, the later over the earlier, as they are shown; None where there are none.
+
+    Args:
+        changes: What is overwritten, in order.
+    """
+    found: list[tuple[int, bytes]] = []
+    for change in changes:
+        data = change.data or b""
+        start, stop = change.start, change.stop
+        touching = [one for one in found if one[0] <= stop and start <= one[0] + len(one[1])]
+        found = [one for one in found if one not in touching]
+        low = min([start, *(one[0] for one in touching)])
+        joined = bytearray(max([stop, *(one[0] + len(one[1]) for one in touching)]) - low)
+        for at, old in (*touching, (start, data)):
+            joined[at - low : at - low + len(old)] = old
+        found.append((low, bytes(joined)))
+    if not found:
+        return None
+    stretches = Proposed.of("", (Stretch(at, at + len(data), data) for at, data in found)).stretches
+    return Proposed("", stretches, shows_new=True)

@@ -1,0 +1,1 @@
+"""Extracting objects into files: dialog, job and result."""

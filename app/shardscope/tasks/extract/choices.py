@@ -1,0 +1,73 @@
+"""What the sheet for extracting remembers, and how that becomes options. No Qt here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from shardcore.operations.extraction import AS_USUAL, Conflict, ExtractOptions
+from shardcore.sources.remote.address import is_address
+from shardscope.session.open_request import OpenRequest
+
+ASK = "ask"
+"""The policy for files that exist which looks beforehand and asks; the others are those of `Conflict`."""
+
+POLICIES = (ASK, Conflict.SKIP, Conflict.RENAME, Conflict.REPLACE)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What somebody chose.
+
+    Attributes:
+        folders: Whether keys that are paths stay paths.
+        conflict: One of `POLICIES`.
+        guess_extension: Whether names get an ending by their content.
+        skip_unused: Whether unused slots are left out; else the manifest lists them.
+        manifest: Whether a manifest is written.
+    """
+
+    folders: bool = True
+    conflict: str = ASK
+    guess_extension: bool = False
+    skip_unused: bool = True
+    manifest: bool = True
+
+    @staticmethod
+    def of(kept: dict[str, str]) -> Choices:
+        """What was remembered; what is not understood is as at the first start."""
+        usual = Choices()
+        values: dict[str, bool | str] = {}
+        for one in fields(Choices):
+            value, before = kept.get(one.name), getattr(usual, one.name)
+            if one.name == "conflict":
+                values[one.name] = value if value in POLICIES else before
+            else:
+                values[one.name] = before if value not in ("yes", "no") else value == "yes"
+        return Choices(**values)  # type: ignore[arg-type]
+
+    def kept(self) -> dict[str, str]:
+        """As it is remembered."""
+        return {
+            name: value if isinstance(value, str) else "yes" if value else "no" for name, value in asdict(self).items()
+        }
+
+    def options(self, *, deleted: bool = False, parts: str = AS_USUAL) -> ExtractOptions:
+        """As the library takes it. Where asking found nothing, a file that appears meanwhile stays."""
+        return ExtractOptions(
+            folders=self.folders,
+            conflict=Conflict.ERROR if self.conflict == ASK else Conflict(self.conflict),
+            guess_extension=self.guess_extension,
+            skip_unused=self.skip_unused,
+            deleted=deleted,
+            parts=parts,
+            manifest=self.manifest,
+        )
+
+
+def first_folder(request: OpenRequest) -> str:
+    """Where objects go when nothing was extracted before: a folder beside the shard."""
+    if is_address(request.uri):
+        return str(Path.home() / f"{Path(request.name).stem or 'objects'}-objects")
+    path = Path(request.uri).absolute()
+    return str(path.parent / f"{path.stem or 'objects'}-objects")

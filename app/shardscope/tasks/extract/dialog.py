@@ -1,0 +1,387 @@
+"""The sheet that asks how objects become files; it knows at once how many, how large, and how they will be called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QRadioButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore.model.number_words import plural
+from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardscope.session.error_words import plain_words
+from shardscope.session.extraction import Outlook
+from shardscope.session.words import cut_middle, size_text
+from shardscope.tasks.extract.choices import ASK, Choices
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.tick_box import TickBox
+
+TYPING_MILLISECONDS = 200
+
+_POLICY_WORDS = {
+    ASK: "Ask if there are any",
+    Conflict.SKIP: "Skip: keep the file that is there",
+    Conflict.RENAME: "Rename: keep both",
+    Conflict.REPLACE: "Replace the file that is there",
+}
+
+
+class ExtractSheet(QDialog):
+    """Asks how objects become files. Open it with `open()`.
+
+    `changed` tells that the choices are others: whoever made the sheet answers with `tell_outlook`. `wanted` is
+    emitted when *Extract* was pressed; the answer is `ask_conflicts`, or `accept`.
+
+    Args:
+        choices: What the sheet begins with.
+        folders: Folders to choose from; the first is chosen.
+        parent: The window.
+    """
+
+    changed = Signal()
+    wanted = Signal()
+
+    def __init__(self, choices: Choices, folders: list[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("extractSheet")
+        self.setWindowTitle(self.tr("Extract objects"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self._answer: Conflict | None = None
+        self._outlook: Outlook | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(TYPING_MILLISECONDS)
+        self._soon.timeout.connect(self.changed)
+        self.pages = QStackedWidget(self)
+        self.pages.addWidget(self._make_choices(choices, folders))
+        self.pages.addWidget(self._make_question())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.pages)
+        self._connect()
+        self._update()
+        self.resize(max(620, self.sizeHint().width()), self.sizeHint().height())
+        self.where.setFocus()
+        line = self.where.lineEdit()
+        if line is not None:
+            line.selectAll()
+
+    # --- making ---
+
+    def _make_choices(self, choices: Choices, folders: list[str]) -> QWidget:
+        page = QWidget(self)
+        self.total = QLabel(self.tr("Counting …"), page)
+        self.total.setTextFormat(Qt.TextFormat.PlainText)
+        font = sized(self.total.font(), LARGE)
+        font.setBold(True)
+        self.total.setFont(font)
+        self.left_out = QLabel(" ", page)
+        self.left_out.setTextFormat(Qt.TextFormat.PlainText)
+        self.where = QComboBox(page)
+        self.where.setEditable(True)
+        self.where.addItems(folders)
+        self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
+        self.where.setMinimumContentsLength(30)
+        self.browse = QPushButton(self.tr("&Browse…"), page)
+        self.browse.setAutoDefault(False)
+        self.folders = QRadioButton(self.tr("&Sub-folders from keys"), page)
+        self.folders.setToolTip(self.tr("A key such as a/b/c.txt becomes the file c.txt in the folder a/b"))
+        self.flat = QRadioButton(self.tr("All in &one folder"), page)
+        group = QButtonGroup(page)
+        group.addButton(self.folders)
+        group.addButton(self.flat)
+        (self.folders if choices.folders else self.flat).setChecked(True)
+        self.conflict = QComboBox(page)
+        for name, words in _POLICY_WORDS.items():
+            self.conflict.addItem(words, str(name))
+        self.conflict.setCurrentIndex(max(self.conflict.findData(choices.conflict), 0))
+        self.parts = QComboBox(page)
+        self.guess = TickBox("&Give names without an ending one by their content", page)
+        self.guess.setChecked(choices.guess_extension)
+        self.skip_unused = TickBox("Leave out &unused slots", page)
+        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them; they have no file in any case"))
+        self.skip_unused.setChecked(choices.skip_unused)
+        self.manifest = TickBox("Write a &manifest (manifest.json: key, size and sha256 of every file)", page)
+        self.manifest.setChecked(choices.manifest)
+        self.deleted = TickBox("Extract &deleted objects as well", page)
+        self.warning = QLabel(page)
+        self.warning.setTextFormat(Qt.TextFormat.PlainText)
+        self.examples = QLabel(page)
+        self.examples.setFont(theme.fixed_font())
+        self.examples.setTextFormat(Qt.TextFormat.PlainText)
+        self.buttons = QDialogButtonBox(page)
+        self.extract = self.buttons.addButton("&Extract", QDialogButtonBox.ButtonRole.AcceptRole)
+        self.extract.setDefault(True)
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self._lay_out(page)
+        return page
+
+    def _lay_out(self, page: QWidget) -> None:
+        names = QHBoxLayout()
+        names.setSpacing(18)
+        names.addWidget(self.folders)
+        names.addWidget(self.flat)
+        names.addStretch(1)
+        place = QHBoxLayout()
+        place.setSpacing(8)
+        place.addWidget(self.where, 1)
+        place.addWidget(self.browse)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(10)
+        grid.setColumnStretch(1, 1)
+        self._labels: dict[QWidget, QLabel] = {}
+        rows: list[tuple[str, QWidget, QHBoxLayout | None]] = [
+            ("&To", self.where, place),
+            ("&Names", self.folders, names),
+            ("If a &file exists", self.conflict, None),
+            ("&Parts", self.parts, None),
+        ]
+        for number, (words, buddy, line) in enumerate(rows):
+            label = QLabel(words, page)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setBuddy(buddy)
+            self._labels[buddy] = label
+            if not isinstance(buddy, QRadioButton):
+                buddy.setAccessibleName(words.replace("&", ""))
+            grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            if line is not None:
+                grid.addLayout(line, number, 1)
+            else:
+                grid.addWidget(buddy, number, 1)
+        ticks = QVBoxLayout()
+        ticks.setSpacing(8)
+        for box in (self.guess, self.skip_unused, self.manifest, self.deleted, self.warning):
+            ticks.addWidget(box)
+        grid.addLayout(ticks, len(rows), 1)
+        self._labels[self.examples] = QLabel(self.tr("First files"), page)
+        top = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
+        grid.addWidget(self._labels[self.examples], len(rows) + 1, 0, top)
+        grid.addWidget(self.examples, len(rows) + 1, 1)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(20, 16, 20, 14)
+        column.setSpacing(6)
+        column.addWidget(self.total)
+        column.addWidget(self.left_out)
+        column.addSpacing(6)
+        column.addLayout(grid)
+        column.addStretch(1)
+        column.addSpacing(8)
+        column.addWidget(self.buttons)
+
+    def _make_question(self) -> QWidget:
+        page = QWidget(self)
+        self.question = QLabel(page)
+        self.question.setFont(self.total.font())
+        self.question.setWordWrap(True)
+        self.question.setTextFormat(Qt.TextFormat.PlainText)
+        self.question_where = QLabel(page)
+        self.question_where.setTextFormat(Qt.TextFormat.PlainText)
+        words = {
+            Conflict.SKIP: ("&Skip them", "The files that are there stay; their objects are not written"),
+            Conflict.RENAME: ("Keep &both", "The new files are called “name (2)”"),
+            Conflict.REPLACE: ("&Replace them", "The files that are there are lost"),
+        }
+        self.answers: dict[Conflict, QPushButton] = {}
+        column = QVBoxLayout(page)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(10)
+        column.addWidget(self.question)
+        column.addWidget(self.question_where)
+        column.addSpacing(8)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(14)
+        grid.setVerticalSpacing(8)
+        grid.setColumnStretch(1, 1)
+        for number, (policy, (text, doc)) in enumerate(words.items()):
+            button = QPushButton(text, page)
+            button.setObjectName(f"conflict_{policy}")
+            button.setAccessibleDescription(doc)
+            button.clicked.connect(lambda _=False, policy=policy: self._answered(policy))
+            grid.addWidget(button, number, 0)
+            grid.addWidget(QLabel(doc, page), number, 1)
+            self.answers[policy] = button
+        column.addLayout(grid)
+        column.addStretch(1)
+        row = QHBoxLayout()
+        self.back = QPushButton(self.tr("Ba&ck"), page)
+        self.back.clicked.connect(self.show_choices)
+        self.cancel = QPushButton(self.tr("Cancel"), page)
+        self.cancel.clicked.connect(self.reject)
+        row.addWidget(self.back)
+        row.addStretch(1)
+        row.addWidget(self.cancel)
+        column.addLayout(row)
+        return page
+
+    def _connect(self) -> None:
+        self.buttons.accepted.connect(self._extract)
+        self.buttons.rejected.connect(self.reject)
+        self.browse.clicked.connect(self._browse)
+        self.where.editTextChanged.connect(lambda _: self._later())
+        for box in (self.guess, self.skip_unused, self.manifest, self.deleted):
+            box.toggled.connect(lambda _: self._now())
+        self.folders.toggled.connect(lambda _: self._now())
+        for choice in (self.conflict, self.parts):
+            choice.currentIndexChanged.connect(lambda _: self._now())
+
+    # --- what it says ---
+
+    @property
+    def choices(self) -> Choices:
+        """What is remembered of what is chosen."""
+        return Choices(
+            folders=self.folders.isChecked(),
+            conflict=str(self.conflict.currentData()),
+            guess_extension=self.guess.isChecked(),
+            skip_unused=self.skip_unused.isChecked(),
+            manifest=self.manifest.isChecked(),
+        )
+
+    @property
+    def options(self) -> ExtractOptions:
+        """How the objects are to be taken out, an answer about files that exist included."""
+        parts = str(self.parts.currentData() or AS_USUAL)
+        options = self.choices.options(deleted=self.deleted.isChecked(), parts=parts)
+        return options if self._answer is None else replace(options, conflict=self._answer)
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+        try:
+            return Path(self.where.currentText().strip()).expanduser().absolute()
+        except RuntimeError:
+            # `~name` of nobody.
+            return Path(self.where.currentText().strip()).absolute()
+
+    @property
+    def asks(self) -> bool:
+        """Whether files that exist are asked about."""
+        return self._answer is None and self.choices.conflict == ASK
+
+    # --- what it is told ---
+
+    def tell_outlook(self, found: Outlook) -> None:
+        """Shows what would be written."""
+        self._outlook = found
+        self._offer_parts(found.parts)
+        self._update()
+        self.resize(self.size().expandedTo(self.sizeHint()))
+
+    def tell_error(self, error: BaseException) -> None:
+        """Shows why that is not known, or why nothing can be written."""
+        self.left_out.setText(shown(plain_words(error)))
+        self.left_out.show()
+        self.show_choices()
+
+    def tell_busy(self) -> None:
+        """Files that exist are being looked for."""
+        self.extract.setEnabled(False)
+        self.left_out.show()
+        self.left_out.setText(self.tr("Looking for files that exist already …"))
+
+    def ask_conflicts(self, count: int) -> None:
+        """Asks what to do about files that exist."""
+        be = "exists" if count == 1 else "exist"
+        self.question.setText(self.tr("{0} {1} already").format(plural(count, "file"), be))
+        self.question_where.setText(self.tr("in {0}").format(shown(cut_middle(str(self.folder), 70))))
+        self.question_where.setToolTip(tip(str(self.folder)))
+        self.pages.setCurrentIndex(1)
+        self.answers[Conflict.SKIP].setDefault(True)
+        self.answers[Conflict.SKIP].setFocus()
+
+    def show_choices(self) -> None:
+        """Goes back to the choices."""
+        self._answer = None
+        self.pages.setCurrentIndex(0)
+        self.extract.setDefault(True)
+        self.extract.setEnabled(self._possible)
+        self.where.setFocus()
+
+    # --- inside ---
+
+    def _offer_parts(self, parts: tuple[str, ...]) -> None:
+        if self.parts.count() or not parts:
+            return
+        self.parts.blockSignals(True)
+        self.parts.addItem(self.tr("As usual for the format"), AS_USUAL)
+        self.parts.addItem(self.tr("All parts"), ALL_PARTS)
+        self.parts.addItem(self.tr("The content alone"), NO_PARTS)
+        for part in parts:
+            self.parts.addItem(self.tr("The content and its {0}").format(part), part)
+        self.parts.blockSignals(False)
+
+    def _now(self) -> None:
+        self._update()
+        self.changed.emit()
+
+    def _later(self) -> None:
+        self._update()
+        self._soon.start()
+
+    @property
+    def _possible(self) -> bool:
+        counted = self._outlook is None or self._outlook.objects > 0 or not self.skip_unused.isChecked()
+        return bool(self.where.currentText().strip()) and counted
+
+    def _update(self) -> None:
+        self.extract.setEnabled(self._possible)
+        for widget in (self.parts, self._labels[self.parts]):
+            widget.setVisible(self.parts.count() > 0)
+        found = self._outlook
+        if found is None:
+            self.deleted.hide()
+            self.warning.hide()
+            self.examples.setText("\n" * 2)
+            return
+        known = f"{'at least ' if found.unknown else ''}{size_text(found.size)}"
+        self.total.setText(f"{plural(found.objects, 'object')}, {known}")
+        unused = f"{plural(found.unused, 'unused slot')}"
+        self.skip_unused.setText(self.tr("Leave out &unused slots ({0})").format(f"{found.unused:,}"))
+        self.skip_unused.setVisible(found.unused > 0)
+        words = "listed in the manifest" if not self.skip_unused.isChecked() else "left out"
+        self.left_out.setText(f"{unused} {words}" if found.unused else "")
+        self.left_out.setVisible(found.unused > 0)
+        self.deleted.setVisible(found.deleted > 0)
+        self.warning.setVisible(found.deleted > 0)
+        told = plural(found.deleted, "tombstoned object")
+        self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(told))
+        self.warning.setStyleSheet(f"color: {theme.of(self).warning.name()};")
+        lines = [shown(cut_middle(str(Path(self.folder.name) / name), 64)) for name in found.examples]
+        self.examples.setText("\n".join([*lines, "", "", ""][:3]))
+        self.examples.setToolTip(tip("\n".join(str(self.folder / name) for name in found.examples)))
+
+    def _browse(self) -> None:
+        dialog = QFileDialog(self, self.tr("Extract to"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setDirectory(str(self.folder))
+        dialog.fileSelected.connect(self.where.setEditText)
+        dialog.open()
+
+    def _extract(self) -> None:
+        if self._possible:
+            self.wanted.emit()
+
+    def _answered(self, policy: Conflict) -> None:
+        self._answer = policy
+        self.wanted.emit()

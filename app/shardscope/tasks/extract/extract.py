@@ -1,0 +1,227 @@
+"""Extraction as people ask for it: the sheet, the job, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from shardcore import Cancelled, RemoteError
+from shardcore.errors import ends_reading
+from shardcore.model.number_words import plural
+from shardcore.operations.extraction import Conflict
+from shardscope.session.error_words import plain_words
+from shardscope.session.extraction import Extracted, Extraction, Outlook, existing, outlook, write
+from shardscope.session.fetch_cost import whole
+from shardscope.session.jobs import Job, JobState, Pool, Priority
+from shardscope.session.row_ranges import RowRanges
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.extract.choices import Choices, first_folder
+from shardscope.tasks.extract.dialog import ExtractSheet
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An extraction that runs, or came to its end.
+
+    Attributes:
+        wanted: What was requested.
+        found: The outcome so far.
+        job: Writes the files.
+    """
+
+    wanted: Extraction
+    found: Extracted
+    job: Job
+
+    @property
+    def text(self) -> str:
+        """In one sentence."""
+        return self.found.text(self.wanted.where)
+
+    @property
+    def rest(self) -> Extraction:
+        """The objects without a file; through another opening where the server was lost."""
+        if self.found.stopped or self.found.cancelled:
+            return _going_on(replace(self.wanted, afresh=self.found.lost))
+        rows = [row for row in self.found.again if row >= 0]
+        rest = replace(self.wanted, afresh=self.found.lost)
+        return replace(rest, rows=RowRanges.of([range(row, row + 1) for row in rows])) if rows else rest
+
+
+class Extracting(QObject):
+    """Opens the sheet, and does what it says.
+
+    `started` and `finished` carry a `Result`.
+
+    Args:
+        session: What is open.
+        settings: Remembers the choices.
+        parent: The window.
+    """
+
+    started = Signal(object)
+    finished = Signal(object)
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.session = session
+        self._settings = settings
+        self._window = parent
+
+    def ask(self, rows: RowRanges | None) -> ExtractSheet | None:
+        """Opens the sheet.
+
+        Args:
+            rows: Rows of `Shard.objects`; None for everything.
+        """
+        if self.session.shard is None or (rows is not None and not len(rows)):
+            return None
+        folders = self._settings.folders or [self._settings.folder or first_folder(self.session.request)]
+        sheet = ExtractSheet(Choices.of(self._settings.extraction), folders, self._window)
+        open_ = _Open(sheet)
+        sheet.changed.connect(lambda: self._count(sheet, rows, open_))
+        sheet.wanted.connect(lambda: self._wanted(sheet, rows, open_))
+        self.session.closed.connect(sheet.reject)
+        # Not every desktop gives the keyboard back to the window by itself.
+        sheet.finished.connect(lambda _: self._window.window().activateWindow())
+        sheet.open()
+        self._count(sheet, rows, open_)
+        return sheet
+
+    def start(self, wanted: Extraction) -> Job:
+        """Writes objects into files: a job in `transfers`, which goes on when another file is opened."""
+        found = Extracted()
+
+        def done(_: Extracted | None, error: BaseException | None) -> None:
+            if error is not None:
+                found.cancelled = isinstance(error, Cancelled)
+                found.stopped = "" if found.cancelled else plain_words(error)
+                found.lost = found.lost or (isinstance(error, RemoteError) and ends_reading(error))
+                self.session.note_trouble(error)
+            elif found.failed and not found.files:
+                job.state = JobState.FAILED
+            job.note = result.text
+            if found.lost:
+                self.session.check_source()
+                job.note += "; " + self.tr("Resume goes on with what is missing")
+                self._leave_open(job, result.rest)
+            self.finished.emit(result)
+
+        what = plural(len(wanted.rows), "object") if wanted.rows is not None else "all objects"
+        job = self.session.jobs.submit(
+            lambda job: write(wanted, job.progress, found),
+            priority=Priority.SCAN,
+            title=f"Extract {what}",
+            lasting=True,
+            done=done,
+        )
+        result = Result(wanted, found, job)
+        self.started.emit(result)
+        return job
+
+    def _when_agreed(self, wanted: Extraction) -> None:
+        """Extracts; where that fetches much, asks first."""
+        total = wanted.shard.listing
+        share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
+        size = int(whole(wanted.shard) * share)
+        self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
+
+    def retry(self, result: Result) -> Job | None:
+        """Tries once more what failed; nothing when the shard is not open any more."""
+        wanted = result.rest
+        if self.session.shard is not wanted.shard and not wanted.afresh:
+            self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
+            return None
+        return self.start(wanted)
+
+    def _leave_open(self, job: Job, rest: Extraction) -> None:
+        job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
+
+    def _resume(self, job: Job, wanted: Extraction) -> Job:
+        """Goes on with what a job left open, once; files that are there stay, whatever was said of them before."""
+        job.resume, job.note = None, self.tr("gone on with")
+        self.session.jobs.changed.emit(job)
+        return self.start(replace(_going_on(wanted), afresh=True))
+
+    # --- the sheet ---
+
+    def _extraction(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> Extraction | None:
+        shard = self.session.shard
+        if shard is None or not open_:
+            return None
+        return Extraction(shard, self.session.request, rows, sheet.folder, sheet.options)
+
+    def _count(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+        wanted = self._extraction(sheet, rows, open_)
+        if wanted is None:
+            return
+
+        def take(found: Outlook) -> None:
+            if open_:
+                sheet.tell_outlook(found)
+
+        self.session.ask(
+            lambda _, job: outlook(wanted, job.progress),
+            take,
+            failed=lambda error: sheet.tell_error(error) if open_ else None,
+            key=("outlook", self),
+            pool=Pool.CPU,
+        )
+
+    def _wanted(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+        wanted = self._extraction(sheet, rows, open_)
+        if wanted is None:
+            return
+        if not sheet.asks:
+            self._go(sheet, wanted)
+            return
+
+        def take(count: int) -> None:
+            if not open_:
+                return
+            if count:
+                sheet.ask_conflicts(count)
+            else:
+                self._go(sheet, wanted)
+
+        sheet.tell_busy()
+        self.session.ask(
+            lambda _, job: existing(wanted, job.progress),
+            take,
+            failed=lambda error: sheet.tell_error(error) if open_ else None,
+            key=("existing", self),
+            priority=Priority.SCREEN,
+        )
+
+    def _go(self, sheet: ExtractSheet, wanted: Extraction) -> None:
+        self._settings.extraction = sheet.choices.kept()
+        self._settings.add_folder(str(wanted.where))
+        sheet.accept()
+        self._when_agreed(wanted)
+
+
+def _going_on(wanted: Extraction) -> Extraction:
+    """Return the extraction that leaves the files of an earlier one as they are."""
+    if wanted.options.conflict is not Conflict.ERROR:
+        return wanted
+    return replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
+
+
+class _Open:
+    """Whether a sheet is still there: it is gone once it was answered."""
+
+    def __init__(self, sheet: ExtractSheet) -> None:
+        self._open = True
+        sheet.finished.connect(self._close)
+        # A window that is closed takes its sheets along without finishing them.
+        sheet.destroyed.connect(lambda _: self._close(0))
+
+    def _close(self, _: int) -> None:
+        self._open = False
+
+    def __bool__(self) -> bool:
+        return self._open

@@ -1,0 +1,194 @@
+"""What is packed: files, folders and a manifest, counted. No Qt here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from shardcore import ShardError
+from shardcore.model.number_words import plural
+from shardcore.progress import Progress
+from shardcore.writing.inputs import input_files
+from shardcore.writing.manifest import Manifest
+
+MANIFEST_ENDING = ".jsonl"
+MANIFEST_NAME = "manifest.json"
+
+TELL_EVERY = 256
+"""Lines of a manifest between two words about how far it is."""
+
+
+class InputKind(Enum):
+    """What an input is."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    MANIFEST = "manifest"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input, counted.
+
+    Attributes:
+        path: Where it is.
+        kind: What it is.
+        count: Files, or the objects of a manifest.
+        size: Their bytes.
+        problem: Why it cannot be read, or empty.
+        manifest: Of a folder, the manifest in it, which says the keys of its files; or empty.
+    """
+
+    path: str
+    kind: InputKind
+    count: int = 0
+    size: int = 0
+    problem: str = ""
+    manifest: str = ""
+
+    @property
+    def text(self) -> str:
+        """What it is, in words."""
+        if self.problem:
+            return self.problem
+        match self.kind:
+            case InputKind.FOLDER:
+                more = " with a manifest" if self.manifest else ""
+                return f"folder, {plural(self.count, 'file')}{more}"
+            case InputKind.MANIFEST:
+                return f"manifest, {plural(self.count, 'object')}"
+            case _:
+                return "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """All inputs.
+
+    Attributes:
+        inputs: In the order in which they were added.
+    """
+
+    inputs: tuple[Input, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Files and objects of the manifest."""
+        return sum(one.count for one in self.inputs)
+
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return sum(one.size for one in self.inputs)
+
+    @property
+    def manifests(self) -> tuple[str, ...]:
+        """The manifests; one at a time can be packed."""
+        return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Files and folders."""
+        return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
+
+    def problem(self, *, skip: bool = False) -> str:
+        """Why these cannot be packed, or empty.
+
+        Args:
+            skip: Whether inputs that cannot be read are skipped.
+        """
+        wrong = next((one for one in self.inputs if one.problem), None)
+        if wrong is not None and not skip:
+            return f"{wrong.path}: {wrong.problem}"
+        if len(self.manifests) > 1:
+            return f"one manifest at a time: take {Path(self.manifests[1]).name} away"
+        return ""
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one content comes out of them."""
+        return self.count > 1
+
+
+def count(paths: Iterable[str], progress: Progress) -> Counted:
+    """Looks at all inputs; reads the sizes of files, and manifests."""
+    found: list[Input] = []
+    for path in paths:
+        before = sum(one.count for one in found)
+        found.append(_looked_at(path, before, progress))
+    return Counted(tuple(found))
+
+
+def _looked_at(path: str, before: int, progress: Progress) -> Input:
+    kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
+    if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
+        return Input(path, InputKind.MISSING, problem="is not there")
+    if kind is InputKind.FILE and _may_be_manifest(path) and (manifest := _manifest(path, before, progress)):
+        return manifest
+    files = size = 0
+    try:
+        for file, _ in input_files([path]):
+            progress(before + files, 0)
+            size += file.stat().st_size
+            files += 1
+    except (ShardError, OSError) as error:
+        return Input(path, kind, files, size, str(error))
+    inside = str(Path(path) / MANIFEST_NAME) if kind is InputKind.FOLDER else ""
+    return Input(path, kind, files, size, manifest=inside if inside and _is_manifest(inside) else "")
+
+
+def _may_be_manifest(path: str) -> bool:
+    name = Path(path).name.lower()
+    return name.endswith(MANIFEST_ENDING) or name == MANIFEST_NAME
+
+
+def _is_manifest(path: str) -> bool:
+    """Whether a file is there and begins as a manifest."""
+    try:
+        manifest = Manifest(path, (), "")
+    except ShardError:
+        return False
+    try:
+        return manifest.is_one
+    finally:
+        manifest.close()
+
+
+def _manifest(path: str, before: int, progress: Progress) -> Input | None:
+    """The manifest that a file is; None where its beginning is not one of a manifest."""
+    objects = size = 0
+    try:
+        manifest = Manifest(path, (), "")
+    except ShardError:
+        return None
+    try:
+        if not manifest.is_one:
+            return None
+        for file in manifest.paths():
+            if objects % TELL_EVERY == 0:
+                progress(before + objects, 0)
+            objects += 1
+            try:
+                size += os.stat(file).st_size  # noqa: PTH116
+            except (OSError, ValueError):
+                missing = Path(file).name
+                return Input(path, InputKind.MANIFEST, objects, size, f"names {missing}, which is not there")
+    except ShardError as error:
+        return Input(path, InputKind.MANIFEST, objects, size, error.message)
+    finally:
+        manifest.close()
+    return Input(path, InputKind.MANIFEST, objects, size)
+
+
+def is_json_text(text: str) -> bool:
+    """Whether a text is JSON itself, and not the path of a file with it."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return text.lstrip()[:1] in ("{", "[")
+    return True

@@ -1,0 +1,258 @@
+"""What is packed, listed: files, folders and a manifest, added by dropping or choosing them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QSizePolicy,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore.model.number_words import plural
+from shardscope.session.words import size_text
+from shardscope.tasks.new_shard.contents import Counted, Input
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.tick_box import TickBox
+
+Index = QModelIndex | QPersistentModelIndex
+
+COLUMNS = ("Name", "What it is", "Size")
+_ROWS = 4
+
+
+class InputModel(QAbstractTableModel):
+    """The inputs."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.paths: list[str] = []
+        self._counted: dict[str, Input] = {}
+
+    def set_paths(self, paths: list[str]) -> None:
+        """Lists other inputs."""
+        self.beginResetModel()
+        self.paths = paths
+        self.endResetModel()
+
+    def tell(self, counted: Counted) -> None:
+        """What they are."""
+        self._counted = {one.path: one for one in counted.inputs}
+        if self.paths:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self.paths) - 1, len(COLUMNS) - 1))
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """One row for each input."""
+        return 0 if parent.isValid() else len(self.paths)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Name, what it is, size."""
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The names of the columns."""
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self.tr(COLUMNS[section])
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Texts."""
+        path = self.paths[index.row()]
+        found = self._counted.get(path)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(path)
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == 2:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        if index.column() == 0:
+            return shown(Path(path).name or path)
+        if found is None:
+            return "…"
+        return shown(found.text) if index.column() == 1 else size_text(found.size)
+
+
+class InputList(QTreeView):
+    """The list; Delete takes the selected inputs away."""
+
+    removed = Signal()
+
+    def __init__(self, model: InputModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("contentsList")
+        self.setAccessibleName(self.tr("Files and folders to pack"))
+        self.setModel(model)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)
+        header = self.header()
+        header.setSectionsMovable(False)
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        digit = self.fontMetrics().horizontalAdvance("0")
+        header.resizeSection(1, digit * 27)
+        header.resizeSection(2, digit * 11)
+        self.setFixedHeight((_ROWS + 1) * (self.fontMetrics().height() + 5) + 16)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Delete and backspace take away."""
+        if event.matches(QKeySequence.StandardKey.Delete) or event.key() == Qt.Key.Key_Backspace:
+            self.removed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Says what to do while there is nothing."""
+        super().paintEvent(event)
+        if self.model().rowCount():
+            return
+        painter = QPainter(self.viewport())
+        painter.setPen(theme.of(self).muted)
+        words = self.tr("Drop files or folders here, or a manifest that says which file gets which key")
+        place = self.viewport().rect().adjusted(16, 8, -16, -8)
+        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), words)
+        painter.end()
+
+
+class ContentsView(QWidget):
+    """The inputs, and buttons to add and take away; `changed` tells that they are others."""
+
+    changed = Signal()
+
+    def __init__(self, paths: list[str], folder: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._folder = folder
+        self._inside: dict[str, str] = {}
+        self.model = InputModel(self)
+        self.list = InputList(self.model, self)
+        self.total = Elided(greedy=True, parent=self)
+        self.total.setObjectName("contentsTotal")
+        self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.files = self._button(self.tr("Add &files…"), "addFiles", self.tr("Files to pack, or a manifest"))
+        self.add_folder = self._button(
+            self.tr("Add f&older…"), "addFolder", self.tr("A folder with everything below it")
+        )
+        self.remove = self._button(
+            self.tr("&Remove"), "removeInputs", self.tr("Takes the selected inputs out of the list")
+        )
+        self.use = self._button(
+            self.tr("Use its &manifest"), "useManifest", self.tr("Keys and facts as extracting noted them")
+        )
+        self.use.clicked.connect(self.use_manifests)
+        self.use.hide()
+        self.files.clicked.connect(lambda: self._ask(QFileDialog.FileMode.ExistingFiles))
+        self.add_folder.clicked.connect(lambda: self._ask(QFileDialog.FileMode.Directory))
+        self.remove.clicked.connect(self.take_away)
+        self.list.removed.connect(self.take_away)
+        self.list.selectionModel().selectionChanged.connect(lambda *_: self._update())
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button in (self.files, self.add_folder, self.remove, self.use):
+            row.addWidget(button)
+        row.addStretch(1)
+        self.skip = self._check(
+            self.tr("S&kip unreadable"),
+            "skipUnreadable",
+            self.tr("Leaves out files that cannot be read, or whose names the format cannot hold"),
+        )
+        self.report = self._check(
+            self.tr("Write repor&t"),
+            "writeReport",
+            self.tr("NAME.report.json beside the shard: the key of every input"),
+        )
+        checks = QHBoxLayout()
+        checks.setSpacing(16)
+        checks.addWidget(self.skip)
+        checks.addWidget(self.report)
+        checks.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(7)
+        column.addWidget(self.list)
+        column.addLayout(row)
+        column.addLayout(checks)
+        self.model.set_paths(list(dict.fromkeys(paths)))
+        self._update()
+
+    def _button(self, words: str, name: str, doc: str) -> QPushButton:
+        button = QPushButton(words, self)
+        button.setObjectName(name)
+        button.setAutoDefault(False)
+        button.setToolTip(doc)
+        return button
+
+    def _check(self, words: str, name: str, doc: str) -> TickBox:
+        check = TickBox(words, self)
+        check.setObjectName(name)
+        check.setToolTip(doc)
+        check.toggled.connect(lambda _: self.changed.emit())
+        return check
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The inputs, in the order in which they were added."""
+        return tuple(self.model.paths)
+
+    def add(self, paths: list[str]) -> None:
+        """Adds inputs; those that are there already stay where they are."""
+        both = list(dict.fromkeys([*self.model.paths, *paths]))
+        if both != self.model.paths:
+            self.model.set_paths(both)
+            self._update()
+            self.changed.emit()
+
+    def take_away(self) -> None:
+        """Takes the selected inputs away."""
+        rows = {index.row() for index in self.list.selectionModel().selectedRows()}
+        if rows:
+            self.model.set_paths([path for row, path in enumerate(self.model.paths) if row not in rows])
+            self._update()
+            self.changed.emit()
+
+    def use_manifests(self) -> None:
+        """Packs what the manifests in folders say, instead of the folders."""
+        self.model.set_paths([self._inside.get(path, path) for path in self.model.paths])
+        self._update()
+        self.changed.emit()
+
+    def tell(self, counted: Counted) -> None:
+        """What they are, and how much."""
+        self.model.tell(counted)
+        self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}
+        self.use.setVisible(bool(self._inside))
+        if counted.inputs:
+            self.total.tell(f"{plural(counted.count, 'file')} · {plural(counted.size, 'byte')}")
+
+    def tell_busy(self, files: int) -> None:
+        """They are being counted."""
+        self.total.tell(self.tr("Counting … {0}").format(plural(files, "file")))
+
+    def _update(self) -> None:
+        self.remove.setEnabled(self.list.selectionModel().hasSelection())
+        if not self.model.paths:
+            self.total.tell("")
+
+    def _ask(self, mode: QFileDialog.FileMode) -> None:
+        dialog = QFileDialog(self.window(), self.tr("Choose what is packed"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(mode)
+        if self._folder:
+            dialog.setDirectory(self._folder)
+        dialog.filesSelected.connect(self.add)
+        dialog.open()

@@ -1,0 +1,184 @@
+"""Fields for the options of writing: their defaults are seen, and what is wrong with them stands beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+
+from shardcore.model.options import Option, OptionType
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.option_fields import OptionField, TextField, field_for, json_problem, path_button
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.tick_box import TickBox
+
+UNDER = 2
+
+
+class YesField(OptionField):
+    """Yes or no, beginning with the default."""
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(option)
+        self.box = TickBox("", self)
+        self.box.setToolTip(option.help)
+        self.box.setChecked(bool(option.default))
+        self.box.toggled.connect(self._toggled)
+        self._toggled(self.box.isChecked())
+        self._hold(self.box)
+
+    def value(self) -> bool | None:
+        """What was chosen, where it is not the default."""
+        chosen = self.box.isChecked()
+        return None if chosen == bool(self.option.default) else chosen
+
+    def _toggled(self, checked: bool) -> None:
+        self.box.setText(self.tr("yes") if checked else self.tr("no"))
+        self.changed.emit()
+
+
+class PathField(OptionField):
+    """A line for the path of a file, or for JSON text where the value is that, and a button that asks for a file."""
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(option)
+        self.line = QLineEdit(self)
+        self._is_json = option.type is OptionType.JSON
+        self.line.setPlaceholderText(self.tr("{ … }, or a file with it") if self._is_json else self.tr("a file"))
+        self.line.textChanged.connect(self.changed)
+        button = path_button(self.tr("Choose…"), self.line, QFileDialog.FileMode.ExistingFile)
+        button.setAccessibleName(self.tr("Choose a file for {0}").format(option.name))
+        button.setToolTip(self.tr("Asks for the file"))
+        self._hold(self.line, button)
+
+    def value(self) -> str | None:
+        """The text, or None."""
+        return self.line.text().strip() or None
+
+    def problem(self) -> str:
+        """Where JSON text is none, or empty; files are looked at by the plan."""
+        text = self.line.text().strip()
+        return json_problem(text) if self._is_json and text.startswith("{") else ""
+
+
+def writing_field(option: Option) -> OptionField:
+    """The field for an option of writing."""
+    if option.type is OptionType.FLAG:
+        return YesField(option)
+    if option.type is OptionType.JSON or option.content:
+        return PathField(option)
+    field = field_for(option, None)
+    if isinstance(field, TextField):
+        # What it means stands below.
+        field.line.setPlaceholderText("" if option.default is None else str(option.default))
+    return field
+
+
+class OptionForm(QWidget):
+    """The options of a format, one below the other.
+
+    Args:
+        options: They.
+        changed: Called when a value may be another.
+        parent: Where it stands.
+
+    Attributes:
+        fields: By the name of the option.
+    """
+
+    def __init__(self, options: tuple[Option, ...], changed: Any, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("optionForm")
+        self.fields: dict[str, OptionField] = {}
+        self._wrong: dict[str, QLabel] = {}
+        self._told: tuple[str, str, Any] = ("", "", None)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(9)
+        grid.setColumnStretch(1, 1)
+        for row, option in enumerate(options):
+            field = writing_field(option)
+            field.changed.connect(self._check)
+            field.changed.connect(changed)
+            self.fields[option.name] = field
+            for box in field.findChildren(QComboBox):
+                box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+                box.installEventFilter(self)
+            label = QLabel(option.name, self)
+            label.setBuddy(field)
+            label.setMinimumHeight(field.sizeHint().height())
+            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+            grid.addLayout(self._under(option, field), row, 1)
+        self._check()
+
+    def _under(self, option: Option, field: OptionField) -> QVBoxLayout:
+        """The field, what it means, and what is wrong with it."""
+        about = _small(option.help, self)
+        about.setObjectName(f"about_{option.name}")
+        wrong = _small("", self)
+        wrong.setObjectName(f"wrong_{option.name}")
+        wrong.hide()
+        self._wrong[option.name] = wrong
+        column = QVBoxLayout()
+        column.setSpacing(UNDER)
+        for widget in (field, wrong, about):
+            column.addWidget(widget)
+        return column
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was chosen, where it is not the default."""
+        found = {name: field.value() for name, field in self.fields.items()}
+        return {name: value for name, value in found.items() if value is not None and value != _default(self, name)}
+
+    @property
+    def problem(self) -> str:
+        """The first thing that is wrong, or empty."""
+        return next((label.text() for label in self._wrong.values() if label.text()), "")
+
+    def tell_wrong(self, name: str, why: str) -> bool:
+        """Says beside a field why its value cannot be used; until it is another. Whether there is such a field."""
+        if name not in self.fields:
+            return False
+        self._told = (name, why, self.fields[name].value())
+        self._check()
+        return True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The wheel scrolls the form, and changes a choice only where the keyboard is."""
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QComboBox) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _check(self) -> None:
+        told_name, told_why, told_value = self._told
+        for name, field in self.fields.items():
+            wrong = field.problem()
+            if not wrong and name == told_name and field.value() == told_value:
+                wrong = told_why
+            label = self._wrong[name]
+            label.setText(f"✖ {shown(wrong)}" if wrong else "")
+            label.setVisible(bool(wrong))
+            label.setStyleSheet(f"color: {theme.of(self).error.name()};")
+            field.setAccessibleDescription(wrong or field.option.help)
+
+
+def _default(form: OptionForm, name: str) -> Any:
+    return form.fields[name].option.default
+
+
+def _small(text: str, parent: QWidget) -> QLabel:
+    label = QLabel(text, parent)
+    label.setFont(sized(label.font(), SMALL))
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setProperty("tone", "muted")
+    label.setStyleSheet(f"color: {theme.of(parent).muted.name()};")
+    policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+    policy.setHeightForWidth(True)
+    label.setSizePolicy(policy)
+    return label

@@ -1,0 +1,374 @@
+"""The form for a new shard: what, which format, where, how; and the plan of it, drawn before a byte is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont, QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialogButtonBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Shard
+from shardcore.model.options import Purpose
+from shardcore.shards.format import Format
+from shardcore.shards.registry import writes_of
+from shardcore.sources.remote.address import is_address
+from shardscope.session.open_request import OpenRequest
+from shardscope.tasks.new_shard.contents import Counted
+from shardscope.tasks.new_shard.contents_view import ContentsView
+from shardscope.tasks.new_shard.fields import OptionForm
+from shardscope.tasks.new_shard.format_list import FormatList
+from shardscope.tasks.new_shard.key_rules import KeyRules, pack_keys_text
+from shardscope.tasks.new_shard.plan_view import PlanView
+from shardscope.tasks.new_shard.request import ConvertWork, PackWork, Planned, Target, Work
+from shardscope.tasks.new_shard.target import suggested
+from shardscope.tasks.new_shard.target_view import PlaceView
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.fonts import LARGE, SMALL, sized
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.scrolled import scrolled
+
+WIDE = 880
+"""From this width on, there are two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a form begins with.
+
+    Attributes:
+        formats: Those that are written.
+        format: The name of the one that is chosen first.
+        folder: Where things go, and are looked for, when nothing says better.
+        paths: Files and folders to pack.
+        shard: What is to be converted, instead.
+        request: How that was opened.
+    """
+
+    formats: Sequence[Format]
+    format: str
+    folder: str
+    paths: tuple[str, ...] = ()
+    shard: Shard | None = None
+    request: OpenRequest | None = None
+
+
+class PackForm(QWidget):
+    """Asks for all that a new shard needs; what it shows is told by `Desk`.
+
+    `contents_changed` tells that inputs are others, `changed` that anything is, `write_wanted` and `cancel_wanted` that
+    a button was pressed.
+    """
+
+    contents_changed = Signal()
+    changed = Signal()
+    exact_wanted = Signal()
+    write_wanted = Signal()
+    cancel_wanted = Signal()
+
+    def __init__(self, start: Start, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("packForm")
+        self.start = start
+        self.counted = Counted()
+        self._refused, self._final = "", True
+        converting = start.shard is not None
+        self.contents = None if converting else ContentsView(list(start.paths), start.folder, self)
+        self.rules = (
+            KeyRules(start.shard, start.request, self)
+            if start.shard is not None and start.request is not None
+            else None
+        )
+        self.formats = FormatList(start.formats, self)
+        self.place = PlaceView(self)
+        self.plan = PlanView(self)
+        self.options = OptionForm((), self._changed, self)
+        self.keys = _muted("keysAbout", self)
+        self._lay_out()
+        self.formats.choose(start.format)
+        self._take_format()
+        self._connect()
+
+    # --- making ---
+
+    def _lay_out(self) -> None:
+        self._make_columns()
+        self._make_foot()
+
+    def _make_columns(self) -> None:
+        self._left, self._right = QVBoxLayout(), QVBoxLayout()
+        for side in (self._left, self._right):
+            side.setSpacing(7)
+        what = self.contents if self.contents is not None else self.rules
+        total = self.contents.total if self.contents is not None else None
+        self._add(self._left, self.tr("Contents") if self.contents is not None else self.tr("Source"), what, total)
+        self._add(self._left, self.tr("Format"), self.formats)
+        self._left.addWidget(self.keys)
+        self._left.addStretch(1)
+        self._add(self._right, self.tr("Where"), self.place)
+        self._add(self._right, self.tr("Plan"), self.plan)
+        self._options_head = self._add(self._right, self.tr("Options"), self.options)
+        self._right.addStretch(1)
+        inner = QWidget(self)
+        self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, inner)
+        self._columns.setContentsMargins(20, 14, 20, 14)
+        self._columns.setSpacing(28)
+        self._columns.addLayout(self._left, 1)
+        self._columns.addLayout(self._right, 1)
+        spoken = self.tr("Contents, format, place, plan and options")
+        self.area = scrolled(inner, "packArea", spoken, self)
+
+    def _make_foot(self) -> None:
+        self.problem = Elided(greedy=True, parent=self)
+        self.problem.setObjectName("problemLine")
+        self.buttons = QDialogButtonBox(self)
+        self.write = self.buttons.addButton(self.tr("&Write"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.write.setObjectName("writeButton")
+        self.write.setToolTip(self.tr("Writes the shard, reads it back, verifies it and opens it"))
+        self.write.setDefault(True)
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(20, 8, 20, 12)
+        foot.setSpacing(14)
+        foot.addWidget(self.problem, 1)
+        foot.addWidget(self.buttons)
+        line = QFrame(self)
+        line.setFrameShape(QFrame.Shape.HLine)
+        line.setObjectName("packLine")
+        line.setFixedHeight(1)
+        line.setStyleSheet(f"background: {theme.of(self).border.name()}; border: none;")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.area, 1)
+        column.addWidget(line)
+        column.addLayout(foot)
+
+    def _add(self, side: QVBoxLayout, title: str, widget: QWidget | None, beside: QWidget | None = None) -> QLabel:
+        """A part of the form under its title; `beside` stands at the right of the title."""
+        head = QLabel(title, self)
+        head.setTextFormat(Qt.TextFormat.PlainText)
+        font = sized(head.font(), LARGE)
+        font.setWeight(QFont.Weight.DemiBold)
+        head.setFont(font)
+        if side.count():
+            side.addSpacing(9)
+        row = QHBoxLayout()
+        row.setSpacing(16)
+        row.addWidget(head)
+        if beside is not None:
+            row.addWidget(beside, 1)
+        else:
+            row.addStretch(1)
+        side.addLayout(row)
+        if widget is not None:
+            side.addWidget(widget)
+        return head
+
+    def _connect(self) -> None:
+        self.formats.chosen.connect(self._format_chosen)
+        self.place.changed.connect(self._changed)
+        self.plan.exact_wanted.connect(self.exact_wanted)
+        if self.contents is not None:
+            self.contents.changed.connect(self._contents_changed)
+        if self.rules is not None:
+            self.rules.changed.connect(self._rule_changed)
+        self.buttons.accepted.connect(self._write)
+        self.buttons.rejected.connect(self.cancel_wanted)
+
+    # --- what it says ---
+
+    @property
+    def target(self) -> Target | None:
+        """Where, and how; None while no place is given."""
+        path = self.place.path
+        if path is None:
+            return None
+        return Target(self.formats.format.name, path, self.place.folder, self.options.values, self.place.force)
+
+    @property
+    def work(self) -> Work | None:
+        """What is to be written; None while something is missing."""
+        target = self.target
+        if target is None:
+            return None
+        if self.rules is not None and self.start.request is not None:
+            deleted = self.start.request.deleted
+            return ConvertWork(target, shard=self.start.shard, keys=self.rules.choice, deleted=deleted)
+        if not self.counted.inputs and not self._has_content:
+            return None
+        manifests = self.counted.manifests
+        return PackWork(
+            target,
+            self.counted.count,
+            inputs=self.counted.plain,
+            manifest=manifests[0] if manifests else "",
+            skip_unreadable=self.skips,
+            report=self.contents is not None and self.contents.report.isChecked(),
+        )
+
+    @property
+    def skips(self) -> bool:
+        """Return True when unreadable inputs are skipped."""
+        return self.contents is not None and self.contents.skip.isChecked()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What is read: inputs, or the file that is converted."""
+        if self.contents is not None:
+            return self.contents.paths
+        uri = self.start.request.uri if self.start.request is not None else ""
+        return (uri,) if uri and not is_address(uri) else ()
+
+    @property
+    def _has_content(self) -> bool:
+        """Whether an option names content by itself."""
+        return any(field.option.content and field.value() for field in self.options.fields.values())
+
+    @property
+    def blocked(self) -> str:
+        """Why nothing can be written as things are, or empty."""
+        if self.work is None and self.contents is not None and not self.contents.paths:
+            return self.tr("Add files or folders to pack.")
+        wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
+        return wrong.removeprefix("✖ ") or (self._refused if self._final else "")
+
+    # --- what it is told ---
+
+    def tell_counted(self, counted: Counted) -> None:
+        """What the inputs are."""
+        self.counted = counted
+        if self.contents is not None:
+            self.contents.tell(counted)
+        self._fit_place()
+        self.refresh()
+
+    def tell_plan(self, planned: Planned) -> None:
+        """What would be written."""
+        path = self.place.path
+        self._refused = ""
+        self.plan.show_plan(planned, path.name if path is not None else planned.name)
+        self.refresh()
+
+    def tell_refused(self, why: str, option: str, *, final: bool) -> None:
+        """It cannot be written like this.
+
+        Args:
+            why: A sentence.
+            option: The option that is to blame, or empty.
+            final: Whether trying would fail for certain.
+        """
+        if not (option and self.options.tell_wrong(option, why)):
+            self._refused, self._final = why, final
+        self.plan.show_none(self.tr("No plan: what is wrong is told below"))
+        self.refresh()
+
+    def tell_failed(self, why: str) -> None:
+        """Writing failed; everything can be changed again."""
+        self.refresh()
+        self._say(why, wrong=True)
+        self.write.setFocus()
+
+    # --- inside ---
+
+    def _format_chosen(self) -> None:
+        self._take_format()
+        self._changed()
+
+    def _take_format(self) -> None:
+        """Another format: other options, another ending, another rule for keys."""
+        found = self.formats.format
+        options = tuple(one for one in found.options_for(Purpose.WRITE) if not one.hidden)
+        form = OptionForm(options, self._changed, self)
+        self._right.replaceWidget(self.options, form)
+        self.options.hide()
+        self.options.deleteLater()
+        self.options = form
+        form.show()
+        self._options_head.setVisible(bool(options))
+        self._explain_keys()
+        self._fit_place()
+
+    def _fit_place(self) -> None:
+        found, writes = self.formats.format, writes_of(self.formats.format)
+        self.place.offer(writes, folder=writes.single and (self.counted.several or self._many_rows))
+        source = self.start.request.shown if self.start.request is not None else ""
+        paths = self.contents.paths if self.contents is not None else ()
+        self.place.suggest(suggested(paths, source, found, folder=self.place.folder, home=self.start.folder))
+
+    @property
+    def _many_rows(self) -> bool:
+        """Whether what is converted has several contents."""
+        shard = self.start.shard
+        return shard is not None and not shard.views and shard.listing is not None and len(shard.listing) > 1
+
+    def _explain_keys(self) -> None:
+        writes = writes_of(self.formats.format)
+        if self.rules is not None:
+            self.rules.explain(writes)
+            self.keys.hide()
+        else:
+            self.keys.setText(shown(pack_keys_text(writes)))
+
+    def _rule_changed(self) -> None:
+        self._explain_keys()
+        self._changed()
+
+    def _contents_changed(self) -> None:
+        self._refused = ""
+        self._fit_place()
+        self.refresh()
+        self.contents_changed.emit()
+
+    def _changed(self) -> None:
+        self._refused = ""
+        self.refresh()
+        self.changed.emit()
+
+    def refresh(self) -> None:
+        """Says what is missing or wrong; *Write* waits until nothing is."""
+        blocked = self.blocked
+        waiting = self.work is None
+        self.write.setEnabled(not blocked and not waiting)
+        nothing = self.contents is not None and not self.contents.paths and not self._has_content
+        told = blocked or self._refused
+        self._say(told, wrong=bool(told) and not nothing)
+
+    def _say(self, text: str, *, wrong: bool) -> None:
+        colours = theme.of(self)
+        self.problem.tell(f"✖ {text}" if wrong else text)
+        self.problem.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()};")
+
+    def _write(self) -> None:
+        self.refresh()
+        if self.write.isEnabled():
+            self.write_wanted.emit()
+
+    # --- events ---
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """One column where there is no room for two."""
+        super().resizeEvent(event)
+        wide = event.size().width() >= WIDE
+        ways = QBoxLayout.Direction
+        self._columns.setDirection(ways.LeftToRight if wide else ways.TopToBottom)
+        self._columns.setSpacing(28 if wide else 16)
+
+
+def _muted(name: str, parent: QWidget) -> QLabel:
+    label = QLabel(parent)
+    label.setObjectName(name)
+    label.setFont(sized(label.font(), SMALL))
+    label.setWordWrap(True)
+    label.setStyleSheet(f"color: {theme.of(parent).muted.name()};")
+    return label

@@ -1,0 +1,186 @@
+"""What a form for a new shard has done for it: counting, looking at the target, planning; jobs, all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, QTimer
+
+from shardcore import Cancelled, UsageError
+from shardcore.model.number_words import plural
+from shardcore.shards.registry import writes_of
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Jobs, Pool, Priority, alive
+from shardscope.tasks.new_shard.contents import Counted, count
+from shardscope.tasks.new_shard.form import PackForm
+from shardscope.tasks.new_shard.request import ConvertWork, PackWork, Planned, Refused, Target, Work
+from shardscope.tasks.new_shard.target import Place, look
+
+T = TypeVar("T")
+Take = Callable[[T | None, BaseException | None], None]
+
+SOON_MILLISECONDS = 250
+"""The plan is made when nothing has changed for as long."""
+
+LOOK_MILLISECONDS = 100
+
+AUTO_EXACT = 16 << 20
+"""Contents up to so many bytes are read at once, for an exact plan."""
+
+
+class Desk(QObject):
+    """Serves one form.
+
+    Args:
+        form: It; the desk goes with it.
+        jobs: Runs the work.
+    """
+
+    def __init__(self, form: PackForm, jobs: Jobs) -> None:
+        super().__init__(form)
+        self._form = form
+        self._jobs = jobs
+        self._planned: tuple[Work, Planned] | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(SOON_MILLISECONDS)
+        self._soon.timeout.connect(self._plan)
+        self._clock = QTimer(self)
+        self._clock.setInterval(LOOK_MILLISECONDS)
+        self._clock.timeout.connect(self._look)
+        form.contents_changed.connect(self.count)
+        form.changed.connect(self._changed)
+        form.exact_wanted.connect(lambda: self._plan(unread=False))
+        self.count()
+
+    def count(self) -> None:
+        """Counts the inputs, then looks and plans."""
+        if self._form.contents is None:
+            self._changed()
+            return
+        paths = self._form.contents.paths
+        self._stop_planning()
+        if not paths:
+            self._counted(Counted(), None)
+            return
+        self._ask(lambda job: count(paths, job.progress), self._counted, "count inputs")
+        self._clock.start()
+
+    def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
+        """Runs work, and brings the result home if the form is still there."""
+
+        def done(result: T | None, error: BaseException | None) -> None:
+            # One that was cancelled may have failed before it knew: that is about what was asked for before.
+            if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
+                take(result, error)
+
+        job = self._jobs.submit(work, key=(key, self), pool=pool, priority=Priority.SCREEN, done=done)
+
+    def stop(self) -> None:
+        """Nobody waits for any of it any more."""
+        self._soon.stop()
+        self._clock.stop()
+        for key in ("count inputs", "plan", "target"):
+            if (job := self._jobs.newest((key, self))) is not None:
+                job.cancel()
+
+    def _counted(self, counted: Counted | None, error: BaseException | None) -> None:
+        if counted is None:
+            self._refuse(error)
+            return
+        self._planned = None
+        self._form.tell_counted(counted)
+        self._changed()
+
+    def _changed(self) -> None:
+        """Something is another: the place is looked at, and the plan is made soon."""
+        self._look_at_target()
+        work = self._form.work
+        if work is not None and self._planned is not None and _alike(work, self._planned[0]):
+            self._form.tell_plan(self._planned[1])
+            return
+        self._stop_planning()
+        if work is None or self._form.options.problem or self._form.counted.problem(skip=self._form.skips):
+            self._planned = None
+            self._form.plan.show_none(self._form.tr("The new shard is drawn here before a byte is written"))
+            return
+        self._soon.start()
+
+    def _stop_planning(self) -> None:
+        self._soon.stop()
+        if (job := self._jobs.newest(("plan", self))) is not None:
+            job.cancel()
+
+    # --- the target ---
+
+    def _look_at_target(self) -> None:
+        target = self._form.target
+        if target is None:
+            self._form.refresh()
+            return
+        inputs, members = self._form.inputs, writes_of(self._form.formats.format).members
+        self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
+
+    def _looked(self, target: Target, place: Place | None) -> None:
+        now = self._form.target
+        if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
+            self._form.place.tell(place)
+            self._form.refresh()
+
+    # --- the plan ---
+
+    def _plan(self, *, unread: bool = True) -> None:
+        work = self._form.work
+        if work is None:
+            return
+        self._form.plan.show_busy(self._form.tr("Planning …"))
+
+        def take(planned: Planned | None, error: BaseException | None) -> None:
+            if planned is None:
+                self._planned = None
+                self._refuse(error)
+                return
+            self._planned = work, planned
+            self._form.tell_plan(planned)
+            if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
+                self._plan(unread=False)
+
+        self._ask(lambda job: work.plan(unread=unread, progress=job.progress), take, "plan", pool=Pool.CPU)
+        self._clock.start()
+
+    def _refuse(self, error: BaseException | None) -> None:
+        cause = error.error if isinstance(error, Refused) else error
+        option = error.option if isinstance(error, Refused) else ""
+        # What cannot be read may be readable when somebody tries.
+        self._form.tell_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
+
+    # --- how far ---
+
+    def _look(self) -> None:
+        """Tells how far counting and planning are."""
+        if (job := self._jobs.newest(("count inputs", self))) is not None:
+            if self._form.contents is not None:
+                self._form.contents.tell_busy(job.done_amount)
+        elif (job := self._jobs.newest(("plan", self))) is not None:
+            self._form.plan.show_busy(_planning_text(job))
+        else:
+            self._clock.stop()
+
+
+def _planning_text(job: Job) -> str:
+    if not job.total_amount:
+        return "Planning …"
+    return f"Planning … {job.done_amount:,} of {plural(job.total_amount, 'object')}"
+
+
+def _alike(one: Work, other: Work) -> bool:
+    """Whether the plan of one is that of the other, but for the name."""
+    if not one.target.alike(other.target):
+        return False
+    if isinstance(one, PackWork) and isinstance(other, PackWork):
+        told = [(work.inputs, work.manifest, work.skip_unreadable) for work in (one, other)]
+        return told[0] == told[1]
+    if isinstance(one, ConvertWork) and isinstance(other, ConvertWork):
+        return one.shard is other.shard and one.keys is other.keys
+    return False

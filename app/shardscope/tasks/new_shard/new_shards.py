@@ -1,0 +1,175 @@
+"""New shards as people ask for them: the sheet, the job that writes, and what came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from shardcore import Cancelled, Shard
+from shardcore.operations.pack import Packed
+from shardcore.shards.format import Format
+from shardcore.shards.registry import all_formats, format_of
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Priority, alive
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.new_shard.dialog import PackSheet
+from shardscope.tasks.new_shard.form import Start
+from shardscope.tasks.new_shard.form_jobs import LOOK_MILLISECONDS, Desk
+from shardscope.tasks.new_shard.request import Stage, Target, Work
+from shardscope.tasks.new_shard.result_page import result_text
+
+
+class NewShards(QObject):
+    """Opens the sheet, writes what it says, and opens what was written.
+
+    Args:
+        session: What is open.
+        settings: Remembers the format and the folder.
+        parent: The window.
+
+    Attributes:
+        new: The action *New shard…*.
+        convert: The action *Convert to…*.
+    """
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._settings = settings
+        self._window = parent
+        self.new = QAction(self.tr("&New shard…"), parent)
+        self.new.setObjectName("newShard")
+        self.new.setShortcut(QKeySequence(QKeySequence.StandardKey.New))
+        self.new.setToolTip(self.tr("Packs files and folders into a new shard of any format"))
+        self.new.triggered.connect(lambda _: self.ask_new())
+        self.convert = QAction(self.tr("Con&vert to…"), parent)
+        self.convert.setObjectName("convertTo")
+        self.convert.setShortcut(QKeySequence("Ctrl+Shift+N"))
+        self.convert.setToolTip(self.tr("Writes all objects into a new shard of another format"))
+        self.convert.triggered.connect(lambda _: self.ask_convert())
+        self.convert.setEnabled(False)
+        self._to_tell = ("", "")
+        # What a sandbox changed is in no file.
+        session.opened.connect(lambda _: self.convert.setEnabled(not session.request.sandbox))
+        session.opened.connect(lambda _: self._opened())
+        session.closed.connect(lambda: self.convert.setEnabled(False))
+
+    def ask_new(self, paths: tuple[str, ...] = ()) -> Job:
+        """Asks what is packed, and how.
+
+        Args:
+            paths: Files and folders to begin with.
+        """
+        return self._ask(paths, None)
+
+    def ask_convert(self) -> Job | None:
+        """Asks how what is open becomes a shard of another format."""
+        shard = self._session.shard
+        return self._ask((), shard) if shard is not None else None
+
+    def _ask(self, paths: tuple[str, ...], shard: Shard | None) -> Job:
+        def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
+            if formats is None:
+                if error is not None and not isinstance(error, Cancelled):
+                    self._session.tell(self.tr("The formats cannot be listed"), error)
+            elif shard is None or self._session.shard is shard:
+                self._show(formats, paths, shard)
+
+        # The first time all formats are imported.
+        return self._session.jobs.submit(
+            lambda _: all_formats(), key=("formats", self), priority=Priority.SCREEN, done=done
+        )
+
+    def _show(self, formats: tuple[Format, ...], paths: tuple[str, ...], shard: Shard | None) -> None:
+        written = [one for one in formats if one.writes is not None]
+        name = self._settings.pack_format
+        if shard is not None and name in ("", shard.format):
+            name = next((one.name for one in written if one.name != shard.format), "")
+        folder = self._settings.pack_folder or str(Path.home())
+        request = self._session.request if shard is not None else None
+        sheet = PackSheet(Start(written, name, folder, paths, shard, request), self._window)
+        desk = Desk(sheet.form, self._session.jobs)
+        sheet.finished.connect(lambda _: desk.stop())
+        sheet.write_wanted.connect(lambda: self._write(sheet, desk))
+        if shard is not None:
+            # Of a shard that is closed nothing can be planned; one that is written goes on.
+            self._session.closed.connect(sheet.leave_form)
+        # Not every desktop gives the keyboard back to the window by itself.
+        sheet.finished.connect(lambda _: self._window.window().activateWindow())
+        sheet.open()
+
+    # --- writing ---
+
+    def _write(self, sheet: PackSheet, desk: Desk) -> None:
+        work = sheet.form.work
+        if work is None:
+            return
+        desk.stop()
+        self._settings.pack_format = work.target.format
+        self._settings.pack_folder = str(work.target.path.parent)
+        name, stage = work.target.path.name, Stage()
+
+        def done(packed: Packed | None, error: BaseException | None) -> None:
+            if alive(clock.stop):
+                clock.stop()
+            if packed is not None:
+                job.note = result_text(packed, name)
+                self._written(sheet, work, packed)
+            else:
+                self._failed(sheet, name, error)
+
+        job = self._session.jobs.submit(
+            lambda job: work.write(job.progress, stage),
+            priority=Priority.SCAN,
+            title=f"Write {name}",
+            lasting=True,
+            done=done,
+        )
+        sheet.begin_writing(name, job.cancel)
+        clock = QTimer(sheet)
+        clock.setInterval(LOOK_MILLISECONDS)
+        clock.timeout.connect(lambda: sheet.writing.tell(stage, job.done_amount))
+        clock.start()
+
+    def _written(self, sheet: PackSheet, work: Work, packed: Packed) -> None:
+        name = work.target.path.name
+        if not watches(sheet):
+            self._session.say(result_text(packed, name))
+            return
+        sound = packed.report is None or not packed.report.findings
+        sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed or packed.skipped) or not sound)
+        self._to_tell = str(work.target.path), result_text(packed, name)
+        self._session.open(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
+
+    def _opened(self) -> None:
+        """What was written is open: what came out is told after all that opening tells."""
+        (path, text), self._to_tell = self._to_tell, ("", "")
+        if path and path == self._session.uri:
+            QTimer.singleShot(0, self, lambda: self._session.say(text))
+
+    def _failed(self, sheet: PackSheet, name: str, error: BaseException | None) -> None:
+        if isinstance(error, Cancelled):
+            self._session.message.emit(self.tr("{0} was not written: it was stopped").format(name))
+            words = self.tr("It was stopped: nothing was written.")
+        else:
+            words = plain_words(error)
+            if not watches(sheet) and error is not None:
+                self._session.tell(self.tr("{0} was not written").format(name), error)
+        if watches(sheet):
+            sheet.tell_failed(words)
+
+
+def _named_format(target: Target) -> str | None:
+    """The format by which the result is opened; None where its bytes say it."""
+    found = format_of(target.format)
+    return None if (found.begins or found.marks) and not target.folder else target.format
+
+
+def watches(sheet: PackSheet) -> bool:
+    """Whether somebody still looks at a sheet."""
+    return alive(sheet.close) and sheet.isVisible()

@@ -1,0 +1,173 @@
+"""A plan as a Qt tree model: files, and the sections of each. A row is not a Python object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from shardcore import Section
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.text import without_marks
+from shardcore.writing.plan import PlannedFile
+from shardscope.tasks.new_shard.request import Planned
+from shardscope.widgets.plain_text import shown, tip
+
+Index = QModelIndex | QPersistentModelIndex
+
+SECTION_ROLE = int(Qt.ItemDataRole.UserRole)
+"""The `SectionRole` of a row that is a section, or None."""
+
+NAME, OBJECTS, SIZE, OFFSET = range(4)
+COLUMNS = ("Name", "Objects", "Size", "Offset")
+
+ABOUT = "≈ "
+"""Before numbers that are estimates."""
+
+
+class PlanModel(QAbstractItemModel):
+    """The files of a plan; below each its sections.
+
+    The internal id of an index is 0 for a file, and the number of its file, counted from 1, for a section.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._planned: Planned | None = None
+        self._name = ""
+
+    def set_planned(self, planned: Planned | None, name: str = "") -> None:
+        """Shows another plan.
+
+        Args:
+            planned: The plan, or None.
+            name: What the target is called now.
+        """
+        self.beginResetModel()
+        self._planned, self._name = planned, name
+        self.endResetModel()
+
+    @property
+    def files(self) -> tuple[PlannedFile, ...]:
+        """The files."""
+        return self._planned.plan.files if self._planned is not None else ()
+
+    def name_of(self, file: PlannedFile) -> str:
+        """What a file is called: the target may have got another name since."""
+        if self._planned is not None and file.name == self._planned.name:
+            return self._name or file.name
+        return file.name
+
+    def file_number(self, index: Index) -> int:
+        """The number of the file that a row is, or belongs to; -1 for none."""
+        if not index.isValid():
+            return -1
+        return index.internalId() - 1 if index.internalId() else index.row()
+
+    def section(self, index: Index) -> Section | None:
+        """The section that a row is, or None."""
+        if not index.isValid() or not index.internalId():
+            return None
+        return self.files[index.internalId() - 1].sections[index.row()]
+
+    def index_of(self, file: int, section: int | None = None) -> QModelIndex:
+        """The row of a file, or of one of its sections."""
+        above = self.index(file, 0)
+        return above if section is None else self.index(section, 0, above)
+
+    # --- what Qt asks ---
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        """The index of a cell."""
+        if not self.hasIndex(row, column, parent):
+            return QModelIndex()
+        return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
+
+    def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008
+        """The file of a section."""
+        if not index.isValid() or not index.internalId():
+            return QModelIndex()
+        return self.createIndex(index.internalId() - 1, 0, 0)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Files, or the sections of one."""
+        if not parent.isValid():
+            return len(self.files)
+        if parent.internalId() or parent.column():
+            return 0
+        return len(self.files[parent.row()].sections)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Name, objects, size, offset."""
+        return len(COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The names of the columns."""
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return QCoreApplication.translate("PlanModel", COLUMNS[section])
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Texts."""
+        if not index.isValid() or self._planned is None:
+            return None
+        section = self.section(index)
+        if role == SECTION_ROLE:
+            return section.role if section is not None else None
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(index.column())
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._section_text(section, index) if section is not None else self._file_text(index)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._tip(section, index)
+        return None
+
+    def _file_text(self, index: Index) -> str:
+        file = self.files[index.row()]
+        match index.column():
+            case 0:
+                return shown(self.name_of(file))
+            case 1:
+                return self._objects_text(index.row(), file)
+            case 2:
+                return self._number(file.size)
+            case _:
+                return ""
+
+    def _section_text(self, section: Section, index: Index) -> str:
+        match index.column():
+            case 0:
+                return shown(section.name)
+            case 2:
+                return self._number(section.size)
+            case 3:
+                return self._number(section.start)
+            case _:
+                return ""
+
+    def _objects_text(self, number: int, file: PlannedFile) -> str:
+        kinds = self._planned.kinds.get(number) if self._planned is not None else None
+        if not len(file.objects) and len(self.files) > 1:
+            return "—"
+        return kinds or grouped_digits(len(file.objects))
+
+    def _number(self, number: int) -> str:
+        """A size or offset; the first byte is the first in any case."""
+        exact = self._planned is None or self._planned.plan.exact or not number
+        return f"{'' if exact else ABOUT}{grouped_digits(number)}"
+
+    def _tip(self, section: Section | None, index: Index) -> str:
+        if section is not None:
+            return tip(without_marks(section.doc))
+        file = self.files[index.row()]
+        about = self._objects_text(index.row(), file) if self._planned and index.row() in self._planned.kinds else ""
+        return tip(f"{self.name_of(file)}: {about or plural(len(file.objects), 'object')}")
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column in (SIZE, OFFSET) else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

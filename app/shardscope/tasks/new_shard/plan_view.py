@@ -1,0 +1,237 @@
+"""The plan, drawn before a byte is written: how large, what is in it, and where everything will be."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import SectionRole
+from shardcore.model.number_words import plural
+from shardcore.writing.plan import Plan
+from shardscope.session.words import share_text
+from shardscope.tasks.new_shard.plan_model import ABOUT, NAME, OBJECTS, OFFSET, SECTION_ROLE, SIZE, PlanModel
+from shardscope.tasks.new_shard.plan_strip import PlanStrip
+from shardscope.tasks.new_shard.request import Planned, note_lines
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.fonts import LARGE, SMALL, sized
+from shardscope.widgets.plain_text import shown, shown_lines
+
+_SWATCH = 15
+_NUMBER, _KINDS = 13, 26
+"""Digits of a column: of a number, and of how many objects of each kind."""
+
+_MOST_SHARE = 10
+"""How many times the content the overhead may be to be told as a share."""
+
+_ROWS = 8
+"""Rows of the tree that are seen at once."""
+
+
+class _SectionRows(QStyledItemDelegate):
+    """Rows with the colour and the letter of the section before its name."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+        """Adds the sign."""
+        super().initStyleOption(option, index)
+        role = index.data(SECTION_ROLE)
+        if index.column() == NAME and isinstance(role, SectionRole):
+            option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
+            option.icon = QIcon(swatch(role, option.widget))
+            option.decorationSize = QSize(_SWATCH, _SWATCH)
+
+
+def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
+    """The colour of a section with its letter."""
+    scale = widget.devicePixelRatioF()
+    made = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
+    made.setDevicePixelRatio(scale)
+    made.fill(Qt.GlobalColor.transparent)
+    strong = theme.of(widget).section(role)
+    painter = QPainter(made)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(strong)
+    box = QRectF(0, 0, _SWATCH, _SWATCH)
+    painter.drawRoundedRect(box, 3, 3)
+    painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
+    painter.setFont(sized(widget.font(), SMALL))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
+    painter.end()
+    return made
+
+
+class PlanView(QWidget):
+    """Shows a plan. `exact_wanted` asks for the exact one, where it is an estimate."""
+
+    exact_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("planView")
+        self.model = PlanModel(self)
+        self.headline = Elided(greedy=True, parent=self)
+        self.headline.setObjectName("planHeadline")
+        self.summary = Elided(greedy=True, parent=self)
+        self.summary.setObjectName("planSummary")
+        self.exact = QPushButton(self.tr("Compute e&xactly"), self)
+        self.exact.setObjectName("exactButton")
+        self.exact.setAutoDefault(False)
+        self.exact.setToolTip(self.tr("Reads the contents and runs the codec, and writes nothing"))
+        self.exact.clicked.connect(self.exact_wanted)
+        self.strip = PlanStrip(self)
+        self.tree = QTreeView(self)
+        self.notes = QLabel(self)
+        self._planned: Planned | None = None
+        self._set_up_tree()
+        self._lay_out()
+        self.strip.chosen.connect(self._choose)
+        self.tree.selectionModel().currentChanged.connect(lambda now, _: self._follow(now))
+        self.show_none("")
+
+    def _set_up_tree(self) -> None:
+        tree = self.tree
+        tree.setObjectName("planTree")
+        tree.setAccessibleName(self.tr("Files and sections of the plan"))
+        tree.setModel(self.model)
+        tree.setItemDelegate(_SectionRows(tree))
+        tree.setUniformRowHeights(True)
+        tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        tree.setTabKeyNavigation(False)
+        header = tree.header()
+        header.setSectionsMovable(False)
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        for column in (OBJECTS, SIZE, OFFSET):
+            header.resizeSection(column, tree.fontMetrics().horizontalAdvance("0") * _NUMBER)
+        row = tree.fontMetrics().height() + 5
+        tree.setMinimumHeight(_ROWS * row + 12)
+        tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def _lay_out(self) -> None:
+        font = sized(self.headline.font(), LARGE)
+        font.setWeight(QFont.Weight.DemiBold)
+        self.headline.setFont(font)
+        self.notes.setObjectName("planNotes")
+        self.notes.setWordWrap(True)
+        self.notes.setTextFormat(Qt.TextFormat.PlainText)
+        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self.headline)
+        words.addWidget(self.summary)
+        head = QHBoxLayout()
+        head.setSpacing(10)
+        head.addLayout(words, 1)
+        head.addWidget(self.exact, 0, Qt.AlignmentFlag.AlignVCenter)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addLayout(head)
+        column.addWidget(self.strip)
+        column.addWidget(self.tree, 1)
+        column.addWidget(self.notes)
+
+    # --- what it is told ---
+
+    @property
+    def planned(self) -> Planned | None:
+        """What is shown."""
+        return self._planned
+
+    def show_none(self, why: str) -> None:
+        """Shows that there is no plan, and what is missing."""
+        self._planned = None
+        self.model.set_planned(None)
+        self.strip.show_file(None)
+        self.headline.tell("")
+        self._say(why)
+        self.exact.hide()
+        self.notes.hide()
+
+    def show_busy(self, words: str) -> None:
+        """Tells how far planning is; the plan before stays as long."""
+        self._say(words)
+        self.exact.setEnabled(False)
+
+    def show_plan(self, planned: Planned, name: str) -> None:
+        """Shows a plan.
+
+        Args:
+            planned: It.
+            name: What the target is called.
+        """
+        self._planned = planned
+        plan = planned.plan
+        self.model.set_planned(planned, name)
+        digits = _KINDS if planned.kinds else _NUMBER
+        self.tree.header().resizeSection(OBJECTS, self.tree.fontMetrics().horizontalAdvance("0") * digits)
+        self.headline.tell(headline_text(plan, name))
+        self._say(summary_text(planned), plan=True)
+        self.exact.setVisible(not plan.exact)
+        self.exact.setEnabled(True)
+        self.notes.setText("\n".join(map(shown_lines, note_lines(planned.notes, planned.losses))))
+        self.notes.setStyleSheet(f"color: {theme.of(self).muted.name()};")
+        self.notes.setVisible(bool(planned.notes))
+        if plan.files:
+            # A shard is what people came for, and not what lies beside it.
+            sizes = [(bool(len(file.objects)), file.size) for file in plan.files]
+            largest = sizes.index(max(sizes))
+            self.tree.expand(self.model.index_of(largest))
+            self.tree.setCurrentIndex(self.model.index_of(largest))
+        else:
+            self.strip.show_file(None)
+
+    # --- inside ---
+
+    def _say(self, words: str, *, plan: bool = False) -> None:
+        self.summary.tell(words)
+        colours = theme.of(self)
+        self.summary.setStyleSheet(f"color: {(colours.text if plan else colours.muted).name()};")
+
+    def _choose(self, number: int) -> None:
+        """A section of the strip was chosen: the tree goes there."""
+        file = self.model.file_number(self.tree.currentIndex())
+        if not 0 <= file < len(self.model.files):
+            return
+        section = self.model.files[file].sections.index(self.strip.sections[number])
+        self.tree.expand(self.model.index_of(file))
+        self.tree.setCurrentIndex(self.model.index_of(file, section))
+
+    def _follow(self, index: QModelIndex) -> None:
+        """The strip shows the file of the current row."""
+        number = self.model.file_number(index)
+        if not 0 <= number < len(self.model.files) or self._planned is None:
+            return
+        self.strip.show_file(self.model.files[number], exact=self._planned.plan.exact)
+        self.strip.mark(self.model.section(index))
+
+
+def headline_text(plan: Plan, name: str) -> str:
+    """What comes out: the name, and its size."""
+    about = "" if plan.exact else ABOUT
+    files = f"{plural(len(plan.files), 'file')} · " if len(plan.files) != 1 else ""
+    return f"{shown(name)} · {files}{about}{plural(plan.size, 'byte')}"
+
+
+def summary_text(planned: Planned) -> str:
+    """What is in it: `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
+    plan = planned.plan
+    about = "" if plan.exact else ABOUT
+    parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]
+    what = f"{plural(abs(plan.overhead), 'byte')} {'of overhead' if plan.overhead >= 0 else 'saved'}"
+    told = plan.content and abs(plan.overhead) < _MOST_SHARE * plan.content
+    share = f" ({share_text(abs(plan.overhead), plan.content)})" if told else ""
+    return " · ".join([*parts, f"{about}{what}{share}"])

@@ -1,0 +1,298 @@
+"""What is to be written where, in which format: planned and written by the library. No Qt here."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shardcore import Shard, ShardError, UsageError
+from shardcore.model.number_words import plural
+from shardcore.operations.convert import KeyChoice, convert
+from shardcore.operations.pack import Packed, pack
+from shardcore.progress import Progress
+from shardcore.shards.registry import create
+from shardcore.writing.plan import Plan, PlannedFile
+
+TOLD_FILES = 1_000
+"""Files whose objects are told by their kinds."""
+
+REPORT = ".report.json"
+
+_WRITING = 800
+_WHOLE = 1_000
+"""Of so many parts of the work, writing has `_WRITING`; the rest is verifying."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where, in which format, and how.
+
+    Attributes:
+        format: The name of the format.
+        path: The file, or the folder.
+        folder: Whether it is a folder of several files.
+        options: Options that the format declares for writing, those that were chosen.
+        force: Whether what is there is replaced.
+    """
+
+    format: str
+    path: Path
+    folder: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    force: bool = False
+
+    @property
+    def out(self) -> str:
+        """As the library takes it: a folder ends with a stroke."""
+        return f"{self.path}{os.sep}" if self.folder else str(self.path)
+
+    def alike(self, other: Target) -> bool:
+        """Whether the plan is the same but for the name."""
+        return (self.format, self.folder, self.options) == (other.format, other.folder, other.options)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and what is told of it.
+
+    Attributes:
+        plan: The files.
+        name: What the target was called in it.
+        objects: How many objects; parts of others do not count.
+        kinds: Of files with objects of several kinds, how many of each; by the number of the file.
+        notes: What has no place in the format, is left out or was suggested.
+        losses: Those of the notes that are losses.
+    """
+
+    plan: Plan
+    name: str
+    objects: int
+    kinds: Mapping[int, str]
+    notes: tuple[str, ...]
+    losses: tuple[str, ...] = ()
+
+
+class Refused(Exception):
+    """It cannot be written like this.
+
+    Attributes:
+        error: Why.
+        option: The name of the option that has to be another; empty where it is none.
+    """
+
+    def __init__(self, error: ShardError, option: str = "") -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.option = option
+
+
+class Stage:
+    """How far a job is, for people: a thread writes it, the window looks at it.
+
+    Attributes:
+        verifying: Whether it is written, and verified now.
+        done: Objects.
+        total: All of them; 0 while not known.
+    """
+
+    def __init__(self) -> None:
+        self.verifying = False
+        self.done = 0
+        self.total = 0
+
+    def writing_to(self, progress: Progress) -> Progress:
+        """Tells of writing."""
+
+        def tell(done: int, total: int) -> None:
+            self.done, self.total = done, total
+            progress(_WRITING * done // max(total, 1), _WHOLE)
+
+        return tell
+
+    def verifying_to(self, progress: Progress) -> Progress:
+        """Tells of verifying."""
+
+        def tell(done: int, total: int) -> None:
+            self.verifying, self.done, self.total = True, done, total
+            progress(_WRITING + (_WHOLE - _WRITING) * min(done, total) // max(total, 1), _WHOLE)
+
+        return tell
+
+
+@dataclass(frozen=True, slots=True)
+class Work(ABC):
+    """Something that becomes a shard.
+
+    Attributes:
+        target: Where, and how.
+        count: How many objects there are; 0 where that is not known.
+    """
+
+    target: Target
+    count: int = 0
+
+    @abstractmethod
+    def run(
+        self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
+    ) -> Packed:
+        """Has the library do it."""
+
+    def plan(self, *, unread: bool, progress: Progress) -> Planned:
+        """What would be written.
+
+        Args:
+            unread: Whether sizes are enough, and no content is read.
+            progress: Called after every object.
+
+        Raises:
+            Refused: It cannot be written like this.
+        """
+        added = 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal added
+            added = done + 1
+            progress(done, total)
+
+        try:
+            found = self.run(plan=True, unread=unread, force=True, progress=tell)
+        except ShardError as error:
+            raise Refused(error, self._wrong_option() if isinstance(error, UsageError) else "") from error
+        plan = found.plan or Plan(())
+        kinds = {number: text for number, file in enumerate(plan.files[:TOLD_FILES]) if (text := _kinds_text(file))}
+        # Files that hold parts of objects may hold an object twice: in an index, and in a copy of it.
+        parted = any(file.objects.inner_kinds for file in plan.files)
+        objects = added if parted else sum(len(file.objects) for file in plan.files)
+        losses = tuple(loss.text for loss in found.losses)
+        return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
+
+    def write(self, progress: Progress, stage: Stage) -> Packed:
+        """Writes it, and verifies the result.
+
+        Raises:
+            ShardError: It cannot be written.
+        """
+        return self.run(
+            plan=False,
+            unread=False,
+            force=self.target.force,
+            progress=stage.writing_to(progress),
+            verifying=stage.verifying_to(progress),
+        )
+
+    def _wrong_option(self) -> str:
+        """The option without which there would be no error; empty where options are not to blame."""
+        options = self.target.options
+        if not options or _can_begin(self.target, options):
+            return ""
+        for name in options:
+            if _can_begin(self.target, {other: value for other, value in options.items() if other != name}):
+                return name
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class PackWork(Work):
+    """Files become a shard.
+
+    Attributes:
+        inputs: Files and folders.
+        manifest: A manifest, or empty.
+        skip_unreadable: Whether inputs that cannot be read are skipped.
+        report: Whether a report is written beside the target.
+    """
+
+    inputs: tuple[str, ...] = ()
+    manifest: str = ""
+    skip_unreadable: bool = False
+    report: bool = False
+
+    def run(
+        self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
+    ) -> Packed:
+        """Has the library pack."""
+        return pack(
+            self.target.format,
+            self.target.out,
+            self.inputs,
+            manifest=self.manifest or None,
+            options=self.target.options,
+            force=force,
+            plan=plan,
+            unread=unread,
+            skip_unreadable=self.skip_unreadable,
+            report=f"{self.target.path}{REPORT}" if self.report and not plan else None,
+            total=self.count,
+            progress=progress,
+            verifying=verifying,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConvertWork(Work):
+    """An opened shard becomes one of another format.
+
+    Attributes:
+        shard: What is open.
+        keys: The rule for keys.
+        deleted: Whether it was opened to serve tombstoned objects, which are taken then.
+    """
+
+    shard: Shard | None = None
+    keys: KeyChoice = KeyChoice.USUAL
+    deleted: bool = False
+
+    def run(
+        self, *, plan: bool, unread: bool, force: bool, progress: Progress, verifying: Progress | None = None
+    ) -> Packed:
+        """Has the library convert.
+
+        Raises:
+            UsageError: Nothing is open.
+        """
+        if self.shard is None:
+            raise UsageError("nothing is open")
+        return convert(
+            self.shard,
+            self.target.format,
+            self.target.out,
+            keys=self.keys,
+            deleted=self.deleted,
+            options=self.target.options,
+            force=force,
+            plan=plan,
+            unread=unread,
+            progress=progress,
+            verifying=verifying,
+        )
+
+
+def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:
+    """Return a line for each note, with a sign of its own for losses."""
+    lost = set(losses)
+    return [f"{'▲' if note in lost else '●'} {note}" for note in notes]
+
+
+def _can_begin(target: Target, options: Mapping[str, Any]) -> bool:
+    """Whether a writer takes these options; the target is left alone."""
+    try:
+        create(None, format=target.format, folder=target.folder, plan=True, **options).abort()
+    except UsageError:
+        return False
+    return True
+
+
+def _kinds_text(file: PlannedFile) -> str:
+    """How many objects of each kind, where there are several kinds."""
+    objects = file.objects
+    if len(objects.kinds) <= 1 or not len(objects):
+        return ""
+    counts = np.bincount(objects[:].kind, minlength=len(objects.kinds)).tolist()
+    parts = [plural(count, kind) for count, kind in zip(counts, objects.kinds, strict=False) if count]
+    return ", ".join(parts) if len(parts) > 1 else ""

@@ -1,0 +1,170 @@
+"""Pages of the sheet after *Write* was pressed: how far it is, and what came out."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QDialogButtonBox, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from shardcore import Report, Severity
+from shardcore.model.number_words import plural
+from shardcore.operations.pack import Packed
+from shardscope.tasks.new_shard.request import Stage, note_lines
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.wrap_text import WrapText
+
+MOST_TOLD = 200
+"""Files, notes and findings that are listed; the docks have the others."""
+
+_SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
+
+
+class WritingPage(QWidget):
+    """How far writing is; `stop_wanted` and `hide_wanted` tell what somebody wants."""
+
+    stop_wanted = Signal()
+    hide_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("writingPage")
+        self.title = Elided(greedy=True, parent=self)
+        self.title.setFont(_large(self.title.font()))
+        self.bar = QProgressBar(self)
+        self.bar.setObjectName("writingBar")
+        self.bar.setAccessibleName(self.tr("Progress of writing"))
+        self.bar.setRange(0, 1000)
+        self.bar.setTextVisible(False)
+        self.state = QLabel(self)
+        self.state.setTextFormat(Qt.TextFormat.PlainText)
+        self.state.setObjectName("writingState")
+        self.buttons = QDialogButtonBox(self)
+        self.stop = self.buttons.addButton(self.tr("&Stop"), QDialogButtonBox.ButtonRole.DestructiveRole)
+        self.stop.setToolTip(self.tr("Nothing stays under the name"))
+        self.hide_button = self.buttons.addButton(
+            self.tr("Go on in the &background"), QDialogButtonBox.ButtonRole.RejectRole
+        )
+        self.hide_button.setToolTip(self.tr("Transfers shows how far it is"))
+        for button in (self.stop, self.hide_button):
+            button.setAutoDefault(False)
+        self.stop.clicked.connect(self.stop_wanted)
+        self.hide_button.clicked.connect(self.hide_wanted)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(10)
+        column.addWidget(self.title)
+        column.addWidget(self.bar)
+        column.addWidget(self.state)
+        column.addStretch(1)
+        column.addWidget(self.buttons)
+
+    def begin(self, name: str) -> None:
+        """Another file is written."""
+        self.title.tell(self.tr("Writing {0}").format(name))
+        self.stop.setEnabled(True)
+        self.tell(Stage(), 0)
+
+    def tell(self, stage: Stage, share: int) -> None:
+        """How far it is.
+
+        Args:
+            stage: What is done.
+            share: Of 1,000.
+        """
+        self.bar.setValue(share)
+        done = f"{stage.done:,} of {plural(stage.total, 'object')}" if stage.total else ""
+        if stage.verifying:
+            self.state.setText(self.tr("Reading it back and verifying it …"))
+        else:
+            self.state.setText(done or self.tr("Beginning …"))
+
+
+class ResultPage(QWidget):
+    """What was written, what was left out, and what verification says; `closed` when it was read."""
+
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("resultPage")
+        self.title = Elided(greedy=True, parent=self)
+        self.title.setFont(_large(self.title.font()))
+        self.verified = WrapText()
+        self.text = WrapText()
+        self.text.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        inner = QWidget(self)
+        lines = QVBoxLayout(inner)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(10)
+        lines.addWidget(self.verified)
+        lines.addWidget(self.text)
+        lines.addStretch(1)
+        area = QScrollArea(self)
+        area.setObjectName("resultArea")
+        area.setAccessibleName(self.tr("What was written"))
+        area.setWidgetResizable(True)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setWidget(inner)
+        self.button = QPushButton(self.tr("&Close"), self)
+        self.button.setObjectName("resultClose")
+        self.button.clicked.connect(self.closed)
+        buttons = QDialogButtonBox(self)
+        buttons.addButton(self.button, QDialogButtonBox.ButtonRole.AcceptRole)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(20, 18, 20, 14)
+        column.setSpacing(10)
+        column.addWidget(self.title)
+        column.addWidget(area, 1)
+        column.addWidget(buttons)
+
+    def tell(self, packed: Packed, name: str) -> None:
+        """Shows what came out."""
+        sound = packed.report is None or packed.report.ok
+        self.title.tell(self.tr("{0} was written, and is open now").format(name))
+        self.verified.set_text(f"{'✔' if sound else '✖'} {report_text(packed.report)}")
+        colours = "ok" if sound else "error"
+        self.verified.set_tone(colours)
+        self.text.set_text("\n".join(told_lines(packed)))
+        self.button.setDefault(True)
+        self.button.setFocus()
+
+
+def report_text(report: Report | None) -> str:
+    """What verification says, in a sentence."""
+    if report is None:
+        return "It was not verified."
+    return f"Read back: {report.summary}"
+
+
+def told_lines(packed: Packed) -> list[str]:
+    """Notes, findings and files, one line each."""
+    lines = note_lines(packed.notes[:MOST_TOLD], [loss.text for loss in packed.losses])
+    lines += [f"● {path} was removed: the new data set does not have it" for path in packed.removed[:MOST_TOLD]]
+    lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MOST_TOLD]]
+    if len(packed.skipped) > MOST_TOLD:
+        lines.append(f"… and {plural(len(packed.skipped) - MOST_TOLD, 'more skipped input')}")
+    if packed.report is not None:
+        lines += [f"{_SIGNS[one.severity]} {one.message}" for one in packed.report.findings[:MOST_TOLD]]
+    if lines:
+        lines.append("")
+    for file in packed.written[:MOST_TOLD]:
+        lines.append(f"{file.path.name} · {plural(file.size, 'byte')}")
+    if len(packed.written) > MOST_TOLD:
+        lines.append(f"… and {plural(len(packed.written) - MOST_TOLD, 'more file')}")
+    return [shown(line) for line in lines]
+
+
+def result_text(packed: Packed, name: str) -> str:
+    """What came out, in one line."""
+    size = sum(file.size for file in packed.written)
+    files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
+    skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""
+    return f"{name} written: {files}{plural(size, 'byte')}. {skipped}{report_text(packed.report)}"
+
+
+def _large(font: QFont) -> QFont:
+    made = sized(font, LARGE)
+    made.setWeight(QFont.Weight.DemiBold)
+    return made

@@ -1,0 +1,188 @@
+"""Where the new shard goes: a file or a folder, and what is there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore.model.number_words import plural
+from shardcore.writing.declaration import Writes
+from shardscope.tasks.new_shard.target import Place, Standing
+from shardscope.widgets import theme
+from shardscope.widgets.tick_box import TickBox
+
+WRONG = {
+    Standing.NOT_A_FILE: "This is a folder: choose “A folder of several files”, or another name.",
+    Standing.NOT_A_FOLDER: "This is a file: choose “One file”, or another name.",
+    Standing.NO_PLACE: "There is no folder of that name to write into.",
+    Standing.INPUT: "This is what is read: choose another name.",
+}
+"""What keeps a place from being written to."""
+
+
+class PlaceView(QWidget):
+    """Asks for the place; `changed` tells that it is another, or to be replaced."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._suggested = ""
+        self._chosen: bool | None = None
+        self._place = Place(Standing.FREE)
+        self.line = QLineEdit(self)
+        self.line.setObjectName("targetLine")
+        self.line.setAccessibleName(self.tr("Where the new shard goes"))
+        self.browse = QPushButton(self.tr("&Browse…"), self)
+        self.browse.setObjectName("targetBrowse")
+        self.browse.setAutoDefault(False)
+        self.browse.setToolTip(self.tr("Asks for the file or folder"))
+        self.one = QRadioButton(self.tr("One f&ile"), self)
+        self.several = QRadioButton(self.tr("A folder of se&veral files"), self)
+        self.one.setToolTip(self.tr("Everything in one shard"))
+        self.several.setToolTip(self.tr("A data set: several files that share their keys"))
+        group = QButtonGroup(self)
+        group.addButton(self.one)
+        group.addButton(self.several)
+        self.one.setChecked(True)
+        self.state = QLabel(self)
+        self.state.setObjectName("targetState")
+        self.state.setTextFormat(Qt.TextFormat.PlainText)
+        self.replace = TickBox(self.tr("Rep&lace it"), self)
+        self.replace.setObjectName("replaceTick")
+        self.replace.setToolTip(self.tr("The new shard takes its place when it is complete"))
+        self._lay_out()
+        self.line.textChanged.connect(lambda _: self.changed.emit())
+        self.several.toggled.connect(lambda _: self.changed.emit())
+        for button in (self.one, self.several):
+            button.clicked.connect(self._choose)
+        self.replace.toggled.connect(lambda _: self.changed.emit())
+        self.browse.clicked.connect(self._ask)
+        self.tell(self._place)
+
+    def _lay_out(self) -> None:
+        place = QHBoxLayout()
+        place.setSpacing(8)
+        place.addWidget(self.line, 1)
+        place.addWidget(self.browse)
+        row = QHBoxLayout()
+        row.setSpacing(18)
+        row.addWidget(self.one)
+        row.addWidget(self.several)
+        row.addStretch(1)
+        told = QHBoxLayout()
+        told.setSpacing(14)
+        told.addWidget(self.state)
+        told.addWidget(self.replace)
+        told.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(7)
+        column.addLayout(place)
+        column.addLayout(row)
+        column.addLayout(told)
+        self.state.setMinimumHeight(self.replace.sizeHint().height())
+
+    @property
+    def path(self) -> Path | None:
+        """The place, or None."""
+        text = self.line.text().strip().rstrip("/")
+        if not text:
+            return None
+        try:
+            return Path(text).expanduser().absolute()
+        except RuntimeError:
+            # `~name` of nobody.
+            return Path(text).absolute()
+
+    @property
+    def folder(self) -> bool:
+        """Whether it is a folder of several files."""
+        return self.several.isChecked()
+
+    @property
+    def force(self) -> bool:
+        """Whether what is there is replaced."""
+        return self.replace.isChecked() and self._place.standing in (Standing.FILE, Standing.FOLDER)
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be written there, or empty."""
+        if self.path is None:
+            return self.tr("Say where the new shard goes.")
+        if self._place.standing is Standing.FILE and not self.replace.isChecked():
+            return self.tr("There is a file of that name: choose another name, or have it replaced.")
+        return self.tr(WRONG.get(self._place.standing, ""))
+
+    def offer(self, writes: Writes, *, folder: bool) -> None:
+        """Another format, or other contents: a file or a folder, as the format allows and as somebody chose.
+
+        Args:
+            writes: How the format is written.
+            folder: Whether a file cannot hold what is packed.
+        """
+        folder = folder or bool(self._chosen)
+        self.blockSignals(True)
+        self.one.setEnabled(writes.file)
+        self.several.setEnabled(writes.folder)
+        chosen = self.several if (folder and writes.folder) or not writes.file else self.one
+        chosen.setChecked(True)
+        self.blockSignals(False)
+
+    def suggest(self, path: Path) -> None:
+        """A name to begin with; one that somebody typed stays."""
+        if self.line.text() in ("", self._suggested):
+            self._suggested = str(path)
+            self.line.setText(self._suggested)
+            self.line.setCursorPosition(len(self._suggested))
+
+    def tell(self, place: Place) -> None:
+        """What is there."""
+        if place.standing is not self._place.standing:
+            self.replace.setChecked(False)
+        self._place = place
+        standing = place.standing
+        words = {
+            Standing.FREE: "",
+            Standing.FILE: "A file of that name exists.",
+            Standing.FOLDER: f"The folder exists, with {plural(place.shards, 'file')} of the format.",
+        }
+        self.state.setText(words.get(standing, WRONG.get(standing, "")))
+        self.replace.setVisible(standing is Standing.FILE or (standing is Standing.FOLDER and place.shards > 0))
+        self.replace.setText(self.tr("Rep&lace it") if standing is Standing.FILE else self.tr("Rep&lace them"))
+        colours = theme.of(self)
+        wrong = standing in WRONG
+        tone = colours.error if wrong else colours.warning if standing is Standing.FILE else colours.muted
+        self.state.setStyleSheet(f"color: {tone.name()};")
+
+    def _choose(self) -> None:
+        """Somebody chose a file or a folder: that stays, where the format allows it."""
+        self._chosen = self.several.isChecked()
+
+    def _ask(self) -> None:
+        dialog = QFileDialog(self.window(), self.tr("Where the new shard goes"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self.folder:
+            dialog.setFileMode(QFileDialog.FileMode.Directory)
+            dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+        else:
+            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+            dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+            dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, True)
+        if (path := self.path) is not None:
+            dialog.setDirectory(str(path.parent))
+            dialog.selectFile(path.name)
+        dialog.fileSelected.connect(self.line.setText)
+        dialog.open()

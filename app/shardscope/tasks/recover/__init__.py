@@ -1,0 +1,1 @@
+"""Recovering objects of a damaged file."""

@@ -1,0 +1,269 @@
+"""The sheet that tells what is whole in a damaged file, and takes it out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHeaderView,
+    QLabel,
+    QProgressBar,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled
+from shardcore.model.number_words import plural
+from shardcore.operations.recover import REPORT, Salvage, Saved
+from shardcore.shards.salvage import Condition
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.session import Session
+from shardscope.session.words import cut_middle, grouped, size_text
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import LARGE, sized
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.tick_box import TickBox
+
+MOST_ROWS = 1000
+"""Things that are listed; the report in the folder has all of them."""
+
+_SIGNS = {Condition.WHOLE: "✓", Condition.UNCHECKED: "●", Condition.DAMAGED: "✖", Condition.LOST: "▲"}
+_PLACE = int(Qt.ItemDataRole.UserRole)
+
+
+class SalvageSheet(QDialog):
+    """Lists what was found. `wanted()` tells that it is to be taken out.
+
+    Args:
+        name: The file.
+        sandbox: Whether the bytes are those of a sandbox.
+        parent: The window.
+
+    Attributes:
+        title: What was found, in numbers.
+        rows: What was found.
+        take: The button that takes it out.
+    """
+
+    wanted = Signal()
+    again = Signal()
+    place_chosen = Signal(object)
+
+    def __init__(self, name: str, *, sandbox: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("salvageSheet")
+        self.setWindowTitle(self.tr("Recover objects"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        of = self.tr("the changed bytes of {0}, not of the file on disk") if sandbox else "{0}"
+        heading = QLabel(
+            shown(self.tr("Objects that can be recovered from {0}").format(of.format(cut_middle(name, 60)))), self
+        )
+        heading.setTextFormat(Qt.TextFormat.PlainText)
+        heading.setFont(sized(self.font(), LARGE))
+        heading.setWordWrap(True)
+        self.title = QLabel(self.tr("Looking for intact objects …"), self)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title.setWordWrap(True)
+        self.busy = QProgressBar(self)
+        self.busy.setTextVisible(False)
+        self.busy.setFixedHeight(8)
+        self.busy.setAccessibleName(self.tr("How far it is"))
+        self.rows = QTreeWidget(self)
+        self.rows.setObjectName("salvageRows")
+        self.rows.setAccessibleName(self.tr("What was found"))
+        self.rows.setHeaderLabels(
+            [self.tr("Condition"), self.tr("Name"), self.tr("Size"), self.tr("Checked by, or why")]
+        )
+        self.rows.setRootIsDecorated(False)
+        self.rows.setUniformRowHeights(True)
+        self.rows.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.rows.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.rows.itemClicked.connect(self._chosen)
+        self.rows.itemActivated.connect(self._chosen)
+        self.raw = TickBox(self.tr("Also the &bytes that nobody claims, as they lie there"), self)
+        self.raw.setToolTip(self.tr("They may be objects that are stored plain: nothing says where each begins"))
+        self.raw.toggled.connect(lambda _: self.again.emit())
+        self.raw.hide()
+        self.buttons = QDialogButtonBox(self)
+        self.take = self.buttons.addButton(self.tr("&Extract to a folder…"), QDialogButtonBox.ButtonRole.ActionRole)
+        self.take.setEnabled(False)
+        self.take.clicked.connect(lambda _: self.wanted.emit())
+        close = self.buttons.addButton(QDialogButtonBox.StandardButton.Close)
+        close.setShortcut(QKeySequence(Qt.Key.Key_Escape))
+        self.buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(10)
+        for part in (heading, self.title, self.busy, self.rows, self.raw, self.buttons):
+            column.addWidget(part)
+        self.resize(760, 460)
+
+    def tell(self, done: Salvage) -> None:
+        """Shows what was found."""
+        self.busy.hide()
+        counts = done.counts
+        told = [
+            self.tr("✓ {0} intact").format(f"{counts['whole']:,}"),
+            self.tr("● {0} unverified").format(f"{counts['unchecked']:,}"),
+            self.tr("✖ {0} damaged").format(f"{counts['damaged']:,}"),
+            self.tr("▲ {0} lost").format(f"{counts['lost']:,}"),
+        ]
+        keyless = plural(counts["without_key"], "object was", "objects were")
+        more = [self.tr("{0} found without a key.").format(keyless)] if counts["without_key"] else []
+        if done.opens:
+            more.append(self.tr("The file does not open as a whole: {0}.").format(done.opens))
+        more += [f"{note}." for note in done.notes]
+        if done.folder is not None:
+            more.append(self.tr("Written to {0}, with {1}.").format(done.folder, REPORT))
+        self.title.setText(grouped(shown("  ·  ".join(told) + ". " + " ".join(more))))
+        self.title.setStyleSheet("")
+        self.rows.clear()
+        for one in done.items[:MOST_ROWS]:
+            self.rows.addTopLevelItem(self._row(one))
+        if len(done.items) > MOST_ROWS:
+            self.rows.addTopLevelItem(
+                QTreeWidgetItem(["…", self.tr("{0} more").format(f"{len(done.items) - MOST_ROWS:,}")])
+            )
+        for column in range(3):
+            self.rows.resizeColumnToContents(column)
+            self.rows.setColumnWidth(column, min(self.rows.columnWidth(column), 280))
+        self.raw.setVisible(bool(done.unclaimed) and done.folder is None)
+        self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
+
+    def tell_trouble(self, text: str) -> None:
+        """Says why nothing was found, or not written."""
+        self.busy.hide()
+        self.title.setText(shown(text))
+        self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
+
+    def _row(self, one: Saved) -> QTreeWidgetItem:
+        why = one.why or one.checked_by or self.tr("nothing")
+        where = self.tr("; found without the index") if one.without_index and one.sha256 and not one.raw else ""
+        name = one.path or one.name
+        size = size_text(one.size) if one.size >= 0 else ""
+        item = QTreeWidgetItem(
+            [
+                self.tr("● raw") if one.raw else f"{_SIGNS[one.condition]} {one.condition.value}",
+                cut_middle(shown(name), 44),
+                size,
+                grouped(shown(why + where)),
+            ]
+        )
+        item.setToolTip(1, tip(f"{name}\n{one.sha256}"))
+        item.setToolTip(3, tip(why + where))
+        item.setData(0, _PLACE, one.spans[0] if one.spans else None)
+        return item
+
+    def _chosen(self, item: QTreeWidgetItem, _: int) -> None:
+        if (place := item.data(0, _PLACE)) is not None:
+            self.place_chosen.emit(place)
+
+
+class Salvaging(QObject):
+    """Opens the sheet, looks, and writes.
+
+    Args:
+        session: What is open.
+        window: The window.
+
+    Attributes:
+        sheet: The one that is open, or None.
+    """
+
+    written = Signal(object)
+    """The `Salvage` whose files were written."""
+
+    def __init__(self, session: Session, window: QWidget) -> None:
+        super().__init__(window)
+        self._session = session
+        self._window = window
+        self.sheet: SalvageSheet | None = None
+        session.closed.connect(self._close)
+        session.jobs.changed.connect(self._progressed)
+
+    def ask(self) -> SalvageSheet | None:
+        """Opens the sheet, and looks what there is."""
+        if self._session.shard is None or self._session.shard.source is None:
+            return None
+        self._close()
+        request = self._session.request
+        sheet = self.sheet = SalvageSheet(request.name, sandbox=request.sandbox, parent=self._window)
+        sheet.wanted.connect(self._ask_folder)
+        sheet.again.connect(lambda: self._run(None))
+        sheet.place_chosen.connect(self._session.select_span)
+        sheet.finished.connect(lambda _: self._closed(sheet))
+        sheet.show()
+        # Not every desktop gives the keyboard to a new window by itself.
+        sheet.raise_()
+        sheet.activateWindow()
+        sheet.rows.setFocus(Qt.FocusReason.OtherFocusReason)
+        size = self._session.shard.source.size
+        self._session.when_agreed(self.tr("Looking at every byte"), size, lambda: self._run(None))
+        return sheet
+
+    def take_to(self, folder: Path) -> Job | None:
+        """Writes what is whole into a folder."""
+        return self._run(folder)
+
+    def _ask_folder(self) -> None:
+        dialog = QFileDialog(self._window, self.tr("Choose an empty folder for the recovered objects"))
+        dialog.setObjectName("salvageFolder")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self.take_to(Path(path)))
+        dialog.open()
+
+    def _run(self, folder: Path | None) -> Job | None:
+        sheet, request = self.sheet, self._session.request
+        if sheet is None:
+            return None
+        raw = sheet.raw.isChecked()
+        sheet.busy.show()
+        sheet.take.setEnabled(False)
+
+        def take(done: Salvage) -> None:
+            if self.sheet is sheet:
+                sheet.tell(done)
+            if folder is not None:
+                self.written.emit(done)
+
+        def failed(error: BaseException) -> None:
+            if self.sheet is sheet and not isinstance(error, Cancelled):
+                sheet.tell_trouble(plain_words(error))
+                sheet.take.setEnabled(folder is not None)
+
+        title = self.tr("Look for intact objects") if folder is None else self.tr("Recover objects")
+        return self._session.ask(
+            lambda _, job: request.salvage(folder, job.progress, raw=raw),
+            take,
+            failed=failed,
+            key=("salvage", self),
+            pool=Pool.CPU,
+            priority=Priority.SELECTED,
+            title=title,
+        )
+
+    def _progressed(self, job: Job) -> None:
+        if self.sheet is not None and job is self._session.jobs.newest(("salvage", self)):
+            self.sheet.busy.setRange(0, max(job.total_amount, 1))
+            self.sheet.busy.setValue(job.done_amount)
+
+    def _close(self) -> None:
+        if self.sheet is not None:
+            self.sheet.reject()
+
+    def _closed(self, sheet: SalvageSheet) -> None:
+        if self.sheet is sheet:
+            self.sheet = None
+            if (job := self._session.jobs.newest(("salvage", self))) is not None:
+                job.cancel()

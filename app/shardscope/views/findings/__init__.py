@@ -1,0 +1,1 @@
+"""Findings of a verification, and hits of a search."""

@@ -1,0 +1,255 @@
+"""The hex view for screen readers: the row of the caret as text, with the caret.
+
+A source has too many characters to be one text, so the text is the current row, as it is seen and copied. Where the
+caret is in the structure is said by `HexAccessibility.tell_place`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect, QTimer
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleTextCursorEvent,
+    QAccessibleTextInterface,
+)
+from PySide6.QtWidgets import QAccessibleWidget
+from shiboken6 import VoidPtr
+
+from shardscope.session.copy_bytes import as_seen
+from shardscope.session.proposed_bytes import about
+from shardscope.views.hex.grid import HexPart
+from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
+from shardscope.views.hex.state import HexState
+
+NOT_LOADED = "not loaded"
+_INSTALLED = "shardscopeHexFactory"
+_NULL = VoidPtr(0)
+
+
+class RowText:
+    """The row of a caret as one line of text, and where its bytes stand in it. No Qt.
+
+    Args:
+        layout: The rows.
+        caret: A byte of the row.
+        data: The bytes of the row from its first one on, or None while they are not there.
+    """
+
+    def __init__(self, layout: HexLayout, caret: int, data: bytes | None) -> None:
+        self.layout = layout
+        row = layout.row_of(caret)
+        self.start = max(layout.row_start(row), 0)
+        self.stop = min(layout.row_start(row) + layout.width, layout.size)
+        seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
+        if data is None:
+            self.text = f"{self.start:0{layout.digits}x}  {NOT_LOADED}"
+        else:
+            self.text = as_seen(data, start=self.start, **seen)
+        self._loaded = data is not None
+
+    @property
+    def first_column(self) -> int:
+        """The character at which the hex part begins."""
+        return self.layout.digits + 2
+
+    def position(self, offset: int) -> int:
+        """The character at which a byte begins; of a byte outside the row, the nearest end of its hex part."""
+        if not self._loaded:
+            return min(self.first_column, len(self.text))
+        if offset >= self.stop:
+            return self.position(self.stop - 1) + 2 if self.stop > self.start else self.first_column
+        cell = self.layout.column_of(max(offset, self.start))
+        return self.first_column + hex_column(cell)
+
+    def offset(self, position: int) -> int:
+        """The byte nearest to a character."""
+        cell = cell_at_column(position - self.first_column, self.layout.width)
+        first = self.layout.column_of(self.start)
+        return min(max(self.start + cell - first, self.start), max(self.stop - 1, self.start))
+
+
+class HexAccessibility(QObject):
+    """Tells the news of one hex view to screen readers.
+
+    Attributes:
+        state: What the view shows.
+        place: Where in the structure the caret is, once that is known.
+    """
+
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self.state = state
+        self.place = ""
+        state.caret_changed.connect(self._caret_changed)
+
+    def _caret_changed(self) -> None:
+        self.place = ""
+        if QAccessible.isActive():
+            position = self.row_text().position(self.state.selection.caret)
+            QAccessible.updateAccessibility(QAccessibleTextCursorEvent(self.state.area, position))
+
+    def tell_place(self, place: str) -> None:
+        """Says where in the structure the caret is."""
+        self.place = place
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.state.area, place))
+
+    @property
+    def description(self) -> str:
+        """Where the caret is, and how much is selected."""
+        size = self.state.selection.span.size
+        proposed = about(self.state.proposed, self.state.name)
+        side = "" if proposed is None else "new bytes, not written yet" if proposed.shows_new else "old bytes"
+        sandboxed = self.state.sandboxed if not self.state.name else None
+        if sandboxed is not None and not side:
+            caret = self.state.selection.caret
+            side = "sandbox, changed here" if sandboxed.inside(caret, caret + 1) else "sandbox"
+        return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "", side) if part)
+
+    def row_text(self) -> RowText:
+        """The row of the caret as text."""
+        rows, caret = self.state.layout, self.state.selection.caret
+        start = rows.row_start(rows.row_of(caret))
+        start, stop = max(start, 0), min(start + rows.width, rows.size)
+        data = self.state.pages.bytes_at(self.state.name, start, stop)
+        proposed = about(self.state.proposed, self.state.name)
+        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data))
+
+
+class _Text(QAccessibleTextInterface):
+    """The current row."""
+
+    def __init__(self, news: HexAccessibility) -> None:
+        super().__init__()
+        self._weak = weakref.ref(news)
+
+    @property
+    def _news(self) -> HexAccessibility:
+        return _alive(self._weak)
+
+    @property
+    def _state(self) -> HexState:
+        return self._news.state
+
+    def text(self, startOffset: int, endOffset: int) -> str:
+        """Some characters of the row; all of them up to -1."""
+        row = self._news.row_text().text
+        return row[startOffset : len(row) if endOffset < 0 else endOffset]
+
+    def characterCount(self) -> int:
+        """Characters of the row."""
+        return len(self._news.row_text().text)
+
+    def cursorPosition(self) -> int:
+        """The character at which the byte with the caret begins."""
+        return self._news.row_text().position(self._state.selection.caret)
+
+    def setCursorPosition(self, position: int) -> None:
+        """Moves the caret to the byte at a character."""
+        self._state.move_caret(self._news.row_text().offset(position))
+
+    def selectionCount(self) -> int:
+        """None: from Python the ends of a selection cannot be handed to Qt; the description tells its size."""
+        return 0
+
+    def addSelection(self, startOffset: int, endOffset: int) -> None:
+        """Selects the bytes between two characters."""
+        row = self._news.row_text()
+        self._state.move_caret(row.offset(startOffset))
+        self._state.move_caret(row.offset(max(endOffset - 1, startOffset)), extend=True)
+
+    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
+        """As `addSelection`: there is only one."""
+        self.addSelection(startOffset, endOffset)
+
+    def removeSelection(self, selectionIndex: int) -> None:
+        """Leaves only the caret."""
+        self._state.move_caret(self._state.selection.caret)
+
+    def characterRect(self, offset: int) -> QRect:
+        """Where the byte at a character is on the screen."""
+        place = self._state.byte_rect(self._news.row_text().offset(offset)).toRect()
+        return place.translated(self._state.area.viewport().mapToGlobal(QPoint()))
+
+    def offsetAtPoint(self, point: QPoint) -> int:
+        """The character of the byte at a point of the screen; -1 outside the row."""
+        inside = self._state.area.viewport().mapFromGlobal(point)
+        found = self._state.offset_at(QPointF(inside), HexPart.HEX)
+        row = self._news.row_text()
+        return row.position(found[0]) if found is not None and row.start <= found[0] < row.stop else -1
+
+    def scrollToSubstring(self, startIndex: int, endIndex: int) -> None:
+        """The row of the caret comes into view."""
+        self._state.reveal(self._state.selection.caret)
+
+
+class HexAccessible(QAccessibleWidget):
+    """What screen readers see of a hex view. It must not keep the view alive: Qt deletes it with the view."""
+
+    def __init__(self, news: HexAccessibility) -> None:
+        area = news.state.area
+        super().__init__(area, QAccessible.Role.EditableText, area.accessibleName())
+        self._weak = weakref.ref(news)
+        self._text = _Text(news)
+
+    def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
+        """The text interface."""
+        # Any other way to say null, None included, ends in a segmentation fault when a screen reader asks.
+        return self._text if kind == QAccessible.InterfaceType.TextInterface else _NULL
+
+    def state(self) -> QAccessible.State:
+        """Read-only, can be selected in."""
+        state = super().state()
+        state.readOnly = True
+        state.selectableText = True
+        return state
+
+    def text(self, kind: QAccessible.Text) -> str:
+        """The name; as value the current row; as description where the caret is."""
+        news = _alive(self._weak)
+        if kind == QAccessible.Text.Value:
+            return news.row_text().text
+        if kind == QAccessible.Text.Description:
+            return news.description
+        return super().text(kind)
+
+
+class _Factory:
+    """Makes the interfaces of hex views, and keeps each until Qt has deleted it.
+
+    Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, HexAccessible] = {}
+
+    def __call__(self, name: str, widget: QObject) -> HexAccessible | None:
+        news = getattr(widget, "accessibility", None)
+        if not isinstance(news, HexAccessibility):
+            return None
+        made = HexAccessible(news)
+        self._kept[id(made)] = made
+        widget.destroyed.connect(partial(self._forget_later, id(made)))
+        return made
+
+    def _forget_later(self, key: int, widget: QObject | None = None) -> None:
+        QTimer.singleShot(0, partial(self._kept.pop, key, None))
+
+
+def install_factory() -> None:
+    """Makes Qt ask hex views for their interface; the application remembers that it was done."""
+    application = QCoreApplication.instance()
+    if application is not None and not application.property(_INSTALLED):
+        application.setProperty(_INSTALLED, True)
+        QAccessible.installFactory(_Factory())
+
+
+def _alive(weak: weakref.ref[HexAccessibility]) -> HexAccessibility:
+    news = weak()
+    assert news is not None, "Qt deletes the interface with the view"
+    return news

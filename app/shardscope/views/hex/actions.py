@@ -1,0 +1,112 @@
+"""The actions of the hex panel, for its menu and for the menus of the window."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from shardscope.session.copy_bytes import CopyAs
+
+_WINDOW = Qt.ShortcutContext.WindowShortcut
+
+
+class HexActions:
+    """Makes the actions; the panel says what they do.
+
+    Attributes:
+        copy: As seen.
+        copy_as: The other forms.
+        copy_command: The command that explains the bytes.
+        copy_python: Lines of Python that read them.
+        copy_curl: The command that fetches them; for addresses of the web only.
+        copy_offset: The offset of the selection.
+        paste: Overwrites bytes with those on the clipboard.
+        fill: Overwrites the selected bytes with repeated ones.
+        replace: Overwrites all hits of the search.
+        select_field: What owns the byte with the caret.
+        select_record: The record around it.
+        select_section: The section of the byte with the caret.
+        follow: To where the field points.
+        leads: Which bytes point to those that are selected.
+        decoded: Between stored and decoded bytes.
+        drawing: To the drawings, and back to the bytes.
+        copy_drawing: The drawing that is shown, as SVG and as a picture.
+        save_drawing: The same, in a file.
+        goto: To the address field.
+        find: To the search bar.
+        find_these: Where else the selected bytes are.
+        find_next: The next hit.
+        find_previous: The hit before.
+        letters: Whether runs begin with a letter.
+        fields: Whether the fields stand beside the bytes.
+        larger: Larger bytes.
+        smaller: Smaller bytes.
+    """
+
+    def __init__(self, panel: QWidget) -> None:
+        self._panel = panel
+        self.copy = self._action(self.tr("&Copy"), QKeySequence.StandardKey.Copy)
+        self.copy_as = {
+            form: self._action(self.tr("Copy as {0}").format(form.value)) for form in CopyAs if form is not CopyAs.SEEN
+        }
+        self.copy_command = self._action(self.tr("Copy as &shardcore command"))
+        self.copy_python = self._action(self.tr("Copy as P&ython lines"))
+        self.copy_curl = self._action(self.tr("Copy as c&url command"))
+        self.copy_curl.setVisible(False)
+        self.copy_offset = self._action(self.tr("Copy &offset"), "Ctrl+Alt+C")
+        self.paste = self._action(self.tr("&Paste over"), QKeySequence.StandardKey.Paste)
+        self.fill = self._action(self.tr("F&ill…"))
+        self.replace = self._action(self.tr("Replace all &hits…"), "Ctrl+H")
+        self.select_field = self._action(self.tr("Select &field"), "Ctrl+Shift+F")
+        self.select_record = self._action(self.tr("Select &record"), "Ctrl+Shift+R")
+        self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
+        self.follow = self._action(self.tr("Follow &pointer"))
+        self.leads = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
+        self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
+        self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
+        self.copy_drawing = self._action(self.tr("Copy d&rawing"))
+        self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))
+        self.goto = self._action(self.tr("&Go to …"), "Ctrl+G")
+        self.find = self._action(self.tr("&Find …"), QKeySequence.StandardKey.Find)
+        self.find_these = self._action(self.tr("Find &these bytes"), "Ctrl+F3")
+        self.find_next = self._action(self.tr("Find &next"), "F3")
+        self.find_previous = self._action(self.tr("Find p&revious"), "Shift+F3")
+        self.letters = self._action(self.tr("Role &letters"))
+        self.letters.setCheckable(True)
+        self.letters.setToolTip(self.tr("The palettes for colour-blind eyes always show them"))
+        self.fields = self._action(self.tr("Fi&elds beside the bytes"))
+        self.fields.setCheckable(True)
+        self.fields.setChecked(True)
+        self.fields.setToolTip(self.tr("The names and values of the fields of each row, where there is room"))
+        self.larger = self._action(self.tr("&Larger bytes"), QKeySequence.StandardKey.ZoomIn)
+        self.smaller = self._action(self.tr("S&maller bytes"), QKeySequence.StandardKey.ZoomOut)
+
+    def set_open(self, is_open: bool) -> None:
+        """Whether there are bytes; where the caret stands enables *follow* and *decoded*."""
+        always = (self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these)
+        for action in (*always, self.leads, self.goto, self.find, self.find_next, self.find_previous):
+            action.setEnabled(is_open)
+        for action in (self.letters, self.fields, self.larger, self.smaller):
+            action.setEnabled(is_open)
+
+    @property
+    def copies(self) -> list[QAction]:
+        """All other forms of the selected bytes."""
+        return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
+
+    def tr(self, text: str) -> str:
+        """A text in the language of the window; `lupdate` finds it by this name and class."""
+        return QCoreApplication.translate("HexActions", text)
+
+    def _action(
+        self,
+        text: str,
+        shortcut: str | QKeySequence.StandardKey | None = None,
+    ) -> QAction:
+        action = QAction(text, self._panel)
+        if shortcut is not None:
+            action.setShortcut(QKeySequence(shortcut))
+            action.setShortcutContext(_WINDOW)
+        self._panel.addAction(action)
+        return action

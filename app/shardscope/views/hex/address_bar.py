@@ -1,0 +1,240 @@
+"""The one field: a place, a name or a key is typed, what that means is seen at once, Enter goes there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
+
+from shardscope.session.goto import GotoError
+from shardscope.views.hex.address_entry import Choice, Deed, Known, choices, meanings
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.press_through import PressThrough
+
+MOST_RECENT = 20
+
+_CHOICE = int(Qt.ItemDataRole.UserRole)
+_TEXT = _CHOICE + 1
+_SHARE = 0.55
+"""Of the field, for what the entry means, at most."""
+
+
+class AddressBar(QWidget):
+    """`chosen` carries the offset to go to, `key_chosen` a key to look up; `left` gives the keyboard to the bytes.
+
+    Args:
+        known: What entries are compared with.
+        parent: Where it stands.
+    """
+
+    chosen = Signal(object)
+    key_chosen = Signal(object)
+    left = Signal()
+
+    def __init__(self, known: Callable[[], Known], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._known = known
+        self._recent: deque[Choice] = deque(maxlen=MOST_RECENT)
+        self.field = QLineEdit()
+        self.field.setObjectName("addressField")
+        self.field.setPlaceholderText(self.tr("Offset, expression, name or key: 0x10, -72, index+40, header.version"))
+        self.field.setAccessibleName(self.tr("Go to an offset, an expression or a name, or look up a key"))
+        self.field.setToolTip(
+            self.tr(
+                "Offsets: 4096, 4,096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
+                "Names: index+12*40, objects.stop, header.index_position (the field), "
+                "*header.index_position (where it points to)<br>"
+                "Keys: what is no place is looked up; the beginning of a key is enough"
+            )
+        )
+        self.field.setClearButtonEnabled(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        # Inside the field: whatever it says, nothing beside the field moves.
+        self.preview = Elided(greedy=True, parent=self.field)
+        self.preview.setObjectName("addressPreview")
+        self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.preview.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.preview.hide()
+        self._offers = QStandardItemModel(self)
+        self.completer = QCompleter(self._offers, self)
+        self.list = QListView()
+        self.list.setObjectName("addressOffers")
+        self.completer.setPopup(self.list)
+        PressThrough(self.list)
+        self.completer.setCompletionRole(_TEXT)
+        self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        self.completer.setMaxVisibleItems(14)
+        self.completer.activated[QModelIndex].connect(self._offer_taken)  # type: ignore[index]
+        self.field.setCompleter(self.completer)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.field)
+        self.field.textEdited.connect(lambda _: self._offer())
+        self.field.textChanged.connect(self._preview)
+        self.field.returnPressed.connect(self._go)
+        self.field.installEventFilter(self)
+
+    def start(self) -> None:
+        """Takes the keyboard, with the old text selected."""
+        self._offer()
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+        self._preview()
+
+    def clear(self) -> None:
+        """Forgets the entry and those before: another file is open."""
+        self._recent.clear()
+        self.field.clear()
+
+    def show_place(self, offset: int | None) -> None:
+        """Show the present place instead of an entry that means another one.
+
+        Args:
+            offset: The first selected byte; None where nothing is selected.
+        """
+        text = self.field.text().strip()
+        if not text or self.field.hasFocus():
+            return
+        try:
+            meant = meanings(text, self._known())[0]
+        except GotoError:
+            meant = None
+        if meant is None or meant.deed is not Deed.GO or meant.offset != offset:
+            self.field.setText("" if offset is None else f"{offset:#x}")
+            self._hide_preview()
+
+    @property
+    def key(self) -> str:
+        """The entry, when it may be a key; else empty."""
+        text = self.field.text().strip()
+        return text if text and self._known().is_key(text) else ""
+
+    def sizeHint(self) -> QSize:
+        """Room for an expression."""
+        return QSize(360, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for an offset."""
+        return QSize(120, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The preview keeps its place."""
+        super().resizeEvent(event)
+        self._place_preview()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Escape goes back to the bytes; Down opens the list."""
+        if watched is self.field:
+            if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+                if event.key() == Qt.Key.Key_Escape and not self._list_is_open():
+                    self._hide_preview()
+                    self.left.emit()
+                    return True
+                if event.key() == Qt.Key.Key_Down and not self._list_is_open():
+                    self._offer()
+                    self.completer.complete()
+                    return True
+            if event.type() == QEvent.Type.FocusOut and not self._list_is_open():
+                self._hide_preview()
+        return super().eventFilter(watched, event)
+
+    # --- what is offered ---
+
+    def _list_is_open(self) -> bool:
+        return self.list.isVisible()
+
+    def _offer(self) -> None:
+        """Lists what the entry may mean. Enter takes the first, and says so where there are two."""
+        found = choices(self.field.text().strip(), self._known(), tuple(self._recent))
+        text = self.field.text().strip()
+        same = [one for one in found if one.text == text]
+        self._offers.clear()
+        for one in found:
+            item = QStandardItem(shown(one.words) + ("   ⏎ Enter" if len(same) > 1 and one is same[0] else ""))
+            item.setData(one, _CHOICE)
+            item.setData(one.text, _TEXT)
+            item.setToolTip(tip(one.text))
+            item.setEditable(False)
+            self._offers.appendRow(item)
+
+    def _offer_taken(self, index: QModelIndex) -> None:
+        choice = index.data(_CHOICE)
+        if isinstance(choice, Choice):
+            self._do(choice)
+
+    # --- the preview ---
+
+    def _preview(self) -> None:
+        text = self.field.text().strip()
+        if not text:
+            self._hide_preview()
+            return
+        try:
+            found = meanings(text, self._known())
+        except GotoError as error:
+            self._say(error.message, wrong=True)
+            return
+        self._say(_meant(found), wrong=False)
+
+    def _say(self, text: str, *, wrong: bool) -> None:
+        colours = theme.of(self)
+        self.preview.tell(text)
+        self.preview.setStyleSheet(
+            f"background: transparent; color: {(colours.error if wrong else colours.muted).name()}"
+        )
+        self.preview.show()
+        self._place_preview()
+
+    def _hide_preview(self) -> None:
+        self.preview.hide()
+        self.field.setTextMargins(0, 0, 0, 0)
+
+    def _place_preview(self) -> None:
+        if self.preview.isHidden():
+            return
+        needed = self.preview.fontMetrics().horizontalAdvance(self.preview.text()) + 8
+        width = min(needed, round(self.field.width() * _SHARE))
+        button = 30
+        self.preview.setGeometry(self.field.width() - width - button, 0, width, self.field.height())
+        self.field.setTextMargins(0, 0, width, 0)
+
+    # --- going ---
+
+    def _go(self) -> None:
+        if self._list_is_open() and self.list.currentIndex().isValid():
+            self._offer_taken(self.list.currentIndex())
+            return
+        text = self.field.text().strip()
+        if not text:
+            return
+        try:
+            found = meanings(text, self._known())
+        except GotoError as error:
+            self._say(error.message, wrong=True)
+            self.field.setSelection(error.position, len(self.field.text()))
+            return
+        self._do(found[0])
+
+    def _do(self, choice: Choice) -> None:
+        self.list.hide()
+        if choice in self._recent:
+            self._recent.remove(choice)
+        self._recent.appendleft(choice)
+        self._hide_preview()
+        if choice.deed is Deed.GO:
+            self.chosen.emit(choice.offset)
+        else:
+            self.key_chosen.emit(choice.text)
+        self.left.emit()
+
+
+def _meant(found: list[Choice]) -> str:
+    first = found[0]
+    place = first.words.rpartition("byte ")[2]
+    said = f"→ {place}" if first.deed is Deed.GO else "→ look up this key"
+    return f"{said}; ↓ for the object" if len(found) > 1 else said

@@ -1,0 +1,126 @@
+"""What an entry of the field above the bytes may mean: a place, an object, or the beginning of a name or key. No Qt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from shardscope.session.goto import GotoError, Places, evaluate
+from shardscope.session.sections import section_at
+from shardscope.session.trace_walk import LEAST_PREFIX
+from shardscope.session.words import cut_middle
+
+MOST_NAMES = 8
+MOST_KEYS = 6
+LONGEST_KEY = 44
+
+_DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
+"""Hexadecimal digits that are no decimal number: no place is written so."""
+
+
+class Deed(Enum):
+    """What an entry does."""
+
+    GO = "byte"
+    LOOK_UP = "object"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One meaning of an entry.
+
+    Attributes:
+        deed: What is done.
+        text: What stands in the field then: an expression, a name or a key.
+        words: How the choice is shown.
+        offset: Where it goes; 0 for objects.
+    """
+
+    deed: Deed
+    text: str
+    words: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Known:
+    """What entries are compared with; nothing of it is read for that.
+
+    Attributes:
+        places: What names mean.
+        is_key: Whether the format takes a text for a key.
+        keys: Keys of objects that were loaded already.
+    """
+
+    places: Places
+    is_key: Callable[[str], bool]
+    keys: Iterable[str] = ()
+
+
+def meanings(text: str, known: Known) -> list[Choice]:
+    """What a whole entry means, the default first: a place where it names one, else an object.
+
+    Raises:
+        GotoError: It means nothing here.
+    """
+    trouble = GotoError("a number, a name or a key is missing")
+    found: list[Choice] = []
+    try:
+        found.append(_place(text, known.places))
+    except GotoError as error:
+        trouble = error
+    if text and (known.is_key(text) or _begins_key(text, known)):
+        found.append(_object(text))
+    if not found:
+        raise trouble
+    return found
+
+
+def choices(text: str, known: Known, recent: Sequence[Choice] = ()) -> list[Choice]:
+    """What is offered while somebody types: what the entry means, then names, keys and earlier entries like it."""
+    if not text:
+        return list(recent)
+    try:
+        found = meanings(text, known)
+    except GotoError:
+        found = []
+    wanted = text.lower()
+    names = [name for name in known.places.names if wanted in name.lower() and name != text]
+    for name in names[:MOST_NAMES]:
+        try:
+            found.append(_place(name, known.places))
+        except GotoError:
+            # The value of a field may lie outside the file: it is no place to go to.
+            continue
+    keys: list[Choice] = []
+    for key in known.keys:
+        if key.lower().startswith(wanted) and key != text:
+            keys.append(_object(key))
+        if len(keys) == MOST_KEYS:
+            break
+    earlier = [one for one in recent if wanted in one.text.lower()]
+    offered: dict[tuple[Deed, str], Choice] = {}
+    for one in (*found, *keys, *earlier):
+        offered.setdefault((one.deed, one.text), one)
+    return list(offered.values())
+
+
+def _place(text: str, places: Places) -> Choice:
+    offset = evaluate(text, places)
+    section = section_at(places.sections, offset)
+    where = f" · {section.name}" if section is not None else ""
+    named = "" if text == str(offset) else f"{cut_middle(text, LONGEST_KEY)} · "
+    return Choice(Deed.GO, text, f"{named}byte {offset:,} · {offset:#x}{where}", offset)
+
+
+def _begins_key(text: str, known: Known) -> bool:
+    """Return whether the text is the beginning of a loaded key, or of any key where keys are hexadecimal digits."""
+    if len(text) < LEAST_PREFIX:
+        return False
+    return _DIGITS.fullmatch(text) is not None or any(key.startswith((text, text.lower())) for key in known.keys)
+
+
+def _object(key: str) -> Choice:
+    return Choice(Deed.LOOK_UP, key, f"object {cut_middle(key, LONGEST_KEY)}")

@@ -1,0 +1,143 @@
+"""The path to the byte with the caret, as links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from shardcore import Node
+from shardscope.session.words import cut_middle, node_name
+from shardscope.widgets import theme
+from shardscope.widgets.plain_text import shown
+
+_SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
+_MOST = 6
+_ROOM = 12
+"""Pixels that links and separators need besides their letters."""
+
+
+class Breadcrumb(QLabel):
+    """`chosen` carries the `Span` of the part that was clicked.
+
+    It is one stop of Tab: left and right go from part to part, Return follows. Qt would make a stop of each link, and
+    keep Shift+Tab there.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("breadcrumb")
+        self.setTextFormat(Qt.TextFormat.RichText)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._file = ""
+        self._path: Sequence[Node] = ()
+        self._at = -1
+        self.linkActivated.connect(self._follow)
+
+    def set_path(self, file: str, path: Sequence[Node]) -> None:
+        """Shows a path; without one, the name of the file alone."""
+        self._file, self._path = file, tuple(path)
+        self._go_to(self._last if self.hasFocus() else -1)
+
+    @property
+    def _last(self) -> int:
+        """The number of the last part."""
+        return max(len(self._path) - 1, 0)
+
+    @property
+    def plain(self) -> str:
+        """The path as plain text."""
+        return shown(" › ".join([self._file, *(node_name(node) for node in self._path[1:])]))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The keyboard comes to the last part: those before it are around it."""
+        super().focusInEvent(event)
+        self._go_to(self._last)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """The keyboard is elsewhere."""
+        super().focusOutEvent(event)
+        self._go_to(-1)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right go from part to part, Home and End to the ends, Return and Space follow."""
+        key = Qt.Key(event.key())
+        there = [number for number in self._kept(self._names()) if number >= 0]
+        at = there.index(self._at) if self._at in there else len(there) - 1
+        steps = {Qt.Key.Key_Left: at - 1, Qt.Key.Key_Right: at + 1, Qt.Key.Key_Home: 0, Qt.Key.Key_End: len(there) - 1}
+        if key in steps and there:
+            self._go_to(there[min(max(steps[key], 0), len(there) - 1)])
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.linkActivated.emit(str(self._at))
+        else:
+            super().keyPressEvent(event)
+
+    def _go_to(self, number: int) -> None:
+        """The part where the keyboard is; -1 where it is elsewhere."""
+        self._at = number
+        self.setAccessibleDescription(self._names()[number] if 0 <= number < len(self._names()) else "")
+        self._show()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """A new theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Other parts fit."""
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._show()
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as wanted."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def _show(self) -> None:
+        colours = theme.of(self)
+        names = self._names()
+        links = [self._link(number, names[number]) if number >= 0 else "…" for number in self._kept(names)]
+        self.setText(_SEPARATOR.format(colour=colours.faint.name()).join(links))
+        self.setToolTip(f"<span>{escape(self.plain)}</span>")
+        self.setAccessibleName(self.plain)
+
+    def _kept(self, names: Sequence[str]) -> list[int]:
+        """The parts that fit, by number; -1 stands for those left out. The middle of a path says least."""
+        bold = self.font()
+        bold.setBold(True)
+        metrics = QFontMetricsF(bold)
+        widths = [metrics.horizontalAdvance(cut_middle(name)) + _ROOM for name in names]
+        count = len(names)
+        for tail in range(min(count - 1, _MOST - 1), 0, -1):
+            head = min(count - tail, 2 if tail > 2 else 1)
+            whole = head + tail == count
+            kept = [*range(head), *([] if whole else [-1]), *range(count - tail, count)]
+            if sum(widths[n] if n >= 0 else 2 * _ROOM for n in kept) <= self.width():
+                return kept
+        return [-1, count - 1] if count > 1 else list(range(count))
+
+    def _names(self) -> list[str]:
+        return [shown(name) for name in (self._file or "no file", *(node_name(node) for node in self._path[1:]))]
+
+    def _link(self, number: int, name: str) -> str:
+        colours = theme.of(self)
+        last = number == self._last
+        colour = (colours.text if last else colours.muted).name()
+        weight = 600 if last else 400
+        style = f"color:{colour}; text-decoration:none; font-weight:{weight}"
+        if number == self._at:
+            here = f"color:{colours.base.name()}; background-color:{colours.accent.name()}"
+            style = f"{here}; text-decoration:none; font-weight:{weight}"
+        return f'<a href="{number}" style="{style}">{escape(cut_middle(name))}</a>'
+
+    def _follow(self, link: str) -> None:
+        if link.isdigit() and int(link) < len(self._path):
+            self.chosen.emit(self._path[int(link)].span)

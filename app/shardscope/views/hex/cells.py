@@ -1,0 +1,203 @@
+"""What the cells on the screen hold: bytes, who owns them, and which are not there. No painting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore import FieldRole, Section, SectionRole
+from shardscope.session.pages import PAGE, Page, PageCache, PageState
+from shardscope.session.sections import sections_in
+from shardscope.views.hex.layout import HexLayout
+
+SECTION_ROLES = tuple(SectionRole)
+NO_RUN = -(1 << 40)
+"""Farther away than any row is long."""
+
+SHADES = 2 * len(FieldRole)
+"""Shades of one section: a role and a parity each."""
+
+
+class CellState(IntEnum):
+    """What a cell shows."""
+
+    BLANK = 0
+    LOADED = 1
+    MISSING = 2
+    FAILED = 3
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Bytes on the screen that are not there: `[start, stop)`, and why."""
+
+    start: int
+    stop: int
+    state: PageState
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of some rows, all arrays of shape `(rows, width)`.
+
+    Attributes:
+        first: Offset of the first cell; negative where the first row begins with blank cells.
+        data: The bytes; 0 where there are none.
+        state: `CellState`.
+        shade: Index of the section role times `SHADES` plus role times 2 plus parity.
+        begins: `FieldRole` plus 1 where a run begins, else 0.
+        before: Where the run begins that owns the byte before the first cell, counted from the first cell; `NO_RUN`
+            where that is not known, or there is none.
+        coloured: Whether the runs of all loaded bytes are known.
+        gaps: The bytes that are not there.
+    """
+
+    first: int
+    data: NDArray[np.uint8]
+    state: NDArray[np.uint8]
+    shade: NDArray[np.uint16]
+    begins: NDArray[np.uint8]
+    before: int
+    coloured: bool
+    gaps: tuple[Gap, ...]
+
+    def under_another(self) -> NDArray[np.bool_]:
+        """Which cells stand below a byte of another run, shape `(rows, width)`; a border belongs between them."""
+        width = self.data.shape[1]
+        places = np.arange(self.data.size)
+        begun = np.where(self.begins.ravel() > 0, places, self.before)
+        owner = np.maximum.accumulate(begun)
+        other: NDArray[np.bool_] = (owner > places - width).reshape(self.data.shape)
+        if self.first <= 0:
+            # Nothing is above the first row.
+            other[0] = False
+        return other
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Which rows have a cell that is not blank, shape `(rows,)`."""
+        there: NDArray[np.bool_] = (self.state != CellState.BLANK).any(axis=1)
+        return there
+
+
+def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]) -> Cells:
+    """The cells of the rows `[top, top + rows)`, from what is in memory."""
+    first, count = layout.row_start(top), rows * layout.width
+    data = np.zeros(count, np.uint8)
+    state = np.zeros(count, np.uint8)
+    shade = np.zeros(count, np.uint16)
+    begins = np.zeros(count, np.uint8)
+    start, stop = max(first, 0), min(first + count, layout.size)
+    coloured, gaps = True, []
+    for number in range(start // PAGE, -(-stop // PAGE) if stop > start else 0):
+        page_start, page_stop = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
+        here = slice(page_start - first, page_stop - first)
+        page = pages.get(name, number)
+        if page is None or page.stop < page_stop:
+            failed = page is not None
+            state[here] = CellState.FAILED if failed else CellState.MISSING
+            reason = page.error or "the source ends here" if page is not None else ""
+            gaps.append(Gap(page_start, page_stop, pages.state(name, number), reason))
+            continue
+        data[here] = np.frombuffer(page.data, np.uint8, page_stop - page_start, page_start - page.start)
+        state[here] = CellState.LOADED
+        coloured = _colour(page, page_start, page_stop, first, shade, begins) and coloured
+    for section in sections_in(sections, start, stop):
+        part = slice(max(section.start, start) - first, min(section.stop, stop) - first)
+        shade[part] += SECTION_ROLES.index(section.role) * SHADES
+    before = run_at(pages, name, first - 1) if first > 0 else None
+    shape = (rows, layout.width)
+    return Cells(
+        first,
+        data.reshape(shape),
+        state.reshape(shape),
+        shade.reshape(shape),
+        begins.reshape(shape),
+        before[0] - first if before is not None else NO_RUN,
+        coloured,
+        _merged(gaps),
+    )
+
+
+def roles_in(cells: Cells) -> list[tuple[SectionRole, FieldRole]]:
+    """The section and field roles of some cells, without repetition, in the order of the roles."""
+    shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
+    return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+
+
+def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[tuple[int, int], str]]:
+    """The bytes of `[start, stop)` that could not be read, and why; neighbours of one reason are one stretch."""
+    gaps = []
+    for number in range(start // PAGE, -(-stop // PAGE) if stop > start else 0):
+        page = pages.get(name, number)
+        page_start, page_stop = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
+        if page is not None and page.stop < page_stop:
+            gaps.append(Gap(page_start, page_stop, PageState.FAILED, page.error or "the source ends here"))
+    return [((gap.start, gap.stop), gap.reason) for gap in _merged(gaps)]
+
+
+def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | None:
+    """The run around a byte, `(start, stop, role)`, as far as neighbouring pages in memory know it."""
+    found = _run_of(pages.get(name, offset // PAGE), offset)
+    if found is None:
+        return None
+    start, stop, role, parity = found
+    while start % PAGE == 0 and start > 0:
+        before = _run_of(pages.get(name, start // PAGE - 1), start - 1)
+        if before is None or before[2:] != (role, parity):
+            break
+        start = before[0]
+    while stop % PAGE == 0:
+        after = _run_of(pages.get(name, stop // PAGE), stop)
+        if after is None or after[2:] != (role, parity):
+            break
+        stop = after[1]
+    return start, stop, role
+
+
+def _run_of(page: Page | None, offset: int) -> tuple[int, int, int, int] | None:
+    if page is None or page.runs is None:
+        return None
+    runs = page.runs
+    at = int(np.searchsorted(runs.start, offset, "right")) - 1
+    if at < 0 or offset >= int(runs.stop[at]):
+        return None
+    return int(runs.start[at]), int(runs.stop[at]), int(runs.role[at]), int(runs.parity[at])
+
+
+def _colour(
+    page: Page, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
+) -> bool:
+    """Writes the shades of the bytes `[start, stop)` of a page; False when its runs are not known."""
+    runs = page.runs
+    if runs is None:
+        return False
+    low = int(np.searchsorted(runs.stop, start, "right"))
+    high = int(np.searchsorted(runs.start, stop, "left"))
+    starts, stops = runs.start[low:high], runs.stop[low:high]
+    roles, parities = runs.role[low:high].astype(np.uint16), runs.parity[low:high]
+    clipped = np.maximum(starts, start)
+    lengths = np.minimum(stops, stop) - clipped
+    # Positions of all bytes of all runs: consecutive numbers, shifted run by run.
+    ends = np.cumsum(lengths)
+    places = np.repeat(clipped - first - (ends - lengths), lengths) + np.arange(int(ends[-1]) if len(ends) else 0)
+    shade[places] = np.repeat(roles * 2 + parities, lengths)
+    shown = (starts >= start) & ((starts > page.start) | (page.start == 0))
+    begins[starts[shown] - first] = roles[shown] + 1
+    return True
+
+
+def _merged(gaps: Sequence[Gap]) -> tuple[Gap, ...]:
+    merged: list[Gap] = []
+    for gap in gaps:
+        last = merged[-1] if merged else None
+        if last is not None and last.stop == gap.start and last.state is gap.state and last.reason == gap.reason:
+            merged[-1] = Gap(last.start, gap.stop, gap.state, gap.reason)
+        else:
+            merged.append(gap)
+    return tuple(merged)

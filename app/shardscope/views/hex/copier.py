@@ -1,0 +1,67 @@
+"""Copies selected bytes: read and written as text by a job, put on the clipboard when they are ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Cancelled, Source, Span
+from shardcore.model.number_words import plural
+from shardcore.model.open_again import Again
+from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job
+from shardscope.views.hex.state import HexState
+from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.plain_text import shown
+
+LineForm = Callable[[str, Span, Again], str]
+"""Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
+
+
+class HexCopier(QObject):
+    """Copies what is selected in one hex view. `message` and `failed` carry a sentence."""
+
+    message = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self._state = state
+
+    def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
+        """Puts the selected bytes on the clipboard; too many are refused with a message."""
+        span, rows = self._state.selection.span, self._state.layout
+        if not span.size:
+            return
+        try:
+            check_size(span.size)
+        except TooMuchToCopy as error:
+            self.failed.emit(str(error))
+            return
+
+        def work(source: Source, job: Job) -> str:
+            data = source.read(span.start, span.stop)
+            job.check()
+            return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
+
+        def done(text: str | None, error: BaseException | None) -> None:
+            if text is not None:
+                copy_lines(text)
+                self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
+            elif not isinstance(error, Cancelled):
+                self.failed.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
+
+        self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+
+    def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
+        """Puts on the clipboard what somebody types to get at the selected bytes."""
+        if text := form(uri, self._state.selection.span, how):
+            copy_lines(text)
+            self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
+
+    def copy_text(self, text: str) -> None:
+        """Puts a text on the clipboard."""
+        copy_lines(text)
+        self.message.emit(self.tr("{0} copied").format(text))

@@ -1,0 +1,306 @@
+"""Where the drawings are shown: in a tab beside the bytes, over them where there is room for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QSplitter
+
+from shardcore import Shard, Span
+from shardcore.model.drawing import Item, Sketch, Still
+from shardscope.learning.drawings.space import LEAST_HEIGHT, STEP, Wish
+from shardscope.session.jobs import Priority
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.session.trace_walk import Walk
+from shardscope.views.hex.actions import HexActions
+from shardscope.views.hex.tabs import SourceTabs
+from shardscope.views.hex.view import HexView
+
+if TYPE_CHECKING:
+    from shardscope.learning.drawings.panel import DrawingPanel
+
+_BYTES = 150
+"""Pixels of bytes that are worth being shown under a drawing."""
+
+_SHARES = (72, 28)
+
+
+class DrawingPlace(QObject):
+    """Knows what can be drawn of what is open, and makes the panel when somebody first wants to see it.
+
+    Attributes:
+        splitter: Holds the drawings, once they are there, and the bytes.
+        panel: Shows the drawings; None until then.
+        remembered: The sketch that was looked at last, by format.
+    """
+
+    shown_changed = Signal(bool)
+    """Whether the drawings are in front."""
+    remembered_changed = Signal(object)
+    """The sketches that were looked at last, by format."""
+    item_chosen = Signal(str, str)
+    """The name of a sketch, and of the item that somebody chose in it; empty where it has none."""
+    drawn = Signal()
+    """Another drawing is shown."""
+
+    def __init__(self, session: Session, tabs: SourceTabs, actions: HexActions, view: HexView) -> None:
+        super().__init__(tabs)
+        self._session, self._tabs, self._actions, self._view = session, tabs, actions, view
+        self._sketches: tuple[Sketch, ...] = ()
+        self._wish: Wish | None = None
+        self._learning = False
+        self._to_front = False
+        self._known = False
+        self._uri = ""
+        self._chosen_row: int | None = None
+        self._key = ""
+        self.panel: DrawingPanel | None = None
+        self.remembered: dict[str, str] = {}
+        # The bytes get their new height one after the other with everything else.
+        self._settling = QTimer(self)
+        self._settling.setSingleShot(True)
+        self._settling.timeout.connect(self._reveal)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.addWidget(view)
+        tabs.drawing_chosen.connect(self.show)
+        tabs.chosen.connect(lambda _: self.hide())
+        actions.drawing.triggered.connect(lambda _=False: self.toggle())
+        actions.copy_drawing.triggered.connect(lambda _=False: self.made().copy.trigger())
+        actions.save_drawing.triggered.connect(lambda _=False: self.made().save.trigger())
+        session.closed.connect(self._closed)
+        session.index_loaded.connect(self._learn)
+        session.walk_changed.connect(self._walk_changed)
+        session.selection_changed.connect(self._follow)
+        session.step_changed.connect(self._step_changed)
+        self._enable()
+
+    # --- what there is to see ---
+
+    @property
+    def sketches(self) -> tuple[Sketch, ...]:
+        """What can be drawn now: of the file, of the lookup, of its current step."""
+        step = _step_drawing(self._session.walk)
+        return (*self._sketches, step) if step is not None else self._sketches
+
+    @property
+    def in_front(self) -> bool:
+        """Whether the drawings are shown."""
+        return self._tabs.drawing_in_front
+
+    def opened(self) -> None:
+        """Something is open, and the tabs are gone. Where it is the same file, with other bytes, drawings stay."""
+        before, self._uri = self._uri, self._session.request.uri
+        again = self._uri == before
+        if again and self.panel is not None and not self.panel.isHidden():
+            self._sketches, self._known, self._to_front = (), False, True
+            self._tabs.set_drawing(True)
+            self._bring(True)
+        else:
+            self._to_front = self._to_front and (again or not before)
+            self._forget()
+        self._learn()
+
+    def _closed(self) -> None:
+        if self._session.replacing:
+            # What comes instead may be the same file: `opened` knows.
+            return
+        self._to_front, self._uri = False, ""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sketches, self._known, self._learning, self._key = (), False, False, ""
+        if self.panel is not None:
+            self.panel.clear()
+        self._bring(False)
+        self._enable()
+
+    def _learn(self, *_: object) -> None:
+        """Asks what can be drawn, in a job; while a key is looked up, nothing but that lookup is waited for."""
+        if self._session.walk.waits:
+            return
+        trace, key = self._session.walk.trace, self._key
+
+        def take(sketches: tuple[Sketch, ...]) -> None:
+            self._learning = False
+            if not self._session.walk.waits:
+                self._sketches, self._known = sketches, True
+                self._refresh()
+
+        def failed(_: BaseException) -> None:
+            # What steps draw is seen all the same.
+            self._learning, self._known = False, True
+            self._refresh()
+
+        self._learning = True
+        self._session.ask(
+            lambda shard, _: shard.sketches(shard.trace(key) if key else trace),
+            take,
+            failed=failed,
+            key=("sketches", self),
+            priority=Priority.SELECTED,
+        )
+
+    def _walk_changed(self, _: Walk) -> None:
+        self._key, self._chosen_row = "", None
+        self._learn()
+
+    def _follow(self, selection: Selection) -> None:
+        """Draw the selected object where no control stands for it.
+
+        During a lookup only a row that is chosen counts: the bytes of a step may belong to another object.
+        """
+        if not selection.complete:
+            self._chosen_row = selection.row if selection.span is None else None
+        if not selection.complete or not self.in_front:
+            return
+        ref, trace = selection.ref, self._session.walk.trace
+        by_control = any(control.follows for sketch in self._sketches for control in sketch.controls)
+        if ref is None or ref.key is None or by_control:
+            return
+        if trace is not None and ref.row != self._chosen_row:
+            return
+        key = "" if trace is not None and trace.key == ref.key else ref.key
+        if key != self._key:
+            self._key = key
+            self._learn()
+
+    def _step_changed(self, walk: Walk) -> None:
+        # The drawing of a step alone would come to the front before those that it stands beside are known.
+        if self._known:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        there = bool(self.sketches)
+        self._tabs.set_drawing(there)
+        self._enable()
+        if not there:
+            self._bring(False)
+        elif self._to_front or self.in_front:
+            self._show()
+
+    def _enable(self) -> None:
+        there = bool(self.sketches)
+        for action in (self._actions.drawing, self._actions.copy_drawing, self._actions.save_drawing):
+            action.setEnabled(there)
+
+    # --- showing ---
+
+    def made(self) -> DrawingPanel:
+        """The panel, made when it is first needed."""
+        if self.panel is None:
+            from shardscope.learning.drawings.panel import DrawingPanel
+
+            self.panel = DrawingPanel(self._session)
+            self.panel.item_chosen.connect(self._item_chosen)
+            self.panel.drawn.connect(self.drawn)
+            self.panel.bytes_wanted.connect(self.to_bytes)
+            self.panel.sketch_chosen.connect(self._remember)
+            self.splitter.insertWidget(0, self.panel)
+            self.splitter.setStretchFactor(0, _SHARES[0])
+            self.splitter.setStretchFactor(1, _SHARES[1])
+            self.panel.hide()
+            self.panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
+        return self.panel
+
+    def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
+        """Brings the drawings to the front; as soon as it is known which there are.
+
+        Args:
+            name: The sketch that is wanted; without it the one that was looked at last.
+            values: Values of its controls, as texts.
+            item: The name of an item to point out.
+        """
+        self._wish = Wish(name, dict(values or {}), item) if name else None
+        self._show()
+
+    def _show(self) -> None:
+        """Shows what can be shown; a sketch that is wanted and not there yet waits for the lookup that has it."""
+        self._to_front = not self._known or not self.sketches
+        if self._to_front:
+            return
+        panel = self.made()
+        panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
+        self._bring(True)
+        self._follow(self._session.selection)
+        if self._learning:
+            return  # the same sketch of another lookup has other controls: what is wanted waits for it
+        if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
+            wish, self._wish = self._wish, None
+            panel.fulfil(wish)
+
+    def hide(self) -> None:
+        """Shows the bytes alone."""
+        self._to_front, self._wish = False, None
+        self._bring(False)
+
+    def to_bytes(self) -> None:
+        """Shows the bytes alone, with the keyboard in them."""
+        self.hide()
+        self._view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def toggle(self) -> None:
+        """To the drawings, with the keyboard; or back to the bytes."""
+        if self.in_front:
+            self.to_bytes()
+        else:
+            self.show()
+            if self.panel is not None:
+                self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def light(self, span: Span | None) -> None:
+        """Frames what stands for bytes that are pointed at elsewhere."""
+        if self.panel is not None and self.in_front:
+            self.panel.light_spans((span,) if span is not None else ())
+
+    def fit(self) -> None:
+        """Under a drawing there are bytes where there is room for both."""
+        both = self.splitter.height() >= LEAST_HEIGHT + _BYTES
+        if self.in_front and not both and self.panel is not None and self._view.hasFocus():
+            # Else the keyboard would go to whatever comes next.
+            self.panel.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._view.setVisible(not self.in_front or both)
+
+    def _bring(self, in_front: bool) -> None:
+        self._tabs.bring_drawing(in_front, self._view.state.name)
+        if self.panel is not None and self.panel.isHidden() is in_front:
+            self.panel.setVisible(in_front)
+            if in_front:
+                height = self.splitter.height()
+                self.splitter.setSizes([height * share // 100 for share in _SHARES])
+            self._settling.start()
+        self.fit()
+        self.shown_changed.emit(in_front)
+
+    def _reveal(self) -> None:
+        """What is selected stays in view."""
+        state = self._view.state
+        if state.layout.size and not self._view.isHidden():
+            state.reveal(state.selection.caret)
+
+    @property
+    def _format(self) -> str:
+        shard: Shard | None = self._session.shard
+        return shard.format if shard is not None else ""
+
+    def _item_chosen(self, item: Item) -> None:
+        if self.panel is not None:
+            self.item_chosen.emit(self.panel.name, item.name)
+
+    def _remember(self, name: str) -> None:
+        if name != STEP and self._format:
+            self.remembered = {**self.remembered, self._format: name}
+            self.remembered_changed.emit(self.remembered)
+
+
+def _step_drawing(walk: Walk) -> Still | None:
+    """The drawing of the current step as a sketch."""
+    step = walk.trace.steps[walk.step] if walk.trace is not None and walk.step >= 0 else None
+    return (
+        Still(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)
+        if step is not None and step.drawing is not None
+        else None
+    )

@@ -1,0 +1,226 @@
+"""The column right of the text: the fields that begin in each row, by name and value, where the width allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QStaticText
+
+from shardcore import Span
+from shardscope.session.words import source_words
+from shardscope.views.hex.fields import FieldNames, NamedField
+from shardscope.views.hex.grid import HexGrid
+from shardscope.widgets import fonts as type_
+from shardscope.widgets.elided import cut_text
+from shardscope.widgets.theme import Palette
+
+LEAST = 110
+"""Pixels: with less room there is no column."""
+
+MOST_DIGITS = 64
+"""Digits of a wide column: the same for all rows, so that the panels beside the bytes are stable."""
+
+ARROW = " →"
+_BETWEEN = " · "
+_MOST_IN_TIP = 12
+_KEPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text of a row: where it begins, and in which colour of the palette."""
+
+    x: float
+    text: QStaticText
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a field stands in a row, in pixels from the left of the column; its arrow from `arrow` on."""
+
+    field: NamedField
+    left: float
+    arrow: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The fields of a row, laid out.
+
+    Attributes:
+        pieces: What is painted.
+        places: Where the fields stand; those that are cut off have none.
+        fields: All fields of the row.
+    """
+
+    pieces: tuple[Piece, ...]
+    places: tuple[Place, ...]
+    fields: tuple[NamedField, ...]
+
+
+class FieldColumn(QObject):
+    """Lays out and paints the names of fields; says what stands under a point.
+
+    Attributes:
+        names: The fields.
+        wanted: Whether the user wants the column.
+        shown: Whether it is wanted and has room.
+        source: The source whose fields are shown.
+    """
+
+    changed = Signal()
+    """Rows look otherwise."""
+
+    def __init__(self, names: FieldNames, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.names = names
+        self.wanted = True
+        self.shown = False
+        self.source = ""
+        self._room = 0.0
+        self._font = QFont()
+        self._lines: dict[int, Line] = {}
+        names.changed.connect(self._forget)
+
+    def _forget(self) -> None:
+        self._lines.clear()
+        self.changed.emit()
+
+    def fit(self, grid: HexGrid, width: float, source: str, font: QFont) -> None:
+        """The room changed, the source, or the size of the bytes.
+
+        Args:
+            grid: Of the bytes.
+            width: Of the viewport.
+            source: What is shown.
+            font: Of the window.
+        """
+        room = width - grid.width - grid.margin
+        self.shown = self.wanted and room >= LEAST
+        self.source = source
+        self._room = room
+        self._font = QFont(font)
+        # It grows and shrinks with the bytes.
+        self._font.setPointSizeF(max(grid.font.pointSizeF() * type_.SMALL / type_.NORMAL, 5.0))
+        self._forget()
+
+    @property
+    def most(self) -> float:
+        """Pixels beyond which the column is hardly ever filled; 0 where the user does not want it."""
+        return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
+
+    def left(self, grid: HexGrid) -> float:
+        """Where the column begins, in pixels of the viewport."""
+        return grid.width
+
+    def line(self, grid: HexGrid, row: int) -> Line:
+        """The fields of a row."""
+        if (kept := self._lines.get(row)) is not None:
+            return kept
+        start = grid.layout.row_start(row)
+        fields = tuple(self.names.begin_in(self.source, start, start + grid.layout.width))
+        if len(self._lines) >= _KEPT:
+            self._lines.clear()
+        made = self._lines[row] = self._laid_out(fields)
+        return made
+
+    def _laid_out(self, fields: tuple[NamedField, ...]) -> Line:
+        if not fields:
+            return Line((), (), ())
+        metrics = QFontMetricsF(self._font)
+        pieces: list[Piece] = []
+        places: list[Place] = []
+        x = 0.0
+        least = metrics.horizontalAdvance(f"{_BETWEEN}name …")
+
+        def add(text: str, colour: str) -> bool:
+            """Adds a text; False when it had to be cut."""
+            nonlocal x
+            wide = metrics.horizontalAdvance(text)
+            fits = x + wide <= self._room
+            if not fits:
+                # A value that was cut already needs to say so once only.
+                text = cut_text(metrics, text, max(self._room - x, 0)).replace("……", "…")
+                wide = metrics.horizontalAdvance(text)
+            laid = QStaticText(text)
+            laid.setTextFormat(Qt.TextFormat.PlainText)
+            pieces.append(Piece(x, laid, colour))
+            x += wide
+            return fits
+
+        for number, field in enumerate(fields):
+            if number and self._room - x < least:
+                add(" …", "muted")
+                break
+            if number:
+                add(_BETWEEN, "muted")
+            left = x
+            whole = add(field.name, "muted")
+            whole = whole and (not field.value or add(f" {field.value}", "text"))
+            arrow = x
+            whole = whole and (field.target is None or add(ARROW, "accent"))
+            places.append(Place(field, left, arrow if whole else x, x))
+            if not whole:
+                break
+        return Line(tuple(pieces), tuple(places), fields)
+
+    def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, top: int, rows: int) -> None:
+        """Paints the fields of some rows."""
+        if not self.shown:
+            return
+        painter.setFont(self._font)
+        dy = grid.rounded((grid.row - QFontMetricsF(self._font).height()) / 2)
+        left = self.left(grid)
+        for row in range(rows):
+            for piece in self.line(grid, top + row).pieces:
+                painter.setPen(getattr(palette, piece.colour))
+                painter.drawStaticText(QPointF(left + piece.x, grid.row_y(row) + dy), piece.text)
+
+    # --- the pointer ---
+
+    def place_at(self, grid: HexGrid, point: QPointF, rows: range) -> Place | None:
+        """The field under a point of the viewport, which shows these rows."""
+        line, x = self._line_at(grid, point, rows), point.x() - self.left(grid)
+        if line is None:
+            return None
+        return next((place for place in line.places if place.left <= x < place.right), None)
+
+    def target_at(self, grid: HexGrid, point: QPointF, rows: range) -> Span | None:
+        """What a click on a point selects: a field, or what it points to when the click is on its arrow."""
+        place = self.place_at(grid, point, rows)
+        if place is None:
+            return None
+        on_arrow = place.field.target is not None and point.x() - self.left(grid) >= place.arrow
+        return place.field.target if on_arrow else place.field.span
+
+    def _line_at(self, grid: HexGrid, point: QPointF, rows: range) -> Line | None:
+        row = int((point.y() - grid.header) // grid.row)
+        if not self.shown or point.x() < self.left(grid) or not 0 <= row < len(rows):
+            return None
+        return self.line(grid, rows[row])
+
+    def tip_at(self, grid: HexGrid, point: QPointF, rows: range) -> str:
+        """All fields that begin in a row, whole: what is cut off can be read here."""
+        line = self._line_at(grid, point, rows)
+        fields = line.fields if line is not None else ()
+        lines = [
+            f"<b>{escape(field.path)}</b> {escape(field.value)}{self._pointing(field)}"
+            for field in fields[:_MOST_IN_TIP]
+        ]
+        if len(fields) > _MOST_IN_TIP:
+            lines.append(f"and {len(fields) - _MOST_IN_TIP} more")
+        return "<br>".join(lines)
+
+    def _pointing(self, field: NamedField) -> str:
+        if field.target is None:
+            return ""
+        inside = f" of {escape(source_words(field.target.source))}" if field.target.source else ""
+        return f" → byte {field.target.start:,}{inside}"
+
+    def rect(self, grid: HexGrid, area: QRectF) -> QRectF:
+        """Where the column is in the viewport."""
+        return QRectF(self.left(grid), grid.header, max(area.right() - self.left(grid), 0), area.height())

@@ -1,0 +1,151 @@
+"""Where cells stand on the screen: pixels of rows, hex pairs and characters, rounded to device pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QFont, QFontMetricsF, QPolygonF
+
+from shardscope.session.copy_bytes import GROUP
+from shardscope.views.hex.layout import HexLayout, cell_at_column, hex_column
+
+_SAMPLE = 128
+_LETTER = 0.77
+_MARGIN, _TIGHT = 10, 6
+
+
+class HexPart(Enum):
+    """Which of the two pictures of the bytes."""
+
+    HEX = "hex"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of cells: rows `[row, last)` counted from the top of the screen, cells `[cell, stop)`."""
+
+    row: int
+    last: int
+    cell: int
+    stop: int
+
+
+class HexGrid:
+    """The geometry of a hex view.
+
+    Attributes:
+        tight: Whether margins are narrow.
+        font: The fixed font, spaced so that every character is `cell` wide.
+        cell: Width of a character.
+        row: Height of a row.
+        header: Height of the line with the column numbers.
+        hex_x: Where the hex part begins.
+        text_x: Where the text part begins.
+        width: Width of everything.
+    """
+
+    def __init__(self, font: QFont, layout: HexLayout, ratio: float, *, tight: bool = False) -> None:
+        self.layout = layout
+        self.tight = tight
+        self.ratio = ratio
+        metrics = QFontMetricsF(font)
+        natural = metrics.horizontalAdvance("0" * _SAMPLE) / _SAMPLE
+        self.cell = self.rounded(natural)
+        self.font = QFont(font)
+        self.font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - natural)
+        self.row = self.rounded(metrics.height() + 3)
+        self.text_y = self.rounded((self.row - metrics.height()) / 2)
+        self.letters = QFont(font)
+        # Small enough for the gap of one character between two bytes, and on their middle.
+        self.letters.setPointSizeF(max(font.pointSizeF() * _LETTER, 5.0))
+        self.letters.setItalic(True)
+        self.letter_y = self.rounded((self.row - QFontMetricsF(self.letters).height()) / 2)
+        letter = QFontMetricsF(self.letters).horizontalAdvance("0" * _SAMPLE) / _SAMPLE
+        self.letters.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - letter)
+        self.letter_dx = self.rounded((self.cell - letter) / 2)
+        self.header = self.rounded(self.row + 4)
+        self.margin = self.rounded(_TIGHT if tight else _MARGIN)
+        self.gutter = self.rounded(self.margin * 2 + layout.digits * self.cell)
+        self.hex_x = self.rounded(self.gutter + self.margin + self.cell / 2)
+        self.text_x = self.rounded(self.hex_x + layout.hex_columns * self.cell + 2 * self.margin)
+        self.width = self.rounded(self.text_x + layout.width * self.cell + self.margin)
+
+    def rounded(self, length: float) -> float:
+        """The nearest whole number of device pixels, at least one."""
+        return max(round(length * self.ratio), 1) / self.ratio
+
+    def row_y(self, row: int) -> float:
+        """The upper edge of a row, counted from the top of the screen."""
+        return self.header + row * self.row
+
+    def edge(self, cell: int, part: HexPart) -> float:
+        """The left edge of a cell; of the cell after the last one, the right edge of the row."""
+        if part is HexPart.TEXT:
+            return self.text_x + cell * self.cell
+        if cell == self.layout.width:
+            return self.hex_x + (self.layout.hex_columns + 0.5) * self.cell
+        gap = 1.0 if cell % GROUP == 0 and cell > 0 else 0.5
+        return self.hex_x + (hex_column(cell) - gap) * self.cell
+
+    def rect(self, block: Block, part: HexPart) -> QRectF:
+        """The pixels of a block."""
+        left, right = self.edge(block.cell, part), self.edge(block.stop, part)
+        return QRectF(left, self.row_y(block.row), right - left, (block.last - block.row) * self.row)
+
+    def blocks(self, start: int, stop: int, top: int, rows: int) -> Iterator[Block]:
+        """The bytes `[start, stop)` as at most three blocks, cut to the rows `[top, top + rows)`."""
+        layout = self.layout
+        start, stop = max(start, layout.row_start(top)), min(stop, layout.row_start(top + rows))
+        if start >= stop:
+            return
+        first, last = layout.row_of(start) - top, layout.row_of(stop - 1) - top
+        left, right = layout.column_of(start), layout.column_of(stop - 1) + 1
+        if first == last:
+            yield Block(first, first + 1, left, right)
+            return
+        if left > 0:
+            yield Block(first, first + 1, left, layout.width)
+            first += 1
+        full = last if right < layout.width else last + 1
+        if full > first:
+            yield Block(first, full, 0, layout.width)
+        if right < layout.width:
+            yield Block(last, last + 1, 0, right)
+
+    def outlines(self, start: int, stop: int, top: int, rows: int, part: HexPart) -> list[QPolygonF]:
+        """The outline of the bytes `[start, stop)`, as lines: one that is closed, or two where the rows do not touch.
+
+        Those two are open where the bytes go on, so that they read as one. Edges above and below the screen lie
+        outside it.
+        """
+        blocks = list(self.blocks(start, stop, top - 1, rows + 2))
+        rects = [self.rect(block, part).translated(0, -self.row) for block in blocks]
+        if len(rects) == 1:
+            return [QPolygonF(rects[0])]
+        if len(rects) == 2 and (rects[0].left() >= rects[1].right() or rects[1].left() >= rects[0].right()):
+            # At the end of one row, and at the beginning of the next.
+            one, other = rects
+            return [
+                QPolygonF([one.topRight(), one.topLeft(), one.bottomLeft(), one.bottomRight()]),
+                QPolygonF([other.topLeft(), other.topRight(), other.bottomRight(), other.bottomLeft()]),
+            ]
+        if not rects:
+            return []
+        left, right = [], []
+        for rect in rects:
+            left += [rect.topLeft(), rect.bottomLeft()]
+            right += [rect.topRight(), rect.bottomRight()]
+        return [QPolygonF([*right, *reversed(left), right[0]])]
+
+    def cell_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart]:
+        """The cell nearest to a point, and in which part; `part` decides beforehand."""
+        if part is None:
+            part = HexPart.TEXT if point.x() >= self.text_x - self.margin else HexPart.HEX
+        if part is HexPart.TEXT:
+            cell = int((point.x() - self.text_x) // self.cell)
+            return min(max(cell, 0), self.layout.width - 1), part
+        return cell_at_column((point.x() - self.hex_x) / self.cell, self.layout.width), part

@@ -1,0 +1,87 @@
+"""The menu of the bytes: copied in every form, selected, followed, found elsewhere; their object; how rows look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtWidgets import QMenu, QWidget
+
+from shardscope.views.hex.actions import HexActions
+from shardscope.views.hex.width import CHOICES
+from shardscope.widgets.picture import add_picture
+
+translate = QCoreApplication.translate
+
+
+@dataclass(frozen=True)
+class HexDeeds:
+    """What the panel does when the menu asks for it.
+
+    Attributes:
+        go: Goes to the object that the bytes belong to.
+        look_up: Looks it up.
+        extract: Extracts it.
+        set_width: Changes how many bytes a row has, as it is written in the menu.
+        told: Takes a sentence about what became of a picture.
+    """
+
+    go: Callable[[], object]
+    look_up: Callable[[], object]
+    extract: Callable[[], object]
+    set_width: Callable[[str], object]
+    told: Callable[[str, bool], object]
+
+
+def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexDeeds, *, row: int | None) -> QMenu:
+    """The menu of the hex view.
+
+    Args:
+        view: Shows the bytes.
+        parent: Owns the menu.
+        actions: What can be done with bytes.
+        deeds: What else the panel does.
+        row: The row of the object that the selected bytes belong to, if they do.
+    """
+    menu = QMenu(parent)
+    menu.addAction(actions.copy)
+    forms = menu.addMenu(translate("HexMenu", "Copy &as"))
+    forms.addActions(actions.copies)
+    menu.addAction(actions.copy_offset)
+    menu.addActions([actions.paste, actions.fill])
+    menu.addSeparator()
+    menu.addActions(
+        [
+            actions.select_field,
+            actions.select_record,
+            actions.select_section,
+            actions.follow,
+            actions.leads,
+            actions.decoded,
+        ]
+    )
+    menu.addSeparator()
+    for text, act in (
+        (translate("HexMenu", "Go to o&bject"), deeds.go),
+        (translate("HexMenu", "Look &up object"), deeds.look_up),
+        (translate("HexMenu", "E&xtract object…"), deeds.extract),
+    ):
+        menu.addAction(text, act).setEnabled(row is not None)
+    menu.addSeparator()
+    menu.addActions([actions.find_these, actions.find, actions.goto])
+    menu.addSeparator()
+    rows = menu.addMenu(translate("HexMenu", "&Row width"))
+    for name in CHOICES:
+        rows.addAction(name, partial(deeds.set_width, name))
+    menu.addActions([actions.letters, actions.fields, actions.larger, actions.smaller])
+    menu.addSeparator()
+    add_picture(menu, view, "bytes", deeds.told)
+    return menu
+
+
+def open_menu(menu: QMenu, place: QPoint) -> None:
+    """Opens a menu without waiting for it; it is gone when it closes."""
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu.popup(place)

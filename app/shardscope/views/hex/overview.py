@@ -1,0 +1,366 @@
+"""The overview strip: the whole source on one line, what is on the screen, what is loaded, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from html import escape
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAction,
+    QActionGroup,
+    QContextMenuEvent,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
+
+from shardcore import Finding, Section, Severity
+from shardcore.model.number_words import plural
+from shardcore.model.text import without_marks
+from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
+from shardscope.session.marks import Marks
+from shardscope.session.pages import PageCache
+from shardscope.session.words import grouped, share_text, size_text
+from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.picture import add_picture
+from shardscope.widgets.strip_highlights import paint_strip_arrows, paint_strip_lights
+from shardscope.widgets.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_names, paint_strip
+from shardscope.widgets.strip_scale import StripScale
+
+_MARGIN = 10.0
+_TOP = 5.0
+_LINE = 4.0
+_LEAST_VIEW = 4.0
+_NEAR = 2.0
+"""Pixels between two loaded pieces that are still told apart."""
+_MOST_MARKS = 5000
+_RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
+
+
+class Overview(QWidget):
+    """Shows one source; `jumped` carries the offset that was clicked."""
+
+    spoken_role = QAccessible.Role.Graphic
+
+    jumped = Signal(object)
+    section_chosen = Signal(object)
+    """The `Section` that is to be selected."""
+    scale_changed = Signal(object)
+    """Whether the strip is schematic now."""
+    told = Signal(object, bool)
+    """A sentence for the status line."""
+
+    def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("overview")
+        self.setAccessibleName(self.tr("Overview of the file"))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMouseTracking(True)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.name = ""
+        self.schematic = False
+        self._pages = pages
+        self._size = 0
+        self._sections: Sequence[Section] = ()
+        self._scale = StripScale(0, (), 1)
+        self._view = (0, 0)
+        self._selection = (0, 0)
+        self._marks = Marks()
+        self.lights: tuple[Light, ...] = ()
+        self._arrows: tuple[Arrow, ...] = ()
+        self._fetched: tuple[tuple[int, int], ...] = ()
+        self._hits: Sequence[int] = ()
+        self._hit_xs: frozenset[int] = frozenset()
+        self._mark_xs: dict[int, Severity] = {}
+        self._changed: tuple[tuple[int, int], ...] = ()
+        pages.changed.connect(self._page_changed)
+        pages.cleared.connect(self.update)
+
+    def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
+        """Shows another source."""
+        self.name, self._size, self._sections = name, size, tuple(sections)
+        self._view = self._selection = (0, 0)
+        self._marks = Marks()
+        self._fetched = self._hits = ()
+        self._rescale()
+        self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
+
+    def set_sections(self, sections: Sequence[Section]) -> None:
+        """The same bytes, divided otherwise."""
+        self._sections = tuple(sections)
+        self._rescale()
+
+    def set_view(self, start: int, stop: int) -> None:
+        """Marks the bytes that are on the screen."""
+        if (start, stop) != self._view:
+            self._view = (start, stop)
+            self.update()
+
+    def set_selection(self, start: int, stop: int) -> None:
+        """Marks the selected bytes."""
+        if (start, stop) != self._selection:
+            self._selection = (start, stop)
+            self.update()
+
+    def set_findings(self, findings: Iterable[Finding]) -> None:
+        """Marks what findings are about."""
+        self._marks = Marks(findings, self.name)
+        self._place_marks()
+
+    def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
+        """Marks what is lit, and what leads where; those of other sources are seen there."""
+        self.lights, self._arrows = tuple(lights), tuple(arrows)
+        self.update()
+
+    def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Marks ranges that a remote source holds, besides the pages in memory."""
+        fetched = tuple(ranges)
+        if fetched != self._fetched:
+            self._fetched = fetched
+            self.update()
+
+    def set_changed(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Marks what was changed in a sandbox, below the strip; an empty range is a place where bytes are gone."""
+        self._changed = tuple(ranges)
+        self.update()
+
+    def set_hits(self, offsets: Sequence[int]) -> None:
+        """Marks where a search found something."""
+        self._hits = offsets
+        self._place_marks()
+
+    def label(self, section: Section) -> str:
+        """A section in words: name, size and share."""
+        return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
+
+    def sizeHint(self) -> QSize:
+        """One line of labels, the strip, and the line of loaded pages."""
+        return QSize(400, round(_TOP + self._label_height() + LABEL_GAP + STRIP_HEIGHT + LABEL_GAP + _LINE + _TOP))
+
+    def minimumSizeHint(self) -> QSize:
+        """As high as ever, as narrow as wanted."""
+        return QSize(60, self.sizeHint().height())
+
+    # --- geometry ---
+
+    def x_of(self, offset: int) -> float:
+        """The pixel of an offset, in the widget."""
+        return _MARGIN + self._scale.x_of(offset)
+
+    def offset_at(self, x: float) -> int:
+        """The offset at a pixel of the widget."""
+        return self._scale.offset_at(x - _MARGIN)
+
+    def _rescale(self) -> None:
+        width = self.width() - 2 * _MARGIN
+        self._scale = StripScale(self._size, self._sections, width, schematic=self.schematic)
+        self._place_marks()
+
+    def set_schematic(self, schematic: bool) -> None:
+        """Shows sections by their order of magnitude, or to scale."""
+        if schematic != self.schematic:
+            self.schematic = schematic
+            self._rescale()
+            self.scale_changed.emit(schematic)
+
+    def _place_marks(self) -> None:
+        """Where findings and hits stand: one mark per pixel, in the colour of the worst."""
+        worst: dict[int, Severity] = {}
+        for mark in self._marks.all[:_MOST_MARKS]:
+            for x in {round(self.x_of(mark.start)), round(self.x_of(mark.stop))}:
+                if x not in worst or _RANK[mark.severity] > _RANK[worst[x]]:
+                    worst[x] = mark.severity
+        self._mark_xs = worst
+        self._hit_xs = frozenset(round(self.x_of(offset)) for offset in self._hits)
+        self.update()
+
+    def _label_height(self) -> float:
+        return QFontMetricsF(self.font()).height()
+
+    def _strip(self) -> QRectF:
+        return QRectF(_MARGIN, _TOP + self._label_height() + LABEL_GAP, self._scale.width, STRIP_HEIGHT)
+
+    def _page_changed(self, name: str, number: int) -> None:
+        if name == self.name:
+            self.update()
+
+    # --- painting ---
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints everything."""
+        painter = QPainter(self)
+        colours = theme.of(self)
+        painter.fillRect(self.rect(), colours.window)
+        if self._size:
+            strip = self._strip()
+            arrows = arrows_in(self._arrows, self.name)
+            self._paint_sections(painter, colours, strip, labelled=not arrows)
+            self._paint_loaded(painter, colours, strip)
+            self._paint_hits(painter, colours, strip)
+            self._paint_marks(painter, colours, strip)
+            self._paint_view(painter, colours, strip)
+            paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self.lights, self.name))
+            if arrows:
+                paint_strip_arrows(painter, colours, strip, self.x_of, arrows)
+                paint_names(painter, colours, self._scale, strip)
+            if self.name == "":
+                paint_changed(painter, colours, strip, [(self.x_of(a), self.x_of(b)) for a, b in self._changed])
+        if self.hasFocus():
+            painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
+        painter.end()
+
+    def _paint_sections(
+        self, painter: QPainter, colours: theme.Palette, strip: QRectF, *, labelled: bool = True
+    ) -> None:
+        paint_strip(painter, colours, self._scale, strip, self.label if labelled else None)
+
+    def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        top = strip.bottom() + LABEL_GAP
+        painter.fillRect(QRectF(strip.left(), top, strip.width(), _LINE), colours.border)
+        for left, right in self.loaded_pixels():
+            painter.fillRect(QRectF(left, top, right - left, _LINE), colours.ok)
+
+    def loaded_pixels(self) -> list[tuple[float, float]]:
+        """Where loaded bytes are, in pixels; pieces nearer to each other than these can show are one."""
+        found: list[tuple[float, float]] = []
+        for start, stop in sorted((*self._pages.loaded(self.name), *self._fetched)):
+            left = self.x_of(start)
+            right = max(self.x_of(stop), left + 1.5)
+            if found and left <= found[-1][1] + _NEAR:
+                found[-1] = found[-1][0], max(right, found[-1][1])
+            else:
+                found.append((left, right))
+        return found
+
+    def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        for x in self._hit_xs:
+            painter.fillRect(QRectF(x - 0.5, strip.top(), 1.5, strip.height() * 0.45), colours.text)
+
+    def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        shades = {Severity.ERROR: colours.error, Severity.WARNING: colours.warning, Severity.NOTE: colours.note}
+        painter.setPen(Qt.PenStyle.NoPen)
+        for x, severity in self._mark_xs.items():
+            painter.setBrush(shades[severity])
+            tip = QPointF(x, strip.top() + 5)
+            painter.drawPolygon([tip, QPointF(x - 4, strip.top() - 3), QPointF(x + 4, strip.top() - 3)])
+
+    def _paint_view(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        start, stop = self._selection
+        if stop > start:
+            left, right = self.x_of(start), self.x_of(stop)
+            bar = QRectF(left, strip.bottom() - 3, max(right - left, 2.0), 5)
+            painter.fillRect(bar.adjusted(-1, -1, 1, 1), colours.base)
+            painter.fillRect(bar, colours.accent)
+        start, stop = self._view
+        if stop > start:
+            left, right = self.x_of(start), self.x_of(stop)
+            if right - left < _LEAST_VIEW:
+                left = min(max((left + right - _LEAST_VIEW) / 2, strip.left()), strip.right() - _LEAST_VIEW)
+                right = left + _LEAST_VIEW
+            frame = QRectF(left, strip.top() - 2, right - left, strip.height() + 4)
+            painter.setPen(QPen(colours.base, 3))
+            painter.drawRoundedRect(frame, 2, 2)
+            painter.setPen(QPen(colours.text, 1.5))
+            painter.drawRoundedRect(frame, 2, 2)
+
+    # --- events ---
+
+    def resizeEvent(self, event: QEvent) -> None:
+        """A new scale."""
+        self._rescale()
+
+    def event(self, event: QEvent) -> bool:
+        """Tool tips."""
+        if isinstance(event, QHelpEvent) and self._size:
+            QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
+            return True
+        return super().event(event)
+
+    def tip_at(self, x: float) -> str:
+        """What the tool tip says at a pixel: the section, its range and share, the byte, the findings near."""
+        offset = self.offset_at(x)
+        section = self._scale.section_at(x - _MARGIN)
+        share = share_text(section.size, self._size)
+        lines = [
+            f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
+            escape(grouped(without_marks(section.doc))),
+            f"bytes {section.start:,}..{section.stop:,}",
+            f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
+            f"here: byte {offset:,} · {offset:#x}",
+        ]
+        if any(a <= self.offset_at(x + 4) and self.offset_at(x - 4) <= b for a, b in self._changed):
+            lines.append(self.tr("◆ changed in the sandbox"))
+        near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
+        lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
+        return "<br>".join(line for line in lines if line)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the section under the pointer, and with the strip."""
+        if self._size:
+            self.menu_at(event.pos().x()).popup(event.globalPos())
+
+    def menu_at(self, x: float) -> QMenu:
+        """The menu at a pixel."""
+        section, offset = self._scale.section_at(x - _MARGIN), self.offset_at(x)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("&Go here"), lambda: self.jumped.emit(offset))
+        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(section))
+        menu.addSeparator()
+        menu.addAction(self.tr("Copy &name"), lambda: copy_text(section.name))
+        menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{section.start}..{section.stop}"))
+        menu.addAction(self.tr("Copy &offset"), lambda: copy_text(f"{offset:#x}"))
+        menu.addSeparator()
+        choice = QActionGroup(menu)
+        for text, schematic in (("&True scale", False), ("Sche&matic", True)):
+            action = QAction(text, choice)
+            action.setCheckable(True)
+            action.setChecked(self.schematic is schematic)
+            action.triggered.connect(partial(self._choose_scale, schematic))
+            menu.addAction(action)
+        menu.addSeparator()
+        add_picture(menu, self, "overview", self.told.emit)
+        return menu
+
+    def _choose_scale(self, schematic: bool, checked: bool = False) -> None:
+        self.set_schematic(schematic)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Jumps."""
+        if event.button() == Qt.MouseButton.LeftButton and self._size:
+            self.jumped.emit(self.offset_at(event.position().x()))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Jumps on while the button is down."""
+        if event.buttons() & Qt.MouseButton.LeftButton and self._size:
+            self.jumped.emit(self.offset_at(event.position().x()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right go to the previous and next section, Home and End to the first and last."""
+        starts = [section.start for section in self._scale.sections]
+        here = self._view[0]
+        targets = {
+            Qt.Key.Key_Left: max((start for start in starts if start < here), default=starts[0]),
+            Qt.Key.Key_Right: min((start for start in starts if start > here), default=starts[-1]),
+            Qt.Key.Key_Home: starts[0],
+            Qt.Key.Key_End: starts[-1],
+        }
+        key = Qt.Key(event.key())
+        if self._size and key in targets:
+            self.jumped.emit(targets[key])
+        else:
+            super().keyPressEvent(event)

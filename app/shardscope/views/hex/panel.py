@@ -1,0 +1,475 @@
+"""The bytes of what is open, with all that belongs to them: tabs, path, overview, search, legend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardcore.model.copy_forms import curl_command, explain_command, read_lines
+from shardcore.model.headline import headline
+from shardcore.model.source_name import SourceName
+from shardscope.session.copy_bytes import CopyAs
+from shardscope.session.highlights import lights_in
+from shardscope.session.open_request import members_at_hand
+from shardscope.session.pages import PageCache
+from shardscope.session.sections import section_at
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.views.hex.actions import HexActions
+from shardscope.views.hex.address_bar import AddressBar
+from shardscope.views.hex.breadcrumb import Breadcrumb
+from shardscope.views.hex.copier import HexCopier, LineForm
+from shardscope.views.hex.drawing_place import DrawingPlace
+from shardscope.views.hex.legend import Legend
+from shardscope.views.hex.menu import HexDeeds, hex_menu, open_menu
+from shardscope.views.hex.naming import Naming, file_title
+from shardscope.views.hex.overview import Overview
+from shardscope.views.hex.record_frame import frames_of
+from shardscope.views.hex.row_choice import RowChoice
+from shardscope.views.hex.scene import HexSelection
+from shardscope.views.hex.search import Searching
+from shardscope.views.hex.status import HexStatus
+from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
+from shardscope.views.hex.view import HexView
+from shardscope.views.hex.width import RowMode, RowWidth
+
+LOW = 330
+"""Below this height the strip and the legend give their room to the bytes."""
+
+
+WIDE = 560
+"""From this width on the number of bytes in a row has its label beside the path."""
+
+
+class HexPanel(QWidget):
+    """The central part of the window. It follows the session, and selects through it.
+
+    The window puts `address` into its bar and `status` into its status line.
+
+    Attributes:
+        pages: The page cache, fed by the open shard.
+        view: `hexView`.
+        state: What it shows.
+        overview: `overview`; it stands over the bytes.
+        address: The field for places and keys.
+        status: What is selected.
+        naming: What names in the field mean.
+        rows: How many bytes a row has.
+        drawings: Where drawings are shown.
+        actions_: For the menus of the window.
+        room: The height that is there without notices: they take it from the rows, not from overview and legend.
+    """
+
+    full_width_changed = Signal()
+    """Other bytes are shown, or they are shown otherwise: see `full_width`."""
+    look_up_wanted = Signal(object)
+    """A key."""
+    extract_wanted = Signal(object)
+    """The row of an object."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("hexPanel")
+        self._session = session
+        self.room: Callable[[], int] = self.height
+        self._path: tuple[Node, ...] = ()
+        self.pages = PageCache(session.jobs, self)
+        self.view = HexView(self.pages)
+        self.state = self.view.state
+        self.overview = Overview(self.pages)
+        self.tabs = SourceTabs()
+        self.breadcrumb = Breadcrumb()
+        self.naming = Naming(session, self.state)
+        self.address = AddressBar(self.naming.known)
+        self.rows = RowChoice(self.state)
+        self.decoded_button = QToolButton()
+        self._about = QWidget()
+        self._per_row = QLabel(self.tr("Per row:"))
+        self.searching = Searching(session, self.state, self.overview)
+        self.search = self.searching.bar
+        self.legend = Legend()
+        self.status = HexStatus()
+        self.copier = HexCopier(self.state)
+        self.actions_ = HexActions(self)
+        self.drawings = DrawingPlace(session, self.tabs, self.actions_, self.view)
+        self.setFocusProxy(self.view)
+        self._lay_out()
+        self._connect_views()
+        self._connect_actions()
+        self._connect_session()
+
+    # --- making ---
+
+    def _lay_out(self) -> None:
+        self.decoded_button.setDefaultAction(self.actions_.decoded)
+        self.decoded_button.setObjectName("decodedButton")
+        self.decoded_button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
+        self.decoded_button.hide()
+        self.search.hide()
+        about = QHBoxLayout(self._about)
+        about.setContentsMargins(0, 0, 0, 0)
+        about.setSpacing(10)
+        about.addWidget(self.breadcrumb, 1)
+        about.addWidget(self.decoded_button)
+        about.addWidget(self._per_row)
+        about.addWidget(self.rows.chip)
+        about.addWidget(self.rows.box)
+        line = self._line = QHBoxLayout()
+        line.setContentsMargins(10, 2, 10, 0)
+        line.setSpacing(10)
+        line.addWidget(self.tabs)
+        line.addWidget(self._about, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(line)
+        column.addWidget(self.overview)
+        column.addWidget(self.search)
+        column.addWidget(self.drawings.splitter, 1)
+        column.addWidget(self.legend)
+
+    def add_beside_tabs(self, line: QWidget, last: QWidget) -> None:
+        """Adds what stands beside the tabs, in the place of what is told of the bytes, and what comes last there."""
+        self._line.addWidget(line, 1)
+        self._line.addWidget(last)
+
+    def tell_about(self, shown: bool) -> None:
+        """Shows the path of the selected bytes and the width of rows, or not: nobody sees the bytes."""
+        self._about.setVisible(shown)
+
+    @property
+    def full_width(self) -> float:
+        """Pixels beyond which there is nothing to show; drawings take whatever there is."""
+        by_record = self.rows.width.mode is RowMode.RECORD
+        return math.inf if self.drawings.in_front or by_record else self.view.full_width
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low window the bytes come first."""
+        super().resizeEvent(event)
+        tall = self.room() >= LOW
+        self.overview.setVisible(tall)
+        self._per_row.setVisible(self.width() >= WIDE)
+        self.legend.setVisible(tall and not self.drawings.in_front)
+        self.drawings.fit()
+
+    def _connect_views(self) -> None:
+        self.state.selection_changed.connect(self._selected_here)
+        self.state.activated.connect(lambda _: self.follow_pointer())
+        self.view.menu_requested.connect(self._open_menu)
+        self.state.view_changed.connect(self._view_moved)
+        self.state.layout_changed.connect(self._view_moved)
+        self.overview.jumped.connect(self._jump)
+        self.overview.section_chosen.connect(
+            lambda section: self._session.select_span(Span(self.state.name, section.start, section.stop))
+        )
+        self.overview.told.connect(self._session.say)
+        self.tabs.chosen.connect(self._tab_chosen)
+        self.drawings.shown_changed.connect(self._drawing_shown)
+        self.drawings.shown_changed.connect(lambda _: self.full_width_changed.emit())
+        self.state.layout_changed.connect(self.full_width_changed)
+        self.actions_.fields.toggled.connect(lambda _: self.full_width_changed.emit())
+        self.state.hovered.connect(self.drawings.light)
+        self.breadcrumb.chosen.connect(self._session.select_span)
+        self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
+        self.address.key_chosen.connect(self._session.look_up)
+        self.address.left.connect(self.view.setFocus)
+        self.view.field_chosen.connect(self._session.select_span)
+        self.search.left.connect(self.view.setFocus)
+        self.copier.message.connect(self._session.message)
+        self.copier.failed.connect(partial(self._session.say, failed=True))
+
+    def _connect_actions(self) -> None:
+        actions = self.actions_
+        actions.copy.triggered.connect(partial(self._copy_as, CopyAs.SEEN))
+        for form, action in actions.copy_as.items():
+            action.triggered.connect(partial(self._copy_as, form))
+        actions.copy_command.triggered.connect(partial(self._copy_line, explain_command))
+        actions.copy_python.triggered.connect(partial(self._copy_line, read_lines))
+        actions.copy_curl.triggered.connect(partial(self._copy_line, curl_command))
+        actions.copy_offset.triggered.connect(lambda: self.copier.copy_text(f"{self.state.selection.span.start:#x}"))
+        actions.select_field.triggered.connect(lambda: self.state.select_field(self.state.selection.caret))
+        actions.select_record.triggered.connect(self.select_record)
+        actions.select_section.triggered.connect(self.select_section)
+        actions.follow.triggered.connect(self.follow_pointer)
+        actions.leads.triggered.connect(self._session.ask_leads)
+        actions.decoded.triggered.connect(self.toggle_decoded)
+        actions.goto.triggered.connect(self.address.start)
+        actions.find.triggered.connect(self.search.start)
+        actions.find_these.triggered.connect(self.searching.find_these)
+        actions.find_next.triggered.connect(lambda: self.searching.again(backward=False))
+        actions.find_previous.triggered.connect(lambda: self.searching.again(backward=True))
+        actions.letters.toggled.connect(self.state.set_letters)
+        actions.fields.toggled.connect(self.view.set_column)
+        actions.larger.triggered.connect(lambda: self.state.set_font_size(self.state.font_size + 1))
+        actions.smaller.triggered.connect(lambda: self.state.set_font_size(self.state.font_size - 1))
+        self._path_changed(())
+
+    def _connect_session(self) -> None:
+        session = self._session
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.selection_changed.connect(self._session_selected)
+        session.index_loaded.connect(self._index_loaded)
+        session.findings_changed.connect(self._findings_changed)
+        session.lights_changed.connect(self._lights_changed)
+        self.pages.troubled.connect(session.note_trouble)
+        if session.shard is not None:
+            self._opened(session.shard)
+
+    # --- what is open ---
+
+    def _opened(self, shard: Shard) -> None:
+        self.pages.use(shard)
+        self.tabs.clear()
+        self.address.clear()
+        if not self._session.request.changes:
+            # A change in the sandbox opens the file again: the keyboard stays on the bits, to flip the next one.
+            self.view.setFocus()
+        self.search.forget()
+        self.naming.forget()
+        self.drawings.opened()
+        self.actions_.copy_curl.setVisible(self._session.uri.startswith(("http://", "https://")))
+        if shard.source is not None:
+            self._show(OpenSource("", shard.source.size, shard.sections))
+            self.naming.learn()
+            # The caret is on the first byte; what that is should not wait for a click.
+            self._session.select_span(self.state.selection.span, self, remember=False)
+        elif isinstance(shard, DataSet) and (members := members_at_hand(shard)):
+            first = members[0]
+            self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
+
+    def _closed(self) -> None:
+        self.address.clear()
+        self.search.forget()
+        self.tabs.clear()
+        self.pages.use(None)
+        self.naming.forget()
+        self.state.set_source("", 0)
+        self.overview.set_source("", 0)
+        self._path_changed(())
+        self.status.clear()
+
+    def _index_loaded(self) -> None:
+        self.pages.refresh_runs()
+        self.view.names.forget()
+        shard = self._session.shard
+        if shard is not None and shard.source is not None:
+            stored = self.tabs.known("")
+            if stored is not None and stored.sections != shard.sections:
+                stored.sections = shard.sections
+                if self.state.name == "":
+                    self.state.set_sections(shard.sections)
+                    self.overview.set_sections(shard.sections)
+            self.naming.learn()
+
+    def _findings_changed(self, report: Report | None) -> None:
+        findings = report.findings if report is not None else ()
+        self.state.set_findings(findings)
+        self.overview.set_findings(findings)
+
+    def _lights_changed(self) -> None:
+        """Lights bytes; where nothing is selected, those that a step computes with are brought into view."""
+        lights, arrows = self._session.lights, self._session.arrows
+        self.state.set_lights(lights, arrows)
+        self.overview.set_lights(lights, arrows)
+        if not lights or not lights[0].hollow or self._session.selection.span is not None:
+            return
+        here = lights_in(lights, self.state.name)
+        if not here:
+            self.show_source(lights[0].span.source)
+        elif not any(light.span.start < self.state.visible_bytes[1] for light in here) or not any(
+            light.span.stop > self.state.visible_bytes[0] for light in here
+        ):
+            self.state.reveal(here[0].span.start)
+
+    def show_source(self, name: str, select: Span | None = None) -> None:
+        """Shows a source, opening a tab when there is none, and selects some of its bytes."""
+        known = self.tabs.known(name)
+        if known is not None:
+            self._show(known, select)
+            return
+
+        def done(found: tuple[int, tuple[Section, ...]] | None, error: BaseException | None) -> None:
+            if found is not None:
+                self._show(OpenSource(name, *found), select)
+            elif error is not None and not isinstance(error, Cancelled):
+                self._session.tell(self.tr("{0} cannot be shown").format(name), error)
+
+        self.pages.describe(name, done, key=("describe", id(self)))
+
+    def _show(self, source: OpenSource, select: Span | None = None) -> None:
+        before = self.tabs.known(self.state.name)
+        if before is not None and before is not source:
+            before.top, before.span = self.state.visible_bytes[0], self.state.selection.span
+        self.tabs.show_source(source, tab_title(source.name))
+        if self.state.name != source.name or self.state.layout.size != source.size or before is not source:
+            self.state.set_source(source.name, source.size, source.sections)
+            self.overview.set_source(source.name, source.size, source.sections)
+            self._findings_changed(self._session.report)
+            if source.span is not None and select is None:
+                self.state.select(source.span, reveal=False)
+            self.state.scroll_to(source.top)
+        if select is not None:
+            self.state.select(select)
+        self.overview.set_selection(*self._selected())
+        self._path_changed(())
+        self._refresh_status()
+
+    # --- the selection ---
+
+    def _selected_here(self, selection: HexSelection) -> None:
+        self.overview.set_selection(*self._selected())
+        self._refresh_status()
+        self._session.select_span(selection.span, self)
+
+    def _session_selected(self, selection: Selection) -> None:
+        span = selection.span
+        if span is None:
+            if selection.row is None and self.state.layout.size:
+                # The caret stays: it is where the keyboard is, and selects nothing.
+                caret = self.state.selection.caret
+                self.state.select(Span(self.state.name, caret, caret + 1), reveal=False)
+                self.overview.set_selection(0, 0)
+                self._path_changed(())
+                self._refresh_status()
+            return
+        if selection.origin is not self or span.source != self.state.name:
+            if span.source != self.state.name or not self.tabs.sources:
+                self.show_source(span.source, span)
+            elif span != self.state.selection.span:
+                self.state.select(span)
+                self.overview.set_selection(*self._selected())
+        if selection.complete and span.source == self.state.name:
+            self._path_changed(selection.path)
+            if selection.origin is self._session:
+                # After Back and Forward.
+                self.address.show_place(span.start)
+        self._refresh_status()
+
+    def _selected(self) -> tuple[int, int]:
+        span = self.state.selection.span
+        return span.start, span.stop
+
+    def _path_changed(self, path: tuple[Node, ...]) -> None:
+        self._path = path
+        self.breadcrumb.set_path(file_title(self._session.shard, self.state.name, path), path)
+        self.rows.set_path(path)
+        self.state.set_frames(frames_of(path, self.state.name))
+        self.actions_.select_record.setEnabled(len(self.state.frames) > 1)
+        self.actions_.follow.setEnabled(self._pointer() is not None)
+        stored = stored_span(self.state.name)
+        self.actions_.decoded.setEnabled(bool(self._decoded()) or stored is not None)
+        self.actions_.decoded.setText(
+            self.tr("Show &stored bytes") if stored is not None else self.tr("Show &decoded bytes")
+        )
+        self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
+        if path:
+            self.view.accessibility.tell_place(", ".join([*(node.name for node in path[1:]), headline(path[-1])]))
+
+    def _pointer(self) -> Span | None:
+        return next((node.target for node in reversed(self._path) if node.target is not None), None)
+
+    def _decoded(self) -> str:
+        return next((node.decoded for node in reversed(self._path) if node.decoded), "")
+
+    def follow_pointer(self) -> None:
+        """Selects what the field under the caret points to."""
+        target = self._pointer()
+        if target is not None:
+            self._session.select_span(target)
+
+    def toggle_decoded(self) -> None:
+        """From stored bytes to what they decode to, and back."""
+        stored = stored_span(self.state.name)
+        if stored is not None:
+            self._session.select_span(stored)
+        elif name := self._decoded():
+            self._session.select_span(Span(name, 0, 1))
+
+    def select_record(self) -> None:
+        """Selects the record around the field of the byte with the caret."""
+        if len(self.state.frames) > 1:
+            self._session.select_span(Span(self.state.name, *self.state.frames[1]))
+
+    def select_section(self) -> None:
+        """Selects the section of the byte with the caret."""
+        section = section_at(self.state.sections, self.state.selection.caret)
+        if section is not None:
+            self._session.select_span(Span(self.state.name, section.start, section.stop))
+
+    def _tab_chosen(self, name: str) -> None:
+        source = self.tabs.known(name)
+        if source is not None:
+            self._show(source)
+            self._session.select_span(self.state.selection.span, self)
+
+    def _byte(self, offset: int) -> Span:
+        return Span(self.state.name, offset, min(offset + 1, self.state.layout.size))
+
+    def _jump(self, offset: int) -> None:
+        """The overview was clicked: shows the place, and puts the caret there."""
+        self.state.scroll_to(offset)
+        self.state.move_caret(offset)
+
+    # --- the drawings ---
+
+    def _drawing_shown(self, in_front: bool) -> None:
+        """The keyboard comes to what is in front."""
+        drawn = self.drawings.panel if in_front else None
+        self.setFocusProxy(drawn if drawn is not None else self.view)
+        self.legend.setVisible(self.room() >= LOW and not in_front)
+
+    # --- around the bytes ---
+
+    def set_row_width(self, width: RowWidth) -> None:
+        """Changes how many bytes a row has."""
+        self.rows.choose(width)
+
+    def _view_moved(self) -> None:
+        self.overview.set_view(*self.state.visible_bytes)
+        self.overview.set_fetched(self._fetched())
+        self.legend.set_roles([s.role for s in self.state.sections if s.size], self.state.roles_on_screen())
+
+    def _fetched(self) -> tuple[tuple[int, int], ...]:
+        """What a remote source holds already; of a local file everything is at hand, which says nothing."""
+        shard = self._session.shard
+        source = shard.source if shard is not None and self.state.name == "" else None
+        if source is None or not source.size:
+            return ()
+        ranges = source.loaded(0, source.size)
+        return () if ranges == ((0, source.size),) else ranges
+
+    def _refresh_status(self) -> None:
+        self.status.show_selection(self.state.selection.span, self.state.layout.size, self._path, self.state.sections)
+
+    def _copy_as(self, form: CopyAs, checked: bool = False) -> None:
+        self.copier.copy(form)
+
+    def _copy_line(self, form: LineForm, checked: bool = False) -> None:
+        request = self._session.request
+        if request.sandbox:
+            told = self.tr("A line would read the file on disk, not the sandbox: save it as a copy, and open that")
+            self._session.say(told, failed=True)
+            return
+        self.copier.copy_line(form, request.shown, request.again())
+
+    # --- the menu ---
+
+    def _open_menu(self, place: QPoint) -> None:
+        selection = self._session.selection
+        row, key = selection.row, selection.ref.key if selection.ref is not None else None
+        deeds = HexDeeds(
+            go=lambda: self._session.select_row(row if row is not None else -1),
+            look_up=lambda: self.look_up_wanted.emit(key),
+            extract=lambda: self.extract_wanted.emit(row),
+            set_width=self.rows.choose_text,
+            told=self._session.say,
+        )
+        known = row if key is not None else None
+        open_menu(hex_menu(self.view, self, self.actions_, deeds, row=known), place)

@@ -1,0 +1,90 @@
+"""Bytes that are going to change, in the hex view: the new ones in place of the old, and a mark on both.
+
+Old bytes have a dashed frame and lines that fall, new ones a full frame and lines that rise; the change that is looked
+at has the stronger frame. The marks belong to the rows, which are kept until what is proposed is another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPen
+
+from shardscope.session.proposed_bytes import Proposed
+from shardscope.views.hex.cells import Cells, CellState
+from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.scene import Scene
+from shardscope.widgets.theme import Palette
+
+_HATCH = 0.45
+"""How strong the lines behind bytes are."""
+
+
+def with_new(cells: Cells, proposed: Proposed | None) -> Cells:
+    """The cells with the new bytes in them, where these are wanted.
+
+    Bytes that are going to be cut off are blank. Where only the first of long new bytes are known, the others are as if
+    they were not loaded.
+    """
+    if proposed is None or not proposed.shows_new:
+        return cells
+    start, stop = max(cells.first, 0), cells.first + cells.data.size
+    touched = proposed.inside(start, stop)
+    if not touched:
+        return cells
+    data, state = cells.data.ravel().copy(), cells.state.ravel().copy()
+    for one in touched:
+        low, high = max(one.start, start), min(one.stop, stop)
+        part = slice(low - cells.first, high - cells.first)
+        # Beyond the end of the source there are no cells.
+        there = state[part] != CellState.BLANK
+        if one.new is None and not one.zeros:
+            data[part], state[part] = 0, CellState.BLANK
+            continue
+        known = one.known(low, high)
+        state[part] = np.where(there, CellState.MISSING, CellState.BLANK)
+        known_part = slice(part.start, part.start + len(known))
+        data[known_part] = np.frombuffer(known, np.uint8)
+        state[known_part] = np.where(there[: len(known)], CellState.LOADED, CellState.BLANK)
+    return replace(cells, data=data.reshape(cells.data.shape), state=state.reshape(cells.state.shape))
+
+
+def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+    """Draws the lines behind the bytes that change."""
+    proposed = scene.proposed
+    if proposed is None:
+        return
+    colour = QColor(_colour(palette, proposed))
+    colour.setAlphaF(_HATCH)
+    pattern = Qt.BrushStyle.BDiagPattern if proposed.shows_new else Qt.BrushStyle.FDiagPattern
+    for start, stop in proposed.marks(*_bytes(grid, scene)):
+        for block in grid.blocks(start, stop, scene.top, scene.rows):
+            for part in HexPart:
+                painter.fillRect(grid.rect(block, part), QBrush(colour, pattern))
+
+
+def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+    """Draws the frames around them."""
+    proposed = scene.proposed
+    if proposed is None:
+        return
+    line = Qt.PenStyle.SolidLine if proposed.shows_new else Qt.PenStyle.DashLine
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for start, stop in proposed.marks(*_bytes(grid, scene)):
+        width = grid.rounded(2) if start == proposed.current else grid.rounded(1)
+        painter.setPen(QPen(_colour(palette, proposed), width, line))
+        for part in HexPart:
+            for polygon in grid.outlines(start, stop, scene.top, scene.rows, part):
+                painter.drawPolygon(polygon)
+
+
+def _colour(palette: Palette, proposed: Proposed) -> QColor:
+    return palette.ok if proposed.shows_new else palette.error
+
+
+def _bytes(grid: HexGrid, scene: Scene) -> tuple[int, int]:
+    """The bytes of the rows; frames reach into the rows beside them."""
+    layout = grid.layout
+    return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)

@@ -1,0 +1,377 @@
+"""The search bar: bytes with wildcards, text and numbers; next, previous, all; what was searched before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QProgressBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled, Source, Span, UsageError
+from shardcore.operations.search import Found, find_next, search
+from shardcore.operations.search_patterns import Pattern, parse_hex, parse_numbers, parse_text
+from shardscope.session.error_words import plain_words
+from shardscope.session.hit_list import HitList
+from shardscope.session.jobs import Job
+from shardscope.session.pages import PageCache
+from shardscope.session.words import cut_middle
+from shardscope.views.hex.search_history import Entry, SearchHistory
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.plain_text import shown
+
+Parse = Callable[[str], Sequence[Pattern]]
+
+KINDS = MappingProxyType[str, tuple[str, Parse]](
+    {
+        "Hex": ("53 57 ?? 4?", lambda text: (parse_hex(text),)),
+        "Text": ("text, as UTF-8", lambda text: (parse_text(text),)),
+        "UTF-16": ("text, as UTF-16 little-endian", lambda text: (parse_text(text, "utf-16-le"),)),
+        "Number": ("512, 0x200 or 1.5, in every width and order; u16be:512 is one", parse_numbers),
+    }
+)
+_STEPS = 1000
+
+AT_ONCE = 64 * 1024 * 1024
+"""In a source up to this many bytes, all hits are listed when the first one is found."""
+
+FIELD = 120
+"""The least width of the field."""
+
+_SIGN = 28
+
+
+class SearchBar(QWidget):
+    """Searches the source that is shown, as a job.
+
+    `found` carries the `Span` of a hit, `patterns_changed` the patterns whose hits are to be marked, `hits_changed` the
+    `HitList`, `list_wanted` tells that it should be seen, `left` that the keyboard should go back to the bytes.
+
+    Args:
+        selected: Gives the selected bytes of the source that is shown.
+        pages: Reads it.
+        parent: Where the bar stands.
+
+    Attributes:
+        history: What was searched before.
+        hits: What was found, of the last search of which all is known.
+    """
+
+    found = Signal(object)
+    patterns_changed = Signal(object)
+    hits_changed = Signal(object)
+    list_wanted = Signal()
+    left = Signal()
+    contents_wanted = Signal(object)
+    """Patterns to find in the contents of objects."""
+
+    def __init__(
+        self,
+        selected: Callable[[], Span],
+        pages: PageCache,
+        parent: QWidget | None = None,
+        *,
+        agreed: Callable[[Callable[[], object]], object] = lambda go: go(),
+    ) -> None:
+        super().__init__(parent)
+        self._selected = selected
+        self._pages = pages
+        self._agreed = agreed
+        self._job: Job | None = None
+        self._last: Found | None = None
+        self.history = SearchHistory(self)
+        self.hits = HitList()
+        self.kind = QComboBox()
+        self.kind.setObjectName("searchKind")
+        self.kind.addItems(list(KINDS))
+        self.kind.setAccessibleName(self.tr("What to search for"))
+        self.field = QLineEdit()
+        self.field.setObjectName("searchField")
+        self.field.setClearButtonEnabled(True)
+        self.field.setAccessibleName(self.tr("Search"))
+        self.field.setToolTip(self.tr("Up and Down bring back what was searched before"))
+        self.earlier = self._button("▾", "searchEarlier", self.tr("What was searched before"), self._show_earlier)
+        self.before = self._button(
+            "↑", "searchPrevious", self.tr("Previous (Shift+Enter)"), partial(self._clicked, backward=True)
+        )
+        self.after = self._button("↓", "searchNext", self.tr("Next (Enter)"), self._clicked)
+        self.all = self._button(
+            self.tr("List"), "searchList", self.tr("List all hits, and show them on the overview"), self.list_all
+        )
+        self.stop = self._button(self.tr("Stop"), "searchStop", self.tr("Stop (Esc)"), self.cancel)
+        self.progress = QProgressBar()
+        self.progress.setObjectName("searchProgress")
+        self.progress.setRange(0, _STEPS)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedSize(60, 8)
+        self.status = Elided(greedy=True)
+        self.status.setObjectName("searchStatus")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 4, 10, 4)
+        column.setSpacing(2)
+        row = self._row = QHBoxLayout()
+        row.setSpacing(5)
+        column.addLayout(row)
+        buttons = (self.earlier, self.before, self.after, self.all, self.stop)
+        for widget in (self.kind, self.field, *buttons, self.progress):
+            row.addWidget(widget)
+        row.setStretchFactor(self.field, 1)
+        row.addWidget(self._button("✕", "searchClose", self.tr("Close (Esc)"), self.close_bar))
+        self.field.setMinimumWidth(FIELD)
+        self.contents = self._button(
+            self.tr("Search contents"),
+            "searchContents",
+            self.tr("Decode the objects, and find the next one with these bytes in its content"),
+            self.look_in_contents,
+        )
+        # A line of its own, of one height: a message neither squeezes the field nor moves the bytes.
+        line = QHBoxLayout()
+        line.addWidget(self.status, 1)
+        line.addWidget(self.contents)
+        column.addLayout(line)
+        self.kind.currentTextChanged.connect(self._kind_changed)
+        self.field.textEdited.connect(lambda: self._say(""))
+        self.field.installEventFilter(self)
+        self._kind_changed(self.kind.currentText())
+        self._running(None)
+
+    def start(self) -> None:
+        """Shows the bar, and takes the keyboard."""
+        self.show()
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    def look_for(self, kind: str, text: str) -> None:
+        """Shows the bar with a search, and goes to its next hit."""
+        self.kind.setCurrentText(kind)
+        self.field.setText(text)
+        self.start()
+        self.look()
+
+    def close_bar(self) -> None:
+        """Stops, unmarks the hits, and goes away; the list of hits stays."""
+        self.forget()
+        self.hide()
+        self.left.emit()
+
+    def forget(self) -> None:
+        """Stops, and unmarks the hits."""
+        self.cancel()
+        self._last = None
+        self.hits = HitList()
+        self._say("")
+        self.patterns_changed.emit(())
+
+    def look(self, *, backward: bool = False) -> None:
+        """Looks for the next hit after the caret, or the one before it; goes on at the other end, and says so."""
+        patterns = self._patterns()
+        if not patterns:
+            return
+        span = self._selected()
+        start = span.start if backward else span.start + (1 if span.size else 0)
+        all_known = self._knows(span.source, patterns)
+
+        def work(source: Source, job: Job) -> tuple[Found | None, HitList | None]:
+            hit = find_next(source, patterns, job.progress, start, backward=backward)
+            if hit is None or all_known or source.size > AT_ONCE:
+                return hit, None
+            # The first hit is not kept waiting for long; of a larger source the list is asked for by its button.
+            return hit, self._listed(source, span.source, patterns, job)
+
+        def done(result: tuple[Found | None, HitList | None]) -> None:
+            hit, hits = result
+            if hits is not None:
+                self._take(hits)
+            if hit is None:
+                self._say(self.tr("not found in the stored bytes"), wrong=True)
+                return
+            self._last = hit
+            self._tell(hit, backward=backward)
+            self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
+
+        self._run(span.source, self.tr("Search {0}").format(self.field.text()), work, done)
+
+    def look_in_contents(self) -> None:
+        """Look for the next hit in the decoded contents of the objects, after the last one."""
+        if patterns := self._patterns():
+            self.history.add(self._entry())
+            self.contents_wanted.emit(patterns)
+
+    def show_contents(self, job: Job | None, text: str, *, wrong: bool = False) -> None:
+        """Show the state of a search in the contents.
+
+        Args:
+            job: The job; None when it ended.
+            text: What it found, or that it runs.
+            wrong: Whether it found nothing.
+        """
+        self._running(job)
+        self._say(text, wrong=wrong)
+
+    def _listed(self, source: Source, name: str, patterns: Sequence[Pattern], job: Job) -> HitList:
+        return HitList.of(name, self._what, patterns, search(source, patterns, job.progress))
+
+    @property
+    def _what(self) -> str:
+        return self.field.text()
+
+    def _knows(self, source: str, patterns: Sequence[Pattern]) -> bool:
+        return self.hits.source == source and tuple(self.hits.patterns) == tuple(patterns) and self.hits.count > 0
+
+    def _tell(self, hit: Found, *, backward: bool) -> None:
+        place = self.tr("at {0}").format(f"{hit.span.start:,}")
+        number = self.hits.number_at(hit.span.start)
+        if number is not None:
+            place = self.tr("{0} of {1}, ").format(f"{number + 1:,}", f"{self.hits.count:,}") + place
+        end = self.tr("beginning") if backward else self.tr("end")
+        around = self.tr("went around the {0}").format(end) if hit.around else ""
+        self._say(" · ".join(part for part in (place, hit.pattern.name, around) if part))
+
+    def _clicked(self, checked: bool = False, *, backward: bool = False) -> None:
+        self.look(backward=backward)
+
+    def list_all(self) -> None:
+        """Looks for all hits, and lists them."""
+        patterns = self._patterns()
+        if not patterns:
+            return
+        name = self._selected().source
+
+        def work(source: Source, job: Job) -> HitList:
+            return self._listed(source, name, patterns, job)
+
+        def done(hits: HitList) -> None:
+            self._take(hits)
+            listed = "" if hits.count == len(hits) else self.tr(", the first {0} are listed").format(f"{len(hits):,}")
+            self._say(self.tr("{0} found").format(f"{hits.count:,}") + listed, wrong=hits.count == 0)
+            self.list_wanted.emit()
+
+        self._run(name, self.tr("List {0}").format(self.field.text()), work, done)
+
+    def _take(self, hits: HitList) -> None:
+        self.hits = hits
+        self.hits_changed.emit(hits)
+
+    def cancel(self) -> None:
+        """Stops the search that runs."""
+        if self._job is not None:
+            self._job.cancel()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Enter searches, Shift+Enter backwards; Escape stops, and closes when nothing runs; Up and Down bring back."""
+        if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self.look(backward=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+                return True
+            if event.key() == Qt.Key.Key_Escape:
+                self.cancel() if self._job is not None else self.close_bar()
+                return True
+            if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+                self._bring(self.history.step(1 if event.key() == Qt.Key.Key_Up else -1, self._entry()))
+                return True
+        return super().eventFilter(watched, event)
+
+    # --- what was searched before ---
+
+    def _entry(self) -> Entry:
+        return self.kind.currentText(), self.field.text()
+
+    def _bring(self, entry: Entry | None) -> None:
+        if entry is not None:
+            self.kind.setCurrentText(entry[0])
+            self.field.setText(entry[1])
+
+    def _show_earlier(self) -> None:
+        menu = self.earlier_menu()
+        menu.popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
+
+    def earlier_menu(self) -> QMenu:
+        """What was searched before, the latest first; choosing one searches again."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for kind, text in self.history.entries:
+            entry = shown(cut_middle(text, 40)).replace("&", "&&")
+            menu.addAction(f"{entry}\t{kind}", partial(self.look_for, kind, text))
+        if not self.history.entries:
+            menu.addAction(self.tr("Nothing was searched yet")).setEnabled(False)
+        return menu
+
+    # --- the job ---
+
+    def _run(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
+        self.history.add(self._entry())
+        self._say("")
+        self._agreed(lambda: self._begin(name, title, work, done))
+
+    def _begin(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
+        def finished(result: Any, error: BaseException | None) -> None:
+            if self._job is not None and self._job is not job:
+                return
+            self._running(None)
+            if isinstance(error, Cancelled):
+                self._say(self.tr("stopped"))
+            elif error is not None:
+                self._say(self.tr("stopped: {0}").format(plain_words(error)), wrong=True)
+            else:
+                done(result)
+
+        self._say(self.tr("searching …"))
+        job = self._pages.read(name, work, key=("search", id(self)), title=title[:60], done=finished)
+        self._running(job)
+
+    def _running(self, job: Job | None) -> None:
+        self._job = job
+        self.stop.setVisible(job is not None)
+        self.progress.setVisible(job is not None)
+        self.progress.setValue(0)
+
+    def show_progress(self, job: Job) -> None:
+        """Takes the news of jobs; those of other jobs are left alone."""
+        if job is self._job and job.total_amount:
+            self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
+
+    def _patterns(self) -> Sequence[Pattern]:
+        """What is searched for; its hits on the screen are marked at once. Empty where it is nothing."""
+        text = self.field.text()
+        if not text:
+            return ()
+        try:
+            patterns = KINDS[self.kind.currentText()][1](text)
+        except UsageError as error:
+            self._say(str(error), wrong=True)
+            return ()
+        self.patterns_changed.emit(patterns)
+        return patterns
+
+    def _kind_changed(self, kind: str) -> None:
+        self.field.setPlaceholderText(KINDS[kind][0])
+        self._say("")
+
+    def _say(self, text: str, *, wrong: bool = False) -> None:
+        colours = theme.of(self)
+        self.status.tell(text)
+        self.status.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
+
+    def _button(self, text: str, name: str, tip: str, act: Callable[..., None]) -> QToolButton:
+        button = QToolButton()
+        button.setText(text)
+        button.setObjectName(name)
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.clicked.connect(act)
+        if len(text) == 1:
+            button.setFixedWidth(_SIGN)
+        return button

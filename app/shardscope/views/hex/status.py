@@ -1,0 +1,82 @@
+"""What is selected, on the status line: offset and length, decimal and hex, and what the bytes mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from shardcore import Node, Section, Span
+from shardcore.model.headline import headline
+from shardcore.model.number_words import plural
+from shardscope.session.words import size_text
+from shardscope.views.hex.tip import path_text
+from shardscope.widgets.elided import Elided
+
+VALUE = 220
+"""Pixels that what the bytes mean may ask for; it takes more where there is more."""
+
+
+class HexStatus(QWidget):
+    """A part of the status line of the window; its texts are copied by their menus."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("hexStatus")
+        self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
+        self.length = self._label("statusLength", self.tr("Length of the selection"))
+        self.value = self._label("statusValue", self.tr("What the selected bytes mean"), greedy=True)
+        self.whole = self._label("statusSize", self.tr("Size of the source"))
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4, 0, 0, 0)
+        row.setSpacing(18)
+        row.addWidget(self.offset)
+        row.addWidget(self.length)
+        row.addWidget(self.value, 1)
+        row.addWidget(self.whole)
+
+    def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
+        """Tells what is selected in a source of `size` bytes."""
+        self.offset.setText(
+            self.tr("offset {0}").format(f"{span.start:,} · {span.start:#x}") if size else self.tr("no bytes")
+        )
+        self.length.setText(f"{plural(span.size, 'byte')} · {span.size:#x}" if size else "")
+        self.value.tell(_value(path, span, sections) if size else "")
+        self.whole.setText(f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte"))
+        self._give_room()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room, or less."""
+        super().resizeEvent(event)
+        self._give_room()
+
+    def _give_room(self) -> None:
+        """Where there is little room, the size of the source goes first, then the length; the offset never."""
+        row = self.layout()
+        gap = row.spacing() if row is not None else 0
+        value = min(self.fontMetrics().horizontalAdvance(self.value.text()), VALUE)
+        wish = {label: label.sizeHint().width() + gap for label in (self.offset, self.length, self.whole)}
+        self.length.setVisible(self.width() >= wish[self.offset] + value + wish[self.length])
+        self.whole.setVisible(self.width() >= sum(wish.values()) + value)
+
+    def clear(self) -> None:
+        """Says nothing: nothing is open."""
+        for label in (self.offset, self.length, self.value, self.whole):
+            label.clear()
+
+    def _label(self, name: str, meaning: str, *, greedy: bool = False) -> Elided:
+        label = Elided(greedy=greedy)
+        label.setObjectName(name)
+        label.setAccessibleDescription(meaning)
+        label.setToolTip(meaning)
+        return label
+
+
+def _value(path: Sequence[Node], span: Span, sections: Sequence[Section]) -> str:
+    """The field and its value; where it is stands in the path over the bytes."""
+    if len(path) > 1:
+        said = headline(path[-1])
+        return f"{path[-1].name}: {said}" if said else path[-1].name
+    return path_text(path, span.start, sections)

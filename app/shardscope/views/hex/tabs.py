@@ -1,0 +1,197 @@
+"""The tabs over the bytes: the stored source first, then what parts of it decode to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
+
+from shardcore import Section, Span
+from shardcore.model.source_name import SourceName
+from shardscope.session.words import cut_middle
+from shardscope.widgets.plain_text import shown, tip
+
+MOST = 8
+"""Decoded sources that stay open; the oldest goes."""
+
+
+@dataclass
+class OpenSource:
+    """A source in a tab, and what was seen of it last.
+
+    Attributes:
+        name: As spans name it.
+        size: Number of bytes.
+        sections: Tiling it.
+        top: Offset of the first byte on the screen.
+        span: What was selected.
+    """
+
+    name: str
+    size: int
+    sections: tuple[Section, ...]
+    top: int = 0
+    span: Span | None = None
+
+
+class SourceTabs(QTabBar):
+    """`chosen` carries the name of the source whose tab was clicked.
+
+    Attributes:
+        sources: What is open, in the order of the tabs.
+        drawing_in_front: Whether the tab of the drawings, which is the last one, is chosen.
+    """
+
+    chosen = Signal(object)
+    drawing_chosen = Signal()
+    """The tab of the drawings was clicked."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("sourceTabs")
+        self.setAccessibleName(self.tr("Sources of bytes"))
+        self.setDrawBase(False)
+        self.setExpanding(False)
+        self.setUsesScrollButtons(True)
+        self.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.hide()
+        self.sources: list[OpenSource] = []
+        self.drawing_in_front = False
+        self._drawing = False
+        self.currentChanged.connect(self._changed)
+
+    def known(self, name: str) -> OpenSource | None:
+        """The source of that name, if a tab shows it."""
+        return next((source for source in self.sources if source.name == name), None)
+
+    def show_source(self, source: OpenSource, title: str) -> None:
+        """Brings a source to the front; a stored one takes the place of the stored one before."""
+        open_one = self.known(source.name)
+        if open_one is not None:
+            self._set_current(self.sources.index(open_one))
+            return
+        decoded = stored_span(source.name)
+        # An ampersand before a letter would become a shortcut.
+        whole, title = shown(title), cut_middle(shown(title)).replace("&", "&&")
+        blocked = self.blockSignals(True)
+        if decoded is None and self.sources and stored_span(self.sources[0].name) is None:
+            self.sources[0] = source
+            number = 0
+            self.setTabText(0, title)
+        else:
+            if len(self.sources) > MOST:
+                self._remove(1)
+            number = len(self.sources) if decoded is not None else 0
+            self.sources.insert(number, source)
+            self.insertTab(number, title)
+        self.setTabToolTip(number, tip(whole))
+        if decoded is not None:
+            self.setTabToolTip(number, tip(self.tr("What the stored bytes {0} decode to").format(decoded)))
+            self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
+        self.blockSignals(blocked)
+        self._set_current(number)
+        self._show_when_needed()
+
+    def _show_when_needed(self) -> None:
+        """One source needs no tab, unless there are drawings beside it."""
+        self.setVisible(len(self.sources) > 1 or self._drawing)
+
+    @property
+    def has_drawing(self) -> bool:
+        """Whether there is a tab of the drawings."""
+        return self._drawing
+
+    def set_drawing(self, there: bool) -> None:
+        """Adds the tab of the drawings, or takes it away."""
+        if there == self._drawing:
+            return
+        blocked = self.blockSignals(True)
+        self._drawing = there
+        if there:
+            number = self.addTab(self.tr("Drawing"))
+            self.setTabToolTip(number, self.tr("The file, or the lookup of a key, as a drawing (Alt+D)"))
+        else:
+            self.drawing_in_front = False
+            self.removeTab(len(self.sources))
+        self.blockSignals(blocked)
+        self._show_when_needed()
+
+    def bring_drawing(self, in_front: bool, name: str = "") -> None:
+        """Brings the drawings to the front, or the source of that name."""
+        self.drawing_in_front = in_front and self._drawing
+        open_one = self.known(name)
+        blocked = self.blockSignals(True)
+        if self.drawing_in_front:
+            self.setCurrentIndex(len(self.sources))
+        elif open_one is not None:
+            self.setCurrentIndex(self.sources.index(open_one))
+        self.blockSignals(blocked)
+
+    def close_source(self, number: int) -> None:
+        """Closes a decoded source; the stored one stays."""
+        if stored_span(self.sources[number].name) is not None:
+            blocked = self.blockSignals(True)
+            self._remove(number)
+            self.blockSignals(blocked)
+            self._changed(self.currentIndex())
+
+    def _close_button(self, name: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setText("✕")
+        button.setAutoRaise(True)
+        button.setFixedSize(20, 20)
+        button.setToolTip(self.tr("Close"))
+        button.setAccessibleName(self.tr("Close this tab"))
+        button.clicked.connect(partial(self._close_named, name))
+        return button
+
+    def _close_named(self, name: str, checked: bool = False) -> None:
+        source = self.known(name)
+        if source is not None:
+            self.close_source(self.sources.index(source))
+
+    def clear(self) -> None:
+        """Closes all, the drawings too."""
+        self.set_drawing(False)
+        blocked = self.blockSignals(True)
+        while self.sources:
+            self._remove(0)
+        self.blockSignals(blocked)
+
+    def _remove(self, number: int) -> None:
+        del self.sources[number]
+        self.removeTab(number)
+        self._show_when_needed()
+
+    def _set_current(self, number: int) -> None:
+        """Another source is shown; the drawings stay in front of it."""
+        if self.drawing_in_front:
+            return
+        blocked = self.blockSignals(True)
+        self.setCurrentIndex(number)
+        self.blockSignals(blocked)
+
+    def _changed(self, number: int) -> None:
+        self.drawing_in_front = self._drawing and number == len(self.sources)
+        if self.drawing_in_front:
+            self.drawing_chosen.emit()
+        elif 0 <= number < len(self.sources):
+            self.chosen.emit(self.sources[number].name)
+
+
+def stored_span(name: str) -> Span | None:
+    """The stored bytes that a decoded source comes from; None for stored sources."""
+    parsed = SourceName.parse(name)
+    if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
+        return None
+    return Span(str(parsed.outer), *parsed.stretch)
+
+
+def tab_title(name: str) -> str:
+    """What stands on the tab of a source."""
+    stored = stored_span(name)
+    if stored is not None:
+        return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(f"{stored.start:,}–{stored.stop:,}")
+    return SourceName.parse(name).path or QCoreApplication.translate("SourceTabs", "Stored")

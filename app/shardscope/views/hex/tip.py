@@ -1,0 +1,63 @@
+"""What a tool tip says about a byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from shardcore import Node, Section
+from shardcore.model.headline import headline
+from shardcore.model.number_words import plural
+from shardcore.model.text import without_marks
+from shardscope.session.marks import Mark
+from shardscope.session.sections import section_at
+from shardscope.session.words import cut_end, cut_middle, grouped
+
+_WIDTH = 340
+_MOST_MARKS = 3
+_LONGEST = 160
+
+
+def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], marks: Sequence[Mark]) -> str:
+    """Rich text: the path, the value, a sentence, the range, the findings.
+
+    Args:
+        offset: The byte.
+        path: From the source down to the smallest node that owns the byte; empty while it is not known.
+        sections: Of the source.
+        marks: Findings about the byte, the worst first.
+    """
+    lines = [f"<b>{escape(path_text(path, offset, sections))}</b>"]
+    if path:
+        node = path[-1]
+        if said := headline(node):
+            lines.append(escape(cut_end(said, _LONGEST)))
+        if node.doc:
+            lines.append(f"<i>{escape(grouped(without_marks(node.doc)))}</i>")
+        if node.error:
+            lines.append(f"⚠ {escape(grouped(node.error))}")
+        lines.append(escape(range_text(node.span.start, node.span.stop)))
+    else:
+        section = section_at(sections, offset)
+        if section is not None:
+            if section.doc:
+                lines.append(f"<i>{escape(grouped(without_marks(section.doc)))}</i>")
+            lines.append(escape(range_text(section.start, section.stop)))
+    lines.append(f"byte {offset:,} · {offset:#x}")
+    lines += [f"⚠ {escape(cut_end(grouped(mark.message), _LONGEST))}" for mark in marks[:_MOST_MARKS]]
+    return f"<table width={_WIDTH}><tr><td>{'<br>'.join(lines)}</td></tr></table>"
+
+
+def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -> str:
+    """The path in words: `index › slot 3 › key`; the section while the path is not known."""
+    if len(path) > 1:
+        return " › ".join(cut_middle(node.name) for node in path[1:])
+    section = section_at(sections, offset)
+    if section is not None:
+        return section.name
+    return path[0].name if path else "bytes"
+
+
+def range_text(start: int, stop: int) -> str:
+    """A range in words: `bytes 32..40 · 8 bytes`."""
+    return f"bytes {start:,}..{stop:,} · {plural(stop - start, 'byte')}"

@@ -1,0 +1,166 @@
+"""The hex view: bytes coloured by their meaning, from what is in memory, at any offset."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+
+from shardscope.session.pages import PageCache
+from shardscope.views.hex import input as hex_input
+from shardscope.views.hex.accessible import HexAccessibility, install_factory
+from shardscope.views.hex.field_column import FieldColumn
+from shardscope.views.hex.fields import FieldNames
+from shardscope.views.hex.mouse import HexMouse
+from shardscope.views.hex.paint import HexPainter
+from shardscope.views.hex.state import HexState
+from shardscope.widgets import theme
+
+
+class HexView(QAbstractScrollArea):
+    """Paints a `HexState`, and hands events to those that change it.
+
+    `menu_requested` carries the global position, `field_chosen` the bytes of a field that was clicked beside the bytes.
+
+    Attributes:
+        state: What is shown.
+        accessibility: For screen readers.
+        names: The names of the fields on the screen, while they are shown.
+        column: Shows them.
+        paints: How often it was painted.
+    """
+
+    menu_requested = Signal(object)
+    field_chosen = Signal(object)
+
+    # Making the scroll bars already sends events.
+    _mouse: HexMouse | None = None
+
+    def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.state = HexState(self, pages)
+        self.accessibility = HexAccessibility(self.state)
+        self.paints = 0
+        self.names = FieldNames(pages, self)
+        self.column = FieldColumn(self.names, self)
+        self._painter = HexPainter(self.state.grid, theme.of(self), self.column)
+        self._mouse = HexMouse(self.state, self.column)
+        self._mouse.chosen.connect(self.field_chosen)
+        self.state.changed.connect(self.viewport().update)
+        self.state.layout_changed.connect(self._make_painter)
+        self.state.runs_changed.connect(self._forget_runs)
+        self.state.bytes_changed.connect(self._forget_rows)
+        self.state.looks_changed.connect(self._forget_looks)
+        self.state.view_changed.connect(self._ask_names)
+        self.names.changed.connect(self._ask_names)
+        self.column.changed.connect(self._forget_looks)
+        self.column.changed.connect(self.viewport().update)
+        install_factory()
+        self.setObjectName("hexView")
+        self.setAccessibleName(self.tr("Bytes"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.viewport().setMouseTracking(True)
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+
+    @property
+    def full_width(self) -> float:
+        """Pixels beyond which there is nothing to show: rows, the fields beside them, the scroll bar."""
+        margin, bar = self.state.grid.margin, self.verticalScrollBar().sizeHint().width()
+        return self.state.full_width + margin + self.column.most + bar
+
+    def set_column(self, wanted: bool) -> None:
+        """Whether the fields stand beside the bytes, where they have room."""
+        self.column.wanted = wanted
+        self._fit_column()
+
+    def _make_painter(self) -> None:
+        self._fit_column()
+        self._painter = HexPainter(self.state.grid, theme.of(self), self.column)
+
+    def _fit_column(self) -> None:
+        self.column.fit(self.state.grid, self.viewport().width(), self.state.name, self.font())
+        self._ask_names()
+
+    def _ask_names(self) -> None:
+        if self.column.shown and self.state.layout.size:
+            self.names.want(self.state.name, *self.state.visible_bytes)
+
+    def _forget_looks(self) -> None:
+        self._painter.forget()
+
+    def _forget_runs(self) -> None:
+        self._painter.forget()
+
+    def _forget_rows(self) -> None:
+        self._painter.forget()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints the screen."""
+        self.paints += 1
+        painter = QPainter(self.viewport())
+        across = float(self.horizontalScrollBar().value())
+        scene = self.state.scene(focused=self.hasFocus())
+        self._painter.paint(painter, scene, self.state.cells_of, QRectF(self.viewport().rect()), across)
+        painter.end()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """More or fewer rows, and with "fit" more or fewer bytes in a row; more or less room beside them."""
+        self.state.fit_area()
+        self._fit_column()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """A new theme."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
+            self._make_painter()
+            self.viewport().update()
+
+    def event(self, event: QEvent) -> bool:
+        """The window came to a screen of another scale; keys that are typed are no shortcuts."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and self.state.editable:
+            if hex_input.is_typed(self.state, event):
+                event.accept()
+                return True
+            return super().event(event)
+        if event.type() == QEvent.Type.DevicePixelRatioChange:
+            self.state.fit_area()
+        return super().event(event)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """The mouse."""
+        handled = self._mouse is not None and self._mouse.handle(event)
+        return handled or super().viewportEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Asks for the menu; from the keyboard, at the caret."""
+        place = event.globalPos()
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            caret = self.state.byte_rect(self.state.selection.caret)
+            place = self.viewport().mapToGlobal(caret.bottomLeft().toPoint())
+        self.menu_requested.emit(QPoint(place))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The caret becomes strong."""
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """The caret becomes weak."""
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        """Paints again; nothing is moved by pixels."""
+        self.viewport().update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Scrolls or zooms."""
+        hex_input.wheel(self.state, event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Moves the caret; with shift, extends the selection."""
+        if not hex_input.key(self.state, event):
+            super().keyPressEvent(event)

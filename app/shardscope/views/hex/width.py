@@ -1,0 +1,83 @@
+"""How many bytes a row has: a number, as many as fit, or the record under the caret. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from shardcore import Node
+from shardcore.model.headline import record_size
+from shardscope.views.hex.layout import MAX_WIDTH
+
+CHOICES = ("Auto", "16 bytes", "Fit", "Record", *(f"{width} bytes" for width in (8, 24, 32, 40, 48, 64)))
+"""What the control offers; any other number can be typed."""
+
+DEFAULT = 16
+"""What a row has by itself; fewer where they do not fit."""
+
+
+class RowMode(Enum):
+    """Who decides."""
+
+    AUTO = "auto"
+    FIXED = "fixed"
+    FIT = "fit"
+    RECORD = "record"
+
+
+@dataclass(frozen=True)
+class RowWidth:
+    """A choice; `width` counts when the mode is fixed."""
+
+    mode: RowMode
+    width: int = DEFAULT
+
+    @property
+    def text(self) -> str:
+        """As the control shows it."""
+        return f"{self.width} bytes" if self.mode is RowMode.FIXED else self.mode.value.capitalize()
+
+
+def parse_width(text: str) -> RowWidth | None:
+    """A choice from what was typed; None when it is none."""
+    word = text.strip().lower()
+    for mode in (RowMode.AUTO, RowMode.FIT, RowMode.RECORD):
+        if word == mode.value:
+            return RowWidth(mode)
+    digits = word.split()[0] if word else ""
+    if digits.isdecimal() and 1 <= int(digits) <= MAX_WIDTH:
+        return RowWidth(RowMode.FIXED, int(digits))
+    return None
+
+
+def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
+    """Size and first byte of the record on a path: the smallest node with children that fits a row.
+
+    Args:
+        path: From the root of the source down to what owns a byte.
+        source: The name of the source.
+    """
+    for node in reversed(path[1:]):
+        if node.span.source == source and 2 <= node.span.size <= MAX_WIDTH and node.expandable and node.bits is None:
+            return node.span.size, node.span.start
+    return None
+
+
+def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None:
+    """Size and name of the record of a table on a path: `(40, "slot")`; None outside of tables.
+
+    Args:
+        path: From the root of the source down to what owns a byte.
+        source: The name of the source.
+    """
+    for table, row in zip(path[-2::-1], path[:0:-1], strict=False):
+        size = record_size(table)
+        if size is not None and row.span.source == source and 2 <= size <= MAX_WIDTH:
+            return size, _kind_of(row.name) or "record"
+    return None
+
+
+def _kind_of(name: str) -> str:
+    """`slot` of `slot 12`; empty for a number alone."""
+    return name.strip("[]").rstrip("0123456789.,").rstrip()

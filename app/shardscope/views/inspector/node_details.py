@@ -1,0 +1,142 @@
+"""What the inspector says about a node, as rows of names and values. No Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardcore import FieldRole, Node, Span
+from shardcore.model.headline import headline
+from shardcore.model.node import Elsewhere
+from shardcore.model.number_words import plural
+from shardcore.model.record import Value
+from shardcore.model.text import without_marks
+from shardcore.sources.base import Source
+from shardscope.session.words import grouped, source_words
+
+RAW = 48
+"""Bytes that are shown raw."""
+
+LONGEST = 400
+"""Characters of a value that are shown; all are copied."""
+
+MOST_LARGE = 200
+"""Characters of a value that are shown in large letters."""
+
+MOST_LETTERS = 1 << 16
+"""Characters of a value that are copied."""
+
+PENDING = "…"
+"""Stands where bytes are not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToPage:
+    """Leads to the row of the selected field on the page of its format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the passport.
+
+    Attributes:
+        name: What it is.
+        text: The value, as shown.
+        copied: The value, as copied; empty: as shown.
+        mono: In the font of bytes.
+        tone: The name of a colour of `theme.Palette`.
+        target: Where a click leads, or None.
+        strong: In heavier type.
+        elsewhere: Bytes of another file where a click leads, or None.
+        page: Whether a click leads to the page of the format.
+    """
+
+    name: str
+    text: str
+    copied: str = ""
+    mono: bool = False
+    tone: str = "text"
+    target: Span | None = None
+    strong: bool = False
+    elsewhere: Elsewhere | None = None
+    page: bool = False
+
+    @property
+    def leads(self) -> Span | Elsewhere | ToPage | None:
+        """Where a click leads: here, in another file, or on the page of the format."""
+        if self.page:
+            return ToPage()
+        return self.target if self.target is not None else self.elsewhere
+
+
+def node_rows(node: Node, raw: bytes | None) -> list[Row]:
+    """The passport of a node.
+
+    Args:
+        node: What is selected.
+        raw: Its first bytes, up to `RAW`; None while they are not there.
+    """
+    rows = [Row("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
+    if node.type:
+        rows.append(Row("type", node.type, strong=True))
+    rows.append(place_row("bytes", node.span, link=False))
+    if node.bits is not None:
+        first, last = node.bits
+        rows.append(Row("bits", f"{first:,} … {last:,} · {plural(last - first, 'bit')}"))
+    if node.span.size:
+        rows.append(_raw_row(node.span.size, raw))
+    large, shown = headline(node), value_texts(node.value, node.span.size)
+    if shown != [large]:
+        rows += [Row(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
+    if len(large) > MOST_LARGE:
+        # It is cut in large letters.
+        rows.append(cut_row("text", large))
+    if node.target is not None:
+        rows.append(place_row("points to", node.target, link=True))
+    if node.elsewhere is not None:
+        rows.append(Row("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
+    if node.decoded:
+        rows.append(Row("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
+    if node.differs is not None:
+        rows.append(Row("page says", f"{without_marks(node.differs.page)}.", page=True))
+        rows.append(Row("in practice", f"{without_marks(node.differs.practice)}.", strong=True))
+    if node.error:
+        rows.append(Row("error", grouped(node.error), tone="error"))
+    return rows
+
+
+def value_texts(value: Value, size: int) -> list[str]:
+    """Return a value as text: integers in decimal and in hex, negative ones as the two's complement of `size` bytes."""
+    if value is None or isinstance(value, bytes):
+        return []
+    if isinstance(value, bool):
+        # A bit is set or clear: its large letters say so.
+        return []
+    if isinstance(value, int):
+        return [str(value), f"{value & ((1 << 8 * size) - 1) if value < 0 else value:#x}"]
+    return [str(value)]
+
+
+def first_bytes(source: Source, start: int, count: int) -> bytes:
+    """Up to `count` bytes from a place on; fewer, or none, at the end of the source."""
+    stop = min(start + count, source.size)
+    return source.read(start, stop) if start < stop else b""
+
+
+def place_row(name: str, span: Span, *, link: bool) -> Row:
+    """A row about bytes: where they are, and how many."""
+    within = f" of {source_words(span.source)}" if span.source else ""
+    text = f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}"
+    return Row(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
+
+
+def _raw_row(size: int, raw: bytes | None) -> Row:
+    if raw is None:
+        return Row("raw", PENDING, mono=True, tone="muted")
+    shown = raw[:RAW].hex(" ")
+    more = size - min(len(raw), RAW)
+    return Row("raw", f"{shown} … and {more:,} more" if more > 0 else shown, raw.hex(" "), mono=True)
+
+
+def cut_row(name: str, text: str, *, mono: bool = False) -> Row:
+    """A row whose value is cut where it is long, and copied whole."""
+    return Row(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)

@@ -1,0 +1,407 @@
+"""The inspector: the passport of what is selected, and the bytes at the caret as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from shardcore import Node, Section, Shard, Span
+from shardcore.model.details import Card, card_of, markdown
+from shardcore.model.headline import headline, sum_text
+from shardcore.model.node import Elsewhere
+from shardcore.model.text import without_marks
+from shardscope.session.error_words import plain_words
+from shardscope.session.highlights import Question
+from shardscope.session.jobs import Job
+from shardscope.session.sections import section_at
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.session.words import cut_end, grouped, node_name
+from shardscope.views.inspector.as_numbers import MOST
+from shardscope.views.inspector.details_dialog import CardSheet
+from shardscope.views.inspector.node_details import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
+from shardscope.views.inspector.object_details import object_rows
+from shardscope.views.inspector.parts import Form, Numbers
+from shardscope.views.inspector.references_form import LeadsForm
+from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
+from shardscope.widgets.wrap_text import WrapText
+
+LATE_MILLISECONDS = 120
+"""What was selected before is shown for at most this long."""
+
+SHORT = 24
+"""Characters of a value that has the largest letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """What a job brought.
+
+    Attributes:
+        node: The place of the passport's node, or None.
+        raw: Its first bytes.
+        caret: The place of the caret, or None.
+        at_caret: The bytes from the caret on.
+    """
+
+    node: Span | None = None
+    raw: bytes = b""
+    caret: Span | None = None
+    at_caret: bytes = b""
+
+
+class Inspector(QScrollArea):
+    """Follows the selection of a session; reads the few bytes that it shows by jobs.
+
+    `page_wanted()` tells that the row of the selected field on the page of its format is to be shown.
+    """
+
+    page_wanted = Signal()
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("inspector")
+        self.setAccessibleName(self.tr("Inspector"))
+        self._session = session
+        self._path: tuple[Node, ...] = ()
+        self._node: Node | None = None
+        self._caret: Span | None = None
+        self._trouble = ""
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(LATE_MILLISECONDS)
+        self._late.timeout.connect(self._show_late)
+        self._bytes = _Bytes()
+        self._build()
+        session.opened.connect(self._show_selection)
+        session.closed.connect(self._show_selection)
+        session.selection_changed.connect(self._show_selection)
+        session.question_changed.connect(self._show_leads)
+        self._show_selection()
+
+    def sizeHint(self) -> QSize:
+        """Room for a value and its name."""
+        return QSize(360, 560)
+
+    # --- what is shown ---
+
+    def _show_selection(self, *_: object) -> None:
+        """Follows the selection. What is shown stays until all is known of the new one, but not for long."""
+        selection = self._session.selection
+        nothing = selection.span is None and selection.row is None
+        self.pages.setCurrentIndex(1 if nothing else 0)
+        self.hint.set_text(self._nothing())
+        if nothing:
+            self._late.stop()
+            self._bytes = _Bytes()
+            self._path, self._node, self._caret = (), None, None
+            return
+        self._take_selection(selection)
+        if selection.complete and not self._ask():
+            self._show()
+        elif not self._late.isActive():
+            self._late.start()
+
+    def _nothing(self) -> str:
+        """What to do where nothing is selected."""
+        if self._session.shard is None:
+            return self.tr("Open a shard to see what its bytes mean.")
+        return self.tr(
+            "Select a byte, a part of the structure or an object.\n\n"
+            "This panel then tells what it is, what it holds, and where it points."
+        )
+
+    def _take_selection(self, selection: Selection) -> None:
+        span = selection.span
+        self._path = selection.path
+        self._node = _with_elsewhere(self._path)
+        self._caret = Span(span.source, span.start, span.start) if span is not None else None
+        self._trouble = ""
+
+    def _show_late(self) -> None:
+        """Something takes its time: what is known already is shown, with dots for the rest."""
+        if not self._session.selection.complete:
+            self._ask()
+        self._show()
+
+    def _show(self) -> None:
+        """Everything, with the bytes that are there."""
+        self._late.stop()
+        node, ref = self._node, self._session.selection.ref
+        error = grouped(self._trouble or self._session.selection.error)
+        self.error.set_text(error)
+        self.error.setVisible(bool(error))
+        self.name.setVisible(node is not None)
+        self.doc.setVisible(node is not None and bool(node.doc))
+        if node is None:
+            self.value.hide()
+            self.sum.hide()
+        self.node_form.setVisible(node is not None)
+        if node is not None:
+            self.name.set_text(node_name(node))
+            self.doc.set_text(grouped(without_marks(node.doc)))
+            self._show_value(node)
+            self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
+        self.object_form.setVisible(ref is not None)
+        if ref is not None:
+            self.object_form.set_rows(object_rows(ref))
+        self.cards.setVisible(node is not None)
+        self._show_numbers()
+
+    def _show_value(self, node: Node) -> None:
+        """The value in large letters, and below it how it adds up."""
+        value, adds = headline(node), sum_text(node)
+        self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
+        # Of a digest or a key all letters count, and they stand as they do everywhere else.
+        raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
+        self.value.set_mono(raw)
+        self._set_size(self.value, TITLE if len(value) <= SHORT else NORMAL if raw else LARGE)
+        self.value.setVisible(bool(value))
+        self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
+        self.sum.setVisible(bool(adds))
+
+    def _show_numbers(self) -> None:
+        """The numbers from the caret on; the field's own reading stands out where the caret is at its beginning."""
+        caret, node = self._caret, self._node
+        self.numbers_title.setVisible(caret is not None)
+        self.numbers.setVisible(caret is not None and self.numbers_title.isChecked())
+        if caret is None:
+            return
+        self.numbers_title.setText(self.tr("As numbers, from byte {0}").format(f"{caret.start:,}"))
+        begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
+        own = node.type if node is not None and begins else ""
+        self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
+
+    def _fold(self, shown: bool) -> None:
+        """Shows or hides the table of numbers."""
+        self.numbers_title.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+        self.numbers.setVisible(shown and self._caret is not None)
+
+    # --- bytes ---
+
+    def _ask(self) -> bool:
+        """Reads what is shown, as a job; False when it is there already."""
+        node, caret = self._node, self._caret
+        place = node.span if node is not None else None
+        if self._bytes.node == place and self._bytes.caret == caret:
+            return False
+
+        def work(shard: Shard, job: Job) -> _Bytes:
+            raw = first_bytes(shard.bytes_of(place.source), place.start, min(RAW, place.size)) if place else b""
+            job.check()
+            there = first_bytes(shard.bytes_of(caret.source), caret.start, MOST) if caret else b""
+            return _Bytes(place, raw, caret, there)
+
+        job = self._session.ask(work, self._take_bytes, failed=self._not_read, key=("inspector", self))
+        return job is not None
+
+    def _take_bytes(self, found: _Bytes) -> None:
+        self._bytes = found
+        self._show_when_due()
+
+    def _not_read(self, error: BaseException) -> None:
+        self._trouble = self.tr("The bytes cannot be read: {0}").format(plain_words(error))
+        self._show_when_due()
+
+    def _show_when_due(self) -> None:
+        if self._session.selection.complete or not self._late.isActive():
+            self._show()
+
+    # --- going elsewhere ---
+
+    def _follow(self, leads: Span | Elsewhere | ToPage) -> None:
+        """Goes where a link leads; into another file as far as that is within reach, else says what is missing."""
+        if isinstance(leads, ToPage):
+            self.page_wanted.emit()
+            return
+        if isinstance(leads, Span):
+            self._session.select_span(leads, self)
+            return
+
+        def failed(error: BaseException) -> None:
+            not_here = self.tr("Not within reach")
+            self.error.set_text(f"{not_here}: {plain_words(error)}")
+            self.error.show()
+            self._session.tell(not_here, error)
+
+        find = leads.find
+        self._session.ask(
+            lambda _shard, _job: find(),
+            lambda span: self._session.select_span(span, self),
+            failed=failed,
+            key=("elsewhere", self),
+        )
+
+    def _show_leads(self, question: Question | None) -> None:
+        """Shows who leads to some bytes; the answer comes into view."""
+        self.leads.show_question(question)
+        if question is not None and question.leads is not None:
+            # The list gets its height first.
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
+
+    # --- the widgets ---
+
+    def _build(self) -> None:
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.name = WrapText(bold=True)
+        self.name.setObjectName("inspectorName")
+        self.value = WrapText(bold=True)
+        self.value.setObjectName("inspectorValue")
+        self.sum = WrapText()
+        self.sum.setObjectName("inspectorSum")
+        self._enlarge()
+        self.doc = WrapText(tone="muted")
+        self.error = WrapText(tone="error")
+        self.node_form = Form(self.tr("FIELD"))
+        self.node_form.title.hide()
+        self.object_form = Form(self.tr("OBJECT"))
+        self.leads = LeadsForm()
+        self.leads.ask.clicked.connect(self._session.ask_leads)
+        self.leads.clear.clicked.connect(self._session.clear_question)
+        self.leads.followed.connect(self._follow)
+        self._build_fold()
+        for form in (self.node_form, self.object_form):
+            form.followed.connect(self._follow)
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(10, 12, 10, 14)
+        column.setSpacing(8)
+        for widget in (self.name, self.value, self.sum, self.doc, self.error, self.node_form):
+            column.addWidget(widget)
+        column.addSpacing(6)
+        column.addWidget(self.object_form)
+        column.addSpacing(6)
+        column.addWidget(self.leads)
+        column.addSpacing(6)
+        column.addWidget(self._make_cards())
+        column.addWidget(self.numbers_title)
+        column.addWidget(self.numbers)
+        column.addStretch(1)
+        self.hint = WrapText(tone="muted")
+        self.hint.setObjectName("inspectorHint")
+        empty = QWidget()
+        middle = QVBoxLayout(empty)
+        middle.setContentsMargins(28, 36, 28, 28)
+        middle.addWidget(self.hint)
+        middle.addStretch(1)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(content)
+        self.pages.addWidget(empty)
+        self.setWidget(self.pages)
+
+    def _make_cards(self) -> QWidget:
+        """The buttons that make a card of what is shown."""
+        self.cards = QWidget()
+        self.copy_card = QPushButton(self.tr("Copy details"))
+        self.copy_card.setToolTip(self.tr("Copies what this is, as Markdown, with lines that find it again"))
+        self.copy_card.clicked.connect(lambda _=False: self._copy_card())
+        self.passport = QPushButton(self.tr("Export details…"))
+        self.passport.setToolTip(self.tr("Shows the details as a card: copy it, save it as a picture, or print it"))
+        self.passport.clicked.connect(lambda _=False: self.show_card())
+        row = QHBoxLayout(self.cards)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.copy_card)
+        row.addWidget(self.passport)
+        row.addStretch(1)
+        return self.cards
+
+    # --- cards ---
+
+    def card(self) -> Card | None:
+        """What is selected, as a card; None where nothing is, or not all is known of it yet."""
+        if not self._path or self._node is None or self._session.shard is None:
+            return None
+        request, ref = self._session.request, self._session.selection.ref
+        raw = self._bytes.raw if self._bytes.node == self._node.span else b""
+        key = ref.key if ref is not None and ref.key is not None else ""
+        where = (
+            self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
+        )
+        how = request.again(partial=self._session.shard.damage is not None)
+        return card_of(self._path, raw, where, how, key, self._session.selection.span)
+
+    def _copy_card(self) -> None:
+        if (card := self.card()) is not None:
+            copy_lines(markdown(card))
+            self._session.message.emit(self.tr("Copied as Markdown."))
+
+    def show_card(self) -> CardSheet | None:
+        """Shows what is selected as a card."""
+        card, shard, node = self.card(), self._session.shard, self._node
+        if card is None or shard is None or node is None:
+            return None
+        source = shard.source
+        section = section_at(shard.sections, node.span.start) if not node.span.source and len(self._path) > 1 else None
+        size = source.size if source is not None else None
+        sheet = CardSheet(card, section.role if section is not None else None, size, self.window())
+        sheet.open()
+        if section is None and node.span.source:
+            self._ask_role(node.span, sheet)
+        return sheet
+
+    def _ask_role(self, span: Span, sheet: CardSheet) -> None:
+        """Tells a card in which section of a member, or of what bytes decode to, it lies."""
+
+        def take(sections: tuple[Section, ...]) -> None:
+            section = section_at(sections, span.start)
+            if section is not None and isValid(sheet):
+                sheet.view.tell_role(section.role)
+
+        self._session.ask(lambda shard, _: shard.sections_of(span.source), take, key=("role", self))
+
+    def _build_fold(self) -> None:
+        self.numbers = Numbers()
+        self.numbers_title = QToolButton()
+        self.numbers_title.setObjectName("inspectorNumbersFold")
+        self.numbers_title.setAccessibleName(self.tr("Show the bytes at the caret as numbers"))
+        self.numbers_title.setToolTip(self.tr("Show or hide the bytes at the caret, read as every type of number"))
+        self.numbers_title.setCheckable(True)
+        # Its arrow stands under the names above it.
+        self.numbers_title.setStyleSheet("QToolButton { padding: 3px 0px; }")
+        self.numbers_title.setAutoRaise(True)
+        self.numbers_title.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        # Else its text would keep the dock wide.
+        self.numbers_title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.numbers_title.toggled.connect(self._fold)
+        self._fold(False)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "name"):
+            self._enlarge()
+
+    def _enlarge(self) -> None:
+        for widget in (self.name, self.value, self.sum):
+            self._set_size(widget, TITLE if widget is self.value else NORMAL)
+
+    def _set_size(self, widget: QWidget, pixels: float) -> None:
+        font = sized(self.font(), pixels)
+        if font != widget.font():
+            widget.setFont(font)
+
+
+def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
+    """The last node of a path; it leads into another file, and differs in practice, where what it is in does."""
+    if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
+        path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
+    if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:
+        return replace(path[-1], elsewhere=path[-2].elsewhere)
+    return path[-1] if path else None

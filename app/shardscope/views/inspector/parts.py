@@ -1,0 +1,207 @@
+"""The parts of the inspector: a form of names and values, and the table of numbers at the caret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QAbstractScrollArea,
+    QGridLayout,
+    QHeaderView,
+    QMenu,
+    QSizePolicy,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardscope.views.inspector.as_numbers import Reading, readings
+from shardscope.views.inspector.node_details import PENDING, Row
+from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.fonts import SMALL, mono
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.wrap_text import WrapText
+
+_NAMES = tuple(reading.name for reading in readings(b""))
+
+
+class Form(QWidget):
+    """Names on the left, values on the right. `followed` carries what a row `leads` to."""
+
+    followed = Signal(object)
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.title = WrapText(title, tone="muted", bold=True)
+        self.setAccessibleName(title)
+        self.rows: tuple[Row, ...] = ()
+        self.values: list[WrapText] = []
+        self._labels: list[WrapText] = []
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(5)
+        self._grid.setColumnMinimumWidth(0, 44)
+        self._grid.setColumnStretch(1, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.title)
+        column.addLayout(self._grid)
+
+    def set_rows(self, rows: Sequence[Row]) -> None:
+        """Shows these; widgets of unchanged shape are used again, so that moving the caret does not flicker."""
+        rows = tuple(rows)
+        if rows == self.rows:
+            return
+        if [_shape(row) for row in rows] != [_shape(row) for row in self.rows]:
+            self._build(rows)
+        self.rows = rows
+        for label, value, row in zip(self._labels, self.values, rows, strict=True):
+            label.set_text(row.name)
+            value.set_text(row.text, copied=row.copied)
+            value.set_tone(row.tone)
+
+    def value(self, name: str) -> WrapText | None:
+        """The widget of the first row of that name."""
+        return next((w for w, row in zip(self.values, self.rows, strict=True) if row.name == name), None)
+
+    def _build(self, rows: Sequence[Row]) -> None:
+        for widget in (*self._labels, *self.values):
+            self._grid.removeWidget(widget)
+            widget.setParent(None)
+            widget.deleteLater()
+        self._labels = [WrapText(row.name, tone="muted") for row in rows]
+        self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.leads is not None) for row in rows]
+        for number, (label, value) in enumerate(zip(self._labels, self.values, strict=True)):
+            label.setMaximumWidth(130)
+            value.clicked.connect(lambda number=number: self._follow(number))
+            self._grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(value, number, 1)
+            # Else the layout shows them only later, after a blank frame.
+            label.show()
+            value.show()
+
+    def _follow(self, number: int) -> None:
+        leads = self.rows[number].leads
+        if leads is not None:
+            self.followed.emit(leads)
+
+
+class Numbers(QTableWidget):
+    """The bytes at the caret as numbers; every cell can be copied."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 3)
+        self.setObjectName("inspectorNumbers")
+        self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
+        self.setHorizontalHeaderLabels([self.tr("as"), self.tr("little-endian"), self.tr("big-endian")])
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setSectionsClickable(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        # Both ends of a number say what it is: its sign and its exponent.
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
+        self.setTabKeyNavigation(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizeAdjustPolicy(QAbstractScrollArea.SizeAdjustPolicy.AdjustIgnored)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._menu)
+        self._font = mono(SMALL)
+        self.set_data(None)
+
+    def set_data(self, data: bytes | None, own: str = "") -> None:
+        """Shows the readings of the bytes.
+
+        Args:
+            data: The bytes; None: they are not there yet, and nothing is said about them.
+            own: The type and order of the field that begins here, as layouts state it; that reading is bold.
+        """
+        if data is None:
+            rows: Sequence[Reading] = [Reading(name, PENDING, PENDING) for name in _NAMES]
+        else:
+            rows = readings(data)
+        self.clearSpans()
+        self.setRowCount(len(rows))
+        for number, reading in enumerate(rows):
+            self._set(number, 0, reading.name)
+            self._set(number, 1, reading.little)
+            self._set(number, 2, reading.big or "")
+            if reading.big is None:
+                self.setSpan(number, 1, 1, 2)
+            self._embolden(number, reading, own)
+            self.setRowHeight(number, self.fontMetrics().height() + 5)
+        height = self.horizontalHeader().sizeHint().height() + sum(self.rowHeight(n) for n in range(len(rows))) + 2
+        self.setFixedHeight(height)
+
+    def _embolden(self, row: int, reading: Reading, own: str) -> None:
+        """The reading of the field itself is in heavier type; the others are what it might be."""
+        kind, _, order = own.partition(" ")
+        column = 2 if order == "big-endian" and reading.big is not None else 1
+        for at in range(3):
+            item = self.item(row, at)
+            if item is not None:
+                font = item.font()
+                font.setBold(reading.name == kind and at in (0, column))
+                item.setFont(font)
+
+    def value(self, name: str, column: int = 1) -> str:
+        """The text of a cell by the name of its row: column 1 little-endian, 2 big-endian; empty when there is none."""
+        for row in range(self.rowCount()):
+            if (item := self.item(row, 0)) is not None and item.text() == name:
+                cell = self.item(row, column)
+                return cell.text() if cell is not None else ""
+        return ""
+
+    def copy(self) -> None:
+        """Puts the selected cells on the clipboard: tabs between columns, lines between rows."""
+        lines = [
+            "\t".join(self._text(row, column) for column in range(area.leftColumn(), area.rightColumn() + 1))
+            for area in self.selectedRanges()
+            for row in range(area.topRow(), area.bottomRow() + 1)
+        ]
+        if lines:
+            copy_lines("\n".join(line.rstrip("\t") for line in lines))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+C copies."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def _menu(self, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("&Copy"), self.copy)
+        menu.popup(self.viewport().mapToGlobal(place))
+
+    def _text(self, row: int, column: int) -> str:
+        item = self.item(row, column)
+        return item.text() if item is not None else ""
+
+    def _set(self, row: int, column: int, text: str) -> None:
+        item = self.item(row, column)
+        if item is None:
+            item = QTableWidgetItem()
+            if column:
+                item.setFont(self._font)
+            self.setItem(row, column, item)
+        item.setText(shown(text))
+        item.setToolTip(tip(text))
+
+
+def _shape(row: Row) -> tuple[bool, bool, bool]:
+    return row.mono, row.leads is not None, row.strong

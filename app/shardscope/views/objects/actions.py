@@ -1,0 +1,246 @@
+"""What can be done with the selected objects: extract, copy keys, trace, check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QByteArray, QMimeData, QObject, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QApplication, QWidget
+
+from shardcore import ObjectRef, Shard, ShardError, State
+from shardcore.model.number_words import plural
+from shardcore.model.text import key_text
+from shardscope.session.error_words import plain_words
+from shardscope.session.extraction import Extraction
+from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.row_ranges import RowRanges
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.extract.extract import Extracting
+from shardscope.views.objects.table import ObjectTable
+from shardscope.widgets.object_model import RowPage
+
+T = TypeVar("T")
+Values = list[str | int | None]
+"""The values of one row."""
+
+MAX_KEYS = 1_000_000
+"""Keys copied at once."""
+
+MAX_ROWS = 100_000
+"""Rows copied at once."""
+
+
+class ObjectActions(QObject):
+    """Actions on the selected rows of an object table.
+
+    Attributes:
+        extracting: Writes objects into files.
+        extract: Asks how the selected objects become files.
+        extract_all: The same for everything.
+        copy_keys: Puts the keys on the clipboard, one per line.
+        copy_rows: Puts the visible columns of the selected rows on the clipboard, with tabs between them.
+        copy_json: The same as a JSON array of objects.
+        copy_files: Puts the selected objects on the clipboard, as files; the window connects it.
+        go: Opens the current row: its bytes are selected.
+        leads: Asks who leads to the current row's bytes.
+        trace: Hands the key to `trace_requested`.
+        check: Reads the objects and tells size and SHA-256.
+    """
+
+    trace_requested = Signal(object)
+
+    def __init__(self, session: Session, table: ObjectTable, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._table = table
+        self._settings = settings
+        self._window = parent
+        self.extracting = Extracting(session, settings, parent)
+        self.extract = self._action(self.tr("&Extract…"), "Ctrl+E", self._ask_selected)
+        self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", self._ask_all)
+        self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
+        self.copy_rows = self._action(self.tr("Copy &rows"), "", lambda: self._copy_rows(_table_text))
+        self.copy_json = self._action(self.tr("Copy as &JSON"), "", lambda: self._copy_rows(_json_text))
+        self.copy_files = self._action(self.tr("Copy objects as fi&les"), "Ctrl+Shift+C", None)
+        self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
+        self.trace = self._action(self.tr("&Look up"), "T", self._trace)
+        self.leads = self._action(self.tr("Find re&ferences"), "W", self._ask_leads)
+        self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
+        table.addActions([self.go, self.trace, self.leads, self.extract, self.extract_all])
+        table.addActions([self.copy_keys, self.copy_rows, self.copy_json, self.copy_files, self.check])
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        table.copy_requested.connect(self.copy)
+        table.selectionModel().selectionChanged.connect(self._update)
+        session.opened.connect(lambda _: self._update())
+        session.closed.connect(self._update)
+        copies = [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files]
+        self._on_rows = [self.go, self.extract, *copies, self.trace, self.leads, self.check]
+        self._update()
+
+    def _action(self, text: str, keys: str, slot: Callable[[], Any] | None) -> QAction:
+        action = QAction(text, self)
+        if keys:
+            action.setShortcut(QKeySequence(keys))
+        if slot is not None:
+            action.triggered.connect(lambda _: slot())
+        return action
+
+    def _update(self) -> None:
+        count = self._table.selected_count() if self._session.shard is not None else 0
+        for action in self._on_rows:
+            action.setEnabled(count > 0)
+        self.extract_all.setEnabled(self._session.shard is not None)
+        sandbox = self._session.request.sandbox
+        words = self.tr("Not from the sandbox: its bytes are in no file. Save it as a copy, and open that")
+        for action in (self.extract, self.extract_all, self.copy_files):
+            action.setEnabled(action.isEnabled() and not sandbox)
+            action.setToolTip(words if sandbox else action.text().replace("&", ""))
+
+    # --- extract ---
+
+    def _ask_selected(self) -> None:
+        self.extracting.ask(self._table.selected_ranges())
+
+    def _ask_all(self) -> None:
+        self.extracting.ask(None)
+
+    def extract_to(self, folder: str) -> Job | None:
+        """Writes the selected objects to files of a folder, with a manifest, without asking; a job in `transfers`."""
+        shard, rows = self._session.shard, self._table.selected_ranges()
+        if shard is None or not len(rows):
+            return None
+        return self.extracting.start(Extraction(shard, self._session.request, rows, Path(folder)))
+
+    # --- keys ---
+
+    def copy(self) -> None:
+        """Puts the keys of the selected rows on the clipboard; their text is made in the job, however long it is."""
+        chosen = self._table.selected_ranges()
+        self._keys(
+            chosen.head(MAX_KEYS),
+            lambda keys: (len(keys), QByteArray("\n".join(map(key_text, keys)).encode())),
+            lambda found: self._copied(*found, "key", MAX_KEYS, len(chosen)),
+        )
+
+    def _copy_rows(self, text_of: Callable[[list[str], list[Values]], str]) -> None:
+        """Puts the visible columns of the selected rows on the clipboard."""
+        chosen, names = self._table.selected_ranges(), self._table.visible_columns
+        if not len(chosen):
+            return
+
+        def work(shard: Shard, job: Job) -> tuple[int, QByteArray]:
+            values: list[Values] = []
+            for rows in chosen.head(MAX_ROWS).pieces():
+                job.check()
+                page = RowPage.read(shard.objects, rows)
+                for at, row in enumerate(rows.tolist()):
+                    values.append([row if name == "row" else page.value(shard, at, name) for name in names])
+            return len(values), QByteArray(text_of(names, values).encode())
+
+        self._session.ask(
+            work,
+            lambda found: self._copied(*found, "row", MAX_ROWS, len(chosen)),
+            failed="The rows cannot be read",
+            key=("rows", self),
+        )
+
+    def _copied(self, count: int, text: QByteArray, noun: str, most: int, chosen: int) -> None:
+        mime = QMimeData()
+        mime.setData("text/plain", text)
+        QApplication.clipboard().setMimeData(mime)
+        told = self.tr("{0} copied").format(plural(count, noun))
+        if chosen > most:
+            told = self.tr("the first {0} of {1} rows: {2}").format(f"{most:,}", f"{chosen:,}", told)
+        self._session.message.emit(told)
+
+    def _trace(self) -> None:
+        def take(keys: list[str]) -> None:
+            if keys:
+                self.trace_requested.emit(keys[0])
+
+        self._keys(self._table.selected_ranges().head(1), list, take)
+
+    def _ask_leads(self) -> None:
+        """Asks who leads to the first of the selected objects."""
+        for rows in self._table.selected_ranges().head(1).pieces():
+            self._session.select_row(int(rows[0]))
+            self._session.ask_leads()
+
+    def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
+        """Reads keys, and makes something of them, in a job."""
+        if not len(chosen):
+            return
+
+        def work(shard: Shard, job: Job) -> T:
+            found: list[str] = []
+            for rows in chosen.pieces():
+                job.check()
+                found.extend(key for key in shard.objects.key_texts(rows) if key is not None)
+            return make(found)
+
+        self._session.ask(work, take, failed="The keys cannot be read", key=("keys", self))
+
+    # --- check ---
+
+    def check_selected(self) -> Job | None:
+        """Reads the selected objects to their ends; tells size and SHA-256 of one, or how many are sound."""
+        chosen = self._table.selected_ranges()
+        if not len(chosen):
+            return None
+
+        def work(shard: Shard, job: Job) -> tuple[int, list[tuple[int, ShardError]], str]:
+            sound, wrong, last = 0, [], ""
+            for number, row in enumerate(chain.from_iterable(rows.tolist() for rows in chosen.pieces())):
+                job.progress(number, len(chosen))
+                ref = shard.objects.ref(row)
+                if ref.state is State.UNUSED:
+                    continue
+                try:
+                    last = _digest(shard, ref, job)
+                    sound += 1
+                except ShardError as error:
+                    wrong.append((row, error))
+            return sound, wrong, last
+
+        def take(found: tuple[int, list[tuple[int, ShardError]], str]) -> None:
+            sound, wrong, last = found
+            if wrong:
+                row, error = wrong[0]
+                what = f"{sound:,} readable, {len(wrong):,} not readable; row {row:,}"
+                told = f"{what}: {plain_words(error)}"
+                self._session.tell(what, error)
+            else:
+                told = last if sound == 1 else f"{sound:,} objects are readable to their ends"
+                self._session.say(told)
+            if job is not None:
+                job.note = told
+
+        title = f"Verify {plural(len(chosen), 'object')}"
+        job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=Priority.SCAN, title=title)
+        return job
+
+
+def _table_text(names: list[str], rows: list[Values]) -> str:
+    """Return lines with tabs between the cells, the names of the columns first."""
+    lines = [names, *(["" if value is None else key_text(str(value)) for value in row] for row in rows)]
+    return "\n".join(map("\t".join, lines))
+
+
+def _json_text(names: list[str], rows: list[Values]) -> str:
+    return json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, indent=1)
+
+
+def _digest(shard: Shard, ref: ObjectRef, job: Job) -> str:
+    digest, size = hashlib.sha256(), 0
+    for piece in shard.stream(ref):
+        job.check()
+        digest.update(piece)
+        size += len(piece)
+    return f"readable: {size:,} bytes, sha256 {digest.hexdigest()}"

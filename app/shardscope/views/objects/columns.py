@@ -1,0 +1,109 @@
+"""Which columns the object table shows: those that tell something, unless the user has chosen."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
+
+from shardscope.session.object_counts import Census
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.views.objects.table import ObjectTable
+
+ALWAYS = ("key",)
+"""Columns that are never hidden."""
+
+PENDING = frozenset({"state", "stored"})
+"""Columns that wait until it is known whether they tell something."""
+
+
+class Columns(QObject):
+    """Hides and shows the columns of a table; its header's context menu chooses.
+
+    Attributes:
+        reset_widths: Gives every column the width that suits it.
+        automatic: Forgets what the user has chosen.
+    """
+
+    def __init__(self, session: Session, table: ObjectTable, settings: Settings) -> None:
+        super().__init__(table)
+        self._session = session
+        self._table = table
+        self._settings = settings
+        self._constant: frozenset[str] = frozenset()
+        self.reset_widths = QAction(self.tr("Reset column &widths"), self)
+        self.reset_widths.setShortcut("Ctrl+0")
+        # The bytes have the same keys for their letters: the table takes them before anybody else is asked.
+        self.reset_widths.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.reset_widths.triggered.connect(lambda _: table.reset_widths())
+        self.automatic = QAction(self.tr("Choose columns &automatically"), self)
+        self.automatic.triggered.connect(lambda _: self._forget())
+        header = table.horizontalHeader()
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(self._ask)
+        table.objects.modelReset.connect(self._apply)
+
+    def expect(self, *, counted: bool) -> None:
+        """Something was opened: says what is known of its columns without looking.
+
+        Args:
+            counted: Whether `learn` will be called.
+        """
+        listing = self._session.listing
+        plain = {"codec"} if listing is not None and tuple(listing.codecs) == ("none",) else set()
+        self._constant = frozenset(plain) | (PENDING if counted else frozenset())
+        self._apply()
+
+    def learn(self, census: Census | None) -> None:
+        """All rows were looked at, or cannot be."""
+        self._constant = census.constant if census is not None else self._constant - PENDING
+        self._apply()
+
+    def shown(self, name: str) -> bool:
+        """Whether a column is shown where there is room."""
+        if name in ALWAYS:
+            return True
+        return self._settings.columns(self._format).get(name, name not in self._constant)
+
+    def choose(self, name: str, shown: bool) -> None:
+        """The user wants a column, or does not; remembered for the format."""
+        self._settings.set_columns(self._format, self._settings.columns(self._format) | {name: shown})
+        self._apply()
+
+    def menu(self) -> QMenu:
+        """A check mark for each column that can be hidden."""
+        menu = QMenu(self._table)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for column in self._table.objects.columns:
+            if column.name in ALWAYS:
+                continue
+            action = QAction(column.title, menu)
+            action.setCheckable(True)
+            action.setChecked(column.name in self._table.visible_columns)
+            action.setToolTip(column.doc)
+            # Later, when the menu is gone: the table is laid out anew.
+            action.triggered.connect(
+                lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
+            )
+            menu.addAction(action)
+        menu.addSeparator()
+        menu.addActions([self.automatic, self.reset_widths])
+        return menu
+
+    @property
+    def _format(self) -> str:
+        shard = self._session.shard
+        return shard.format if shard is not None else ""
+
+    def _ask(self, place: QPoint) -> None:
+        self.menu().popup(self._table.horizontalHeader().mapToGlobal(place))
+
+    def _forget(self) -> None:
+        self._settings.set_columns(self._format, {})
+        self._apply()
+
+    def _apply(self) -> None:
+        columns = self._table.objects.columns
+        chosen = {name for name, wanted in self._settings.columns(self._format).items() if wanted}
+        self._table.show_columns({column.name for column in columns if self.shown(column.name)}, chosen)

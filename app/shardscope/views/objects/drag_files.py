@@ -1,0 +1,268 @@
+"""Objects as temporary files, for drags and for the clipboard: written by jobs, kept until the program ends. No Qt."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shardcore import Node, Remedy, Shard, SourceError, Span, State
+from shardcore.operations.extraction import ExtractOptions, Names, extract_objects
+from shardcore.progress import Progress
+from shardcore.shards.shard import PIECE
+from shardcore.writing.temporary import write_whole
+
+SMALL = 64_000_000
+"""Selections up to this many bytes are written when the mouse is pressed, before it is known to drag."""
+
+MOST_FILES = 10_000
+"""More objects than this are extracted, not dragged."""
+
+_PLAIN = ExtractOptions(manifest=False)
+"""Nobody takes a manifest along."""
+
+_PREFIX = "shardscope-drag-"
+_NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
+
+
+class TooLarge(Exception):
+    """A selection that is not written without being asked for."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Files that are ready.
+
+    Attributes:
+        folder: Their folder, of their own.
+        files: Their paths, complete.
+        size: Bytes of all of them.
+        problems: Why objects have no file, a sentence each.
+        left_out: Tombstoned objects, which are never dragged unless the shard was opened to serve them.
+        remedy: What would help against the first of the problems.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    size: int
+    problems: tuple[str, ...] = ()
+    left_out: int = 0
+    remedy: Remedy | None = None
+
+    @property
+    def there(self) -> bool:
+        """Whether nobody took the files away."""
+        return bool(self.files) and all(path.is_file() for path in self.files)
+
+    def remove(self) -> None:
+        """Nobody wants the files any more."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DraggedNode:
+    """A node of the tree that is dragged: its object where it is one, else its bytes.
+
+    Attributes:
+        name: What it is called.
+        span: Its bytes.
+        row: The row of its object, or None.
+    """
+
+    name: str
+    span: Span
+    row: int | None = None
+
+    @classmethod
+    def of(cls, node: Node | None) -> DraggedNode | None:
+        """What dragging a node means; None where there is nothing to drag."""
+        if node is None or (node.row is None and not node.span.size):
+            return None
+        return cls(node.name, node.span, node.row)
+
+
+class DragFolders:
+    """A private folder of this process; a new one inside it for each set of files. It goes when the process ends."""
+
+    def __init__(self, base: Path | None = None) -> None:
+        self._base = base or Path(tempfile.gettempdir())
+        self._root: Path | None = None
+
+    def new(self) -> Path:
+        """An empty folder that nobody else can read.
+
+        Raises:
+            SourceError: It cannot be made.
+        """
+        try:
+            if self._root is None or not self._root.is_dir():
+                # mkdtemp gives mode 0700.
+                self._root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=self._base))
+                weakref.finalize(self, shutil.rmtree, self._root, True)
+            return Path(tempfile.mkdtemp(prefix="files-", dir=self._root))
+        except OSError as error:
+            raise SourceError(f"cannot make a temporary folder: {error.strerror}") from error
+
+    def remove(self) -> None:
+        """Removes all files of this process; the next set makes a new folder."""
+        if self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    def remove_stale(self) -> list[Path]:
+        """Removes what dead processes of this user left behind.
+
+        Returns:
+            The folders that were removed.
+        """
+        removed = []
+        for path in self._base.glob(f"{_PREFIX}*"):
+            match = _NAME.fullmatch(path.name)
+            if match and _is_ours(path) and not _is_alive(int(match[1])):
+                shutil.rmtree(path, ignore_errors=True)
+                removed.append(path)
+        return removed
+
+
+def prepare(
+    shard: Shard,
+    rows: Sequence[int],
+    folders: DragFolders,
+    progress: Progress,
+    *,
+    limit: int | None = None,
+    deleted: bool = False,
+) -> Prepared:
+    """Writes objects to files with safe names.
+
+    Args:
+        shard: Where the objects are.
+        rows: Rows of its objects; unused ones are left out.
+        folders: Where the files go.
+        progress: Called with bytes done and in all; may raise `Cancelled`, and nothing stays behind.
+        limit: Bytes that may be written.
+        deleted: Whether the shard serves tombstoned objects; else they are left out.
+
+    Raises:
+        TooLarge: The objects have more bytes than `limit`.
+        SourceError: The bytes cannot be had, or the files cannot be written.
+    """
+    columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
+    dead = columns.state == State.TOMBSTONED
+    used = (columns.state != State.UNUSED) & (~dead | deleted)
+    total = sum(size for size in columns.size[used].tolist() if size > 0)
+    if limit is not None and total > limit:
+        raise TooLarge
+    folder = folders.new()
+    refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
+    try:
+        results = list(extract_objects(shard, refs, folder, _PLAIN, each_piece=_watch(progress, total, limit)))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    kept = [result for result in results if not result.error]
+    wrong = [result for result in results if result.error]
+    problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in wrong)
+    return Prepared(
+        folder,
+        tuple(Path(result.path) for result in kept),
+        sum(result.size for result in kept),
+        problems,
+        left_out=0 if deleted else int(dead.sum()),
+        remedy=wrong[0].remedy if wrong else None,
+    )
+
+
+def prepare_node(
+    shard: Shard,
+    node: DraggedNode,
+    folders: DragFolders,
+    progress: Progress,
+    *,
+    limit: int | None = None,
+    deleted: bool = False,
+) -> Prepared:
+    """Writes the object of a node, or its bytes as `<name>.bin`; see `prepare`.
+
+    Raises:
+        TooLarge: There are more bytes than `limit`.
+        SourceError: The bytes cannot be had, or the file cannot be written.
+    """
+    if node.row is not None and _is_object(shard, node):
+        return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
+    span = node.span
+    if limit is not None and span.size > limit:
+        raise TooLarge
+    source, folder = shard.bytes_of(span.source), folders.new()
+    path = folder / Names().give(f"{node.name}.bin")
+    watch = _watch(progress, span.size, limit)
+
+    def pieces() -> Iterator[bytes]:
+        for start in range(span.start, min(span.stop, source.size), PIECE):
+            piece = bytes(source.read(start, min(start + PIECE, span.stop, source.size)))
+            watch(len(piece))
+            yield piece
+
+    try:
+        size = write_whole(path, pieces())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Prepared(folder, (path,), size)
+
+
+def _is_object(shard: Shard, node: DraggedNode) -> bool:
+    """Whether a node holds the stored bytes of its object; an entry that points to one is not it."""
+    if node.row is None:
+        return False
+    ref = shard.objects.ref(node.row)
+    if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
+        return False
+    content = ref.spans[0]
+    same = content.source == node.span.source
+    return same and node.span.start <= content.start and content.stop <= node.span.stop
+
+
+def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:
+    """Tells how many bytes are written, and ends where there is too much."""
+    done = 0
+
+    def each_piece(size: int) -> None:
+        nonlocal done
+        done += size
+        # Sizes may be unknown before, or wrong.
+        if limit is not None and done > limit:
+            raise TooLarge
+        progress(min(done, total), max(total, 1))
+
+    return each_piece
+
+
+def _is_ours(path: Path) -> bool:
+    """A real folder of this user, not a link to somewhere else."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    getuid: Callable[[], int] | None = getattr(os, "getuid", None)
+    return stat.S_ISDIR(status.st_mode) and (getuid is None or status.st_uid == getuid())
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process has this number; always, where asking would end it."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True

@@ -1,0 +1,339 @@
+"""Dragging objects out of a table, or nodes out of a tree, as files, and copying them as files.
+
+A drag must have its files when it begins: programs read them at the drop, or even before. So small selections are
+written by a job when the mouse is pressed, before it has moved; large ones are prepared when a drag is tried, with
+progress, and can be dropped when they are ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QObject, QPoint, Qt, QTimer, QUrl
+from PySide6.QtGui import QCursor, QDrag, QGuiApplication, QKeyEvent, QMouseEvent, QPixmap
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QToolTip
+
+from shardcore import Cancelled, Shard
+from shardcore.model.number_words import plural
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.session import Session
+from shardscope.views.objects.drag_files import (
+    MOST_FILES,
+    SMALL,
+    DragFolders,
+    DraggedNode,
+    Prepared,
+    TooLarge,
+    prepare,
+    prepare_node,
+)
+from shardscope.views.objects.drag_pixmap import drag_pixmap, files_text
+
+FAR_SMALL = 1 << 20
+"""Bytes of another machine that are fetched on a press already: most presses are no drags."""
+
+FAR_MOST = 64 << 20
+"""Bytes of another machine that are fetched for a drag; more is for extracting, which says how far it is."""
+
+Selected = Callable[[], Sequence[int] | DraggedNode | None]
+
+_Key = tuple[int, str, tuple[int, ...] | DraggedNode]
+_Then = Callable[[Prepared], None]
+
+
+class DragOut(QObject):
+    """Lets what is selected in a view be dragged to other programs.
+
+    Args:
+        session: What is open.
+        view: A table or a tree; lives as long as this object.
+        selected: Gives the selected rows of `Shard.objects`, of which more than `MOST_FILES` + 1 are not needed; or a
+            node.
+        small: Bytes that are written on a press already.
+
+    Attributes:
+        small: Bytes that are written on a press already.
+        run_drag: Begins the drag; it returns when the drag has ended.
+    """
+
+    def __init__(self, session: Session, view: QAbstractItemView, selected: Selected, *, small: int = SMALL) -> None:
+        super().__init__(view)
+        self.small = small
+        self.run_drag: Callable[[QMimeData, QPixmap], None] = self._run_drag
+        self._session = session
+        self._view = view
+        self._selected = selected
+        self._folders = DragFolders()
+        self._ready: dict[_Key, Prepared] = {}
+        self._handed: set[_Key] = set()
+        self._job: Job | None = None
+        self._asked: _Key | None = None
+        self._then: _Then | None = None
+        self._pressed: QPoint | None = None
+        self._kept: QModelIndex | None = None
+        self._dragging = False
+        self._port = view.viewport()
+        self._port.installEventFilter(self)
+        view.installEventFilter(self)
+        session.jobs.changed.connect(self._progressed)
+        session.closed.connect(self._forget)
+        session.jobs.submit(lambda _: self._folders.remove_stale(), priority=Priority.SCAN, lasting=True)
+
+    # --- what others call ---
+
+    def copy_files(self) -> None:
+        """Puts the selected objects on the clipboard, as files that can be pasted in a file manager."""
+
+        def take(prepared: Prepared) -> None:
+            QGuiApplication.clipboard().setMimeData(_mime(prepared, clipboard=True))
+            self._session.message.emit(self.tr("{0} copied: paste in a file manager").format(files_text(prepared)))
+
+        self._prepare(take, whole=True)
+
+    def close(self) -> None:
+        """Removes all files; for the end of the program, when no job writes any more."""
+        self._port.removeEventFilter(self)
+        self._view.removeEventFilter(self)
+        self._folders.remove()
+
+    # --- the mouse ---
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Sees presses, moves and releases before the table does; Escape stops a preparation."""
+        if isinstance(event, QKeyEvent):
+            if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape and self._job is not None:
+                self._cancel()
+                return True
+            return False
+        # The table itself may be gone already when its last events come.
+        if watched is not self._port or not isinstance(event, QMouseEvent):
+            return False
+        match event.type():
+            case QEvent.Type.MouseButtonPress:
+                return self._press(event)
+            case QEvent.Type.MouseMove:
+                return self._move(event)
+            case QEvent.Type.MouseButtonRelease:
+                return self._release(event)
+        return False
+
+    def _press(self, event: QMouseEvent) -> bool:
+        self._pressed = self._kept = None
+        place = event.position().toPoint()
+        index = self._view.indexAt(place)
+        plain = event.button() == Qt.MouseButton.LeftButton and not event.modifiers()
+        if not plain or not index.isValid() or self._session.shard is None:
+            return False
+        self._pressed = place
+        # The table selects the row first.
+        QTimer.singleShot(0, self, self._prepare_small)
+        if isinstance(self._view, QTableView) and self._view.selectionModel().isSelected(index):
+            # A press on one of several selected rows may begin to drag them all: it selects that row at the release.
+            self._kept = index
+            self._view.setFocus(Qt.FocusReason.MouseFocusReason)
+            return True
+        return False
+
+    def _move(self, event: QMouseEvent) -> bool:
+        if self._pressed is None or not event.buttons() & Qt.MouseButton.LeftButton:
+            return False
+        far = (event.position().toPoint() - self._pressed).manhattanLength() >= QApplication.startDragDistance()
+        if far and not self._dragging:
+            self._dragging = True
+            self._prepare(self._drag, whole=True)
+        return True
+
+    def _release(self, event: QMouseEvent) -> bool:
+        pressed, kept, dragging = self._pressed, self._kept, self._dragging
+        self._pressed = self._kept = None
+        self._dragging = False
+        if event.button() != Qt.MouseButton.LeftButton or pressed is None:
+            return False
+        QToolTip.hideText()
+        if dragging:
+            return True
+        if self._job is not None and self._then is None:
+            # It was a click.
+            self._cancel()
+        if kept is None:
+            return False
+        flags = self._view.selectionModel().SelectionFlag
+        self._view.selectionModel().setCurrentIndex(kept, flags.ClearAndSelect | flags.Rows)
+        self._view.clicked.emit(kept)
+        return True
+
+    # --- preparing ---
+
+    def _prepare_small(self) -> None:
+        if self._pressed is not None and not self._dragging:
+            self._prepare(None, whole=False)
+
+    def _prepare(self, then: _Then | None, *, whole: bool) -> None:
+        """Has the files of the selection written, unless they are there.
+
+        Args:
+            then: Takes them when they are ready.
+            whole: Whether they are wanted, however large; else only small ones are written, quietly.
+        """
+        shard, chosen = self._session.shard, self._selected()
+        if shard is None or not chosen:
+            return
+        if self._session.request.sandbox:
+            if whole:
+                told = self.tr("Nothing is taken out of the sandbox: save it as a copy, and open that")
+                self._session.say(told, failed=True)
+            return
+        if not isinstance(chosen, DraggedNode):
+            chosen = tuple(chosen)
+            if len(chosen) > MOST_FILES:
+                if whole:
+                    told = self.tr("More than {0} objects are selected: extract them instead")
+                    self._session.say(told.format(f"{MOST_FILES:,}"), failed=True)
+                return
+        key = (id(shard), _identity(shard), chosen)
+        if self._job is not None and self._asked == key:
+            # It is being written since the press; whoever waits takes it then.
+            self._then = then or self._then
+            return
+        self._then = then
+        self._submit(shard, key, whole=whole)
+
+    def _submit(self, shard: Shard, key: _Key, *, whole: bool) -> None:
+        chosen, old, limit = key[2], self._ready.get(key), self._limit(whole)
+        deleted = self._session.request.deleted
+
+        def work(job: Job) -> Prepared | None:
+            if old is not None and old.there:
+                return old
+            try:
+                if isinstance(chosen, DraggedNode):
+                    return prepare_node(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
+                return prepare(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
+            except TooLarge:
+                return None
+
+        def done(prepared: Prepared | None, error: BaseException | None) -> None:
+            if self._job is not job:
+                return
+            then, self._job, self._asked = self._then, None, None
+            if error is not None:
+                self._failed(error, told=then is not None)
+            elif prepared is not None:
+                self._keep(key, prepared)
+                if then is not None:
+                    self._hand_over(key, prepared, then)
+            elif then is not None and whole:
+                QToolTip.hideText()
+                self._session.say(self.tr("These are too large to fetch for a drag: extract them instead"), failed=True)
+            elif then is not None:
+                self._submit(shard, key, whole=True)
+
+        title = f"Prepare {_what(chosen)} to drag" if whole and old is None else ""
+        job = self._session.jobs.submit(
+            work, key=("drag", self), title=title, done=done, discard=lambda prepared: _discard(prepared, old)
+        )
+        self._job, self._asked = job, key
+
+    def _limit(self, whole: bool) -> int | None:
+        """Bytes that are written: what is far costs whoever owns it, and takes its time."""
+        if self._session.request.is_remote:
+            return FAR_MOST if whole else min(self.small, FAR_SMALL)
+        return None if whole else self.small
+
+    def _keep(self, key: _Key, prepared: Prepared) -> None:
+        """Remembers files; those of an earlier press that nobody got are removed."""
+        for other in [other for other in self._ready if other not in self._handed and other != key]:
+            self._drop(self._ready.pop(other))
+        self._ready[key] = prepared
+
+    def _drop(self, prepared: Prepared) -> None:
+        self._session.jobs.submit(lambda _: prepared.remove(), priority=Priority.PREFETCH, lasting=True)
+
+    def _hand_over(self, key: _Key, prepared: Prepared, then: _Then) -> None:
+        QToolTip.hideText()
+        if prepared.problems:
+            text = self.tr("Not readable: {0}").format(prepared.problems[0])
+            if (more := len(prepared.problems) - 1) > 0:
+                text = self.tr("{0}, and {1} more").format(text, f"{more:,}")
+            self._session.troubled.emit(text, prepared.remedy)
+        if prepared.left_out:
+            one = self.tr("1 deleted object left out: extract it instead")
+            several = self.tr("{0} deleted objects left out: extract them instead")
+            left_out = prepared.left_out
+            self._session.say(one if left_out == 1 else several.format(f"{left_out:,}"), failed=True)
+        if prepared.files:
+            self._handed.add(key)
+            then(prepared)
+
+    def _failed(self, error: BaseException, *, told: bool) -> None:
+        QToolTip.hideText()
+        if isinstance(error, Cancelled):
+            return
+        self._session.note_trouble(error)
+        if told:
+            self._session.tell(self.tr("The files cannot be made"), error)
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+        QToolTip.hideText()
+
+    def _progressed(self, job: Job) -> None:
+        """What the pointer says while it waits."""
+        if job is self._job and self._dragging and job.total_amount:
+            share = 100 * job.done_amount // job.total_amount
+            QToolTip.showText(QCursor.pos(), self.tr("Preparing {0} % · Esc cancels").format(share), self._view)
+
+    def _forget(self) -> None:
+        """The shard is closed: its files stay for whoever got them."""
+        for key in list(self._ready):
+            prepared = self._ready.pop(key)
+            if key not in self._handed:
+                self._drop(prepared)
+        self._handed.clear()
+        self._pressed = self._kept = None
+
+    # --- dragging ---
+
+    def _drag(self, prepared: Prepared) -> None:
+        if not self._dragging:
+            self._session.message.emit(self.tr("{0} ready: drag once more").format(files_text(prepared)))
+            return
+        pixmap = drag_pixmap(prepared, self._view)
+        self.run_drag(_mime(prepared), pixmap)
+        # The drag took the release.
+        self._pressed = self._kept = None
+        self._dragging = False
+
+    def _run_drag(self, mime: QMimeData, pixmap: QPixmap) -> None:
+        drag = QDrag(self._view)
+        drag.setMimeData(mime)
+        drag.setPixmap(pixmap)
+        drag.setHotSpot(QPoint(-10, -6))
+        drag.exec(Qt.DropAction.CopyAction, Qt.DropAction.CopyAction)
+
+
+def _what(chosen: tuple[int, ...] | DraggedNode) -> str:
+    return chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
+
+
+def _discard(prepared: Prepared | None, old: Prepared | None) -> None:
+    """Files that came after the cancel."""
+    if prepared is not None and prepared is not old:
+        prepared.remove()
+
+
+def _identity(shard: Shard) -> str:
+    return shard.source.identity if shard.source is not None else ""
+
+
+def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:
+    """The files as every program understands them: addresses, and paths as text."""
+    mime = QMimeData()
+    urls = [QUrl.fromLocalFile(str(path)) for path in prepared.files]
+    mime.setUrls(urls)
+    mime.setText("\n".join(str(path) for path in prepared.files))
+    if clipboard:
+        lines = ["copy", *(url.toString(QUrl.ComponentFormattingOption.FullyEncoded) for url in urls)]
+        mime.setData("x-special/gnome-copied-files", "\n".join(lines).encode())
+    return mime

@@ -1,0 +1,216 @@
+"""Paints the rows of the object table: texts are cut and measured once, then only drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import QTableView
+
+from shardcore import State
+from shardscope.widgets import theme
+from shardscope.widgets.elided import cut_text
+from shardscope.widgets.object_model import ObjectModel
+
+MARGIN = 7.0
+
+MAX_KEPT = 4000
+"""Rows whose texts are kept."""
+
+BAR_ROOM = 40
+"""Pixels of the bars left of the sizes, where the column has room for both."""
+
+_LEAST_BAR = 12
+_BAR_STRENGTH = 0.45
+
+_QUIET = ("row", "codec", "stored")
+_STRUCK = (State.DELETED, State.TOMBSTONED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row, ready to be drawn.
+
+    Attributes:
+        texts: Cut to the width of their columns.
+        places: Where each begins, from the left of its column.
+        state: The state, None while it is not known.
+        share: The size beside the largest, from 0 to 1.
+    """
+
+    texts: list[str]
+    places: list[float]
+    state: State | None
+    share: float = 0.0
+
+
+class RowPainter:
+    """Paints for one table, which shows one model."""
+
+    def __init__(self, table: QTableView, model: ObjectModel) -> None:
+        self._table = table
+        self._model = model
+        self._rows: dict[int, _Row] = {}
+        self.restyle()
+
+    def forget(self, *_: object) -> None:
+        """Texts or widths have changed."""
+        self._rows.clear()
+
+    def restyle(self) -> None:
+        """The font or the theme has changed."""
+        self._rows.clear()
+        self._plain = self._table.font()
+        self._mono = theme.fixed_font()
+        self._mono.setPointSizeF(self._plain.pointSizeF())
+        self._struck = QFont(self._mono)
+        self._struck.setStrikeOut(True)
+        self._metrics = {False: QFontMetricsF(self._plain), True: QFontMetricsF(self._mono)}
+
+    def paint(self, painter: QPainter, area: QRect) -> None:
+        """Paints what is visible of the rows."""
+        table = self._table
+        colours = theme.of(table)
+        painter.fillRect(area, colours.base)
+        height, first = row_height(table), table.rowAt(max(area.top(), 0))
+        if first < 0:
+            return
+        last = table.rowAt(area.bottom())
+        last = self._model.rowCount() - 1 if last < 0 else last
+        top = table.rowViewportPosition(first)
+        selected = self._selected(first, last)
+        accent = QBrush(colours.accent)
+        for place in selected:
+            painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), accent)
+        rows = [self._row(place) for place in range(first, last + 1)]
+        metrics = self._metrics[False]
+        base = top + (height - metrics.height()) / 2 + metrics.ascent()
+        for number, column in enumerate(self._model.columns):
+            if table.isColumnHidden(number):
+                continue
+            left = table.columnViewportPosition(number)
+            if left > area.right() or left + table.columnWidth(number) < area.left():
+                continue
+            if column.name == "size":
+                self._paint_bars(painter, number, left, top, rows, selected, first)
+            self._paint_column(painter, number, column.name, left, base, rows, selected, first)
+        self._outline(painter, first, last, top)
+
+    def width_of(self, text: str, column: str) -> float:
+        """Return how wide a text of a column is."""
+        return self._metrics[column == "key"].horizontalAdvance(text)
+
+    def sign(self, column: str, state: State | None) -> str:
+        """Return what is painted before a text."""
+        return "✖ " if column == "state" and state is State.DAMAGED else ""
+
+    def _selected(self, first: int, last: int) -> set[int]:
+        inside: set[int] = set()
+        for part in selected_places(self._table):
+            inside.update(range(max(part.start, first), min(part.stop, last + 1)))
+        return inside
+
+    def _paint_column(
+        self,
+        painter: QPainter,
+        number: int,
+        name: str,
+        left: int,
+        base: float,
+        rows: list[_Row],
+        selected: set[int],
+        first: int,
+    ) -> None:
+        """Column by column, so that font and colour seldom change."""
+        colours, height = theme.of(self._table), row_height(self._table)
+        key = name == "key"
+        painter.setFont(self._mono if key else self._plain)
+        usual = colours.muted if name in _QUIET else colours.text
+        pen: QColor | None = None
+        for at, row in enumerate(rows):
+            colour = colours.base if first + at in selected else row_colour(colours, row.state) or usual
+            if colour is not pen:
+                painter.setPen(colour)
+                pen = colour
+            struck = key and row.state in _STRUCK
+            if struck:
+                painter.setFont(self._struck)
+            painter.drawText(QPointF(left + row.places[number], base + at * height), row.texts[number])
+            if struck:
+                painter.setFont(self._mono)
+
+    def _paint_bars(
+        self, painter: QPainter, number: int, left: int, top: int, rows: list[_Row], selected: set[int], first: int
+    ) -> None:
+        """Paints the share of the largest size left of the digits, where there is room for both."""
+        colours, height = theme.of(self._table), row_height(self._table)
+        room = min((row.places[number] for row in rows), default=0.0) - 2 * MARGIN
+        if room < _LEAST_BAR:
+            return
+        for at, row in enumerate(rows):
+            if row.share > 0:
+                colour = QColor(colours.base if first + at in selected else colours.accent)
+                colour.setAlphaF(_BAR_STRENGTH)
+                long = max(room * min(row.share, 1.0), 1.0)
+                painter.fillRect(QRectF(left + MARGIN, top + at * height + 6, long, height - 12), colour)
+
+    def _row(self, place: int) -> _Row:
+        found = self._rows.get(place)
+        if found is None:
+            found = self._made(place)
+            if found.state is not None:
+                if len(self._rows) >= MAX_KEPT:
+                    self._rows.clear()
+                self._rows[place] = found
+        return found
+
+    def _made(self, place: int) -> _Row:
+        table = self._table
+        texts, state = self._model.row_texts(place)
+        places: list[float] = []
+        for number, column in enumerate(self._model.columns):
+            key = column.name == "key"
+            texts[number] = self.sign(column.name, state) + texts[number]
+            metrics = self._metrics[key]
+            room = table.columnWidth(number) - 2 * MARGIN
+            width = metrics.horizontalAdvance(texts[number])
+            if width > room and not column.number:
+                texts[number] = cut_text(metrics, texts[number], room)
+                width = metrics.horizontalAdvance(texts[number])
+            places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
+        return _Row(texts, places, state, self._model.share_of(place))
+
+    def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
+        """A frame around the current row, for the keyboard."""
+        table = self._table
+        current = table.currentIndex()
+        if not (table.hasFocus() and current.isValid() and first <= current.row() <= last):
+            return
+        height = row_height(table)
+        painter.setPen(QPen(theme.of(table).text, 1.0))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        y = top + (current.row() - first) * height
+        painter.drawRect(QRectF(0.5, y + 0.5, table.viewport().width() - 1.0, height - 1.0))
+
+
+def row_height(table: QTableView) -> int:
+    """Pixels of a row; all are of one height."""
+    return max(table.verticalHeader().defaultSectionSize(), 1)
+
+
+def selected_places(table: QTableView) -> list[range]:
+    """The selected rows of a view, as ranges."""
+    return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
+
+
+def row_colour(colours: theme.Palette, state: State | None) -> QColor | None:
+    """The colour of all texts of a row; None where each column has its own."""
+    match state:
+        case State.DAMAGED:
+            return colours.error
+        case State.UNUSED | State.DELETED | None:
+            return colours.faint
+        case State.TOMBSTONED:
+            return colours.muted
+    return None

@@ -1,0 +1,460 @@
+"""The objects: a filter, the table, and what is known about both."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from shardcore.model.number_words import plural
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.request_log import size_text
+from shardscope.session.error_words import plain_words
+from shardscope.session.fetch_cost import index_size
+from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.object_counts import Census, count, countable
+from shardscope.session.object_filter import toggled
+from shardscope.session.object_rows import LooksAtAll, SomeRows, View, can_sort, rows_of
+from shardscope.session.opened import AUTO_INDEX_BYTES
+from shardscope.session.selection import Selection
+from shardscope.session.session import IndexState, Session
+from shardscope.session.trace_walk import Walk
+from shardscope.startup.settings import Settings
+from shardscope.views.objects.actions import ObjectActions
+from shardscope.views.objects.chips import Chips
+from shardscope.views.objects.columns import Columns
+from shardscope.views.objects.filter_field import FilterField
+from shardscope.views.objects.find_file import FileSeeker
+from shardscope.views.objects.sums import SelectionSums
+from shardscope.views.objects.table import ObjectTable
+from shardscope.views.objects.why_empty import none_by_damage, why_none
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.object_model import ObjectModel, place_in
+
+HIDE = "-state:unused,deleted"
+"""The filter that leaves out rows without an object."""
+
+TYPING_MILLISECONDS = 250
+"""The filter waits this long for the next key stroke."""
+
+DIM_MILLISECONDS = 200
+"""Rows of the last filter are dimmed when those of the next one take longer."""
+
+MANY_ROWS = 1_000_000
+"""Filtering more rows than this is a job that is shown."""
+
+
+class ObjectPanel(QWidget):
+    """Follows the selection of the session, and makes it.
+
+    `bytes_wanted()` tells that the user went from an object to its bytes: whoever shows them may take the keyboard.
+    """
+
+    bytes_wanted = Signal()
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._view = View()
+        self._note, self._refused = "", False
+        self.salvage_button: QPushButton | None = None
+        self.model = ObjectModel(session, self)
+        self.table = ObjectTable(self.model, self)
+        self.filter = FilterField(self)
+        self.chips = Chips(self)
+        self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self)
+        self.hide_unused.setCheckable(True)
+        self.hide_unused.setToolTip(self.tr("Leaves out the rows that hold no object, or one that was deleted"))
+        self.load_button = QPushButton(self.tr("Read the index"), self)
+        self.load_button.setToolTip(
+            self.tr("Reads the whole index: objects can be sorted then, and every byte explained")
+        )
+        self.status = Elided(greedy=True, parent=self)
+        self.status.setObjectName("objectStatus")
+        self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
+        self.later = self._pager("▶", self.tr("Later rows"), 1)
+        self.actions_ = ObjectActions(session, self.table, settings, self)
+        self.columns = Columns(session, self.table, settings)
+        self.sums = SelectionSums(session, self.table)
+        self._seeker = FileSeeker(session, self._tell, self)
+        line = QAction(self)
+        line.setSeparator(True)
+        self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
+        self._typing = QTimer(self)
+        self._typing.setSingleShot(True)
+        self._typing.setInterval(TYPING_MILLISECONDS)
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(DIM_MILLISECONDS)
+        self._late.timeout.connect(lambda: self.table.dim(self._looking is not None))
+        self.setFocusProxy(self.table)
+        self._lay_out()
+        self._connect()
+        self._reload()
+        if session.index_state is IndexState.LOADED:
+            self._rows_known()
+
+    def _pager(self, sign: str, name: str, step: int) -> QToolButton:
+        button = QToolButton(self)
+        button.setText(sign)
+        button.setToolTip(self.tr("{0}: more rows than can be scrolled at once").format(name))
+        button.setAccessibleName(name)
+        button.clicked.connect(lambda: self._turn(step))
+        return button
+
+    def _button(self, action: QAction, text: str) -> QPushButton:
+        """A button for what the menus offer, too; it is enabled when they are."""
+        button = QPushButton(text, self)
+        button.setToolTip(action.toolTip())
+        button.setAccessibleName(text)
+        button.setEnabled(action.isEnabled())
+        button.clicked.connect(lambda _=False: action.trigger())
+        action.changed.connect(lambda: button.setEnabled(action.isEnabled()))
+        return button
+
+    def _lay_out(self) -> None:
+        self.look_up_button = self._button(self.actions_.trace, self.tr("Look up"))
+        self.extract_button = self._button(self.actions_.extract, self.tr("Extract…"))
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 4, 8, 4)
+        bar.setSpacing(6)
+        bar.addWidget(self.filter, 1)
+        bar.addWidget(self.chips)
+        # Of one height whatever stands in it, and never wider than the line above: no state changes the size.
+        line = QWidget(self)
+        line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        foot = self._foot = QHBoxLayout(line)
+        foot.setContentsMargins(8, 2, 8, 2)
+        foot.addWidget(self.status, 1)
+        for button in (self.load_button, self.earlier, self.later, self.look_up_button, self.extract_button):
+            foot.addWidget(button)
+        line.setFixedHeight(max(self.load_button.sizeHint().height(), self.earlier.sizeHint().height()) + 4)
+        self.table.setMinimumSize(0, 48)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.table, 1)
+        layout.addWidget(line)
+
+    def offer_salvage(self, action: QAction) -> None:
+        """Shows the button that recovers objects while damage hides all of them."""
+        self.salvage_button = self._button(action, action.text().replace("&", ""))
+        self._foot.insertWidget(1, self.salvage_button)
+        self._update()
+
+    def _connect(self) -> None:
+        session = self._session
+        session.opened.connect(lambda _: self._reload())
+        session.closed.connect(self._reload)
+        session.index_loaded.connect(self._rows_known)
+        session.index_changed.connect(self._index_changed)
+        session.selection_changed.connect(self._follow)
+        self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
+        self.table.horizontalHeader().sectionClicked.connect(self._sort_by)
+        self.table.row_opened.connect(self._open_row)
+        self.sums.changed.connect(self._update)
+        self.model.blocks_changed.connect(self._update)
+        self.model.page_failed.connect(self._failed)
+        self.filter.textChanged.connect(lambda _: self._typing.start())
+        self.filter.returnPressed.connect(self._apply_now)
+        self.filter.file_dropped.connect(self.seek)
+        self.filter.installEventFilter(self)
+        self._typing.timeout.connect(self._apply)
+        self.hide_unused.triggered.connect(self._hide)
+        self.chips.chosen.connect(lambda name, value: self._set_filter(toggled(self.filter.text(), name, value)))
+        self.load_button.clicked.connect(lambda _: session.want_index())
+        session.jobs.changed.connect(lambda job: self._update() if job is self._looking else None)
+
+    # --- what is open ---
+
+    def _reload(self) -> None:
+        self._view, self._note, self._refused = View(), "", False
+        self.filter.blockSignals(True)
+        self.filter.clear()
+        self.filter.blockSignals(False)
+        self._show_filter()
+        self._typing.stop()
+        if self._looking is not None:
+            self._looking.cancel()
+        self.table.dim(False)
+        self.model.largest = 0
+        self.chips.show_census(None)
+        shard = self._session.shard
+        ready = shard is not None and (shard.loaded or (index_size(shard) or AUTO_INDEX_BYTES + 1) <= AUTO_INDEX_BYTES)
+        self.columns.expect(counted=ready)
+        self.model.load()
+        source = shard.source if shard is not None else None
+        self.table.set_largest(source.size if source is not None else 0)
+        self._show_order()
+        self._update()
+
+    def _index_changed(self, state: IndexState) -> None:
+        if state in (IndexState.NONE, IndexState.FAILED):
+            self.columns.learn(None)
+        self._update()
+
+    def _rows_known(self) -> None:
+        """Rows, or more about them, are known now; order and filter stay."""
+        if self._view.plain:
+            self.model.load()
+            self._follow(self._session.selection)
+        else:
+            self._show(self._view)
+        self._count()
+        self._update()
+
+    def _count(self) -> None:
+        """Looks at all rows in a job, for chips, bars and columns that say the same everywhere."""
+
+        def learn(census: Census | None) -> None:
+            self.model.largest = census.largest if census is not None else 0
+            self.chips.show_census(census)
+            self.chips.show_filter(self.filter.text())
+            self.columns.learn(census)
+
+        if not countable(self._total, far=is_address(self._session.uri)):
+            learn(None)
+            return
+        self._session.ask(
+            lambda shard, job: count(shard, job.progress),
+            learn,
+            failed=lambda _: learn(None),
+            stopped=lambda: None if self._session.jobs.newest(("count", self)) else learn(None),
+            key=("count", self),
+            pool=Pool.CPU,
+            priority=Priority.PREFETCH,
+        )
+
+    # --- filter and order ---
+
+    def _set_filter(self, text: str) -> None:
+        """Puts a text into the filter, at once."""
+        self.filter.setText(text)
+        self._typing.stop()
+        self._apply()
+
+    def show_only(self, text: str) -> None:
+        """Shows the rows of a filter, which somebody else chose."""
+        self._set_filter(text)
+
+    def _hide(self, hidden: bool) -> None:
+        words = [word for word in self.filter.text().split() if word != HIDE]
+        self._set_filter(" ".join([*words, HIDE] if hidden else words))
+
+    def _show_filter(self) -> None:
+        """Chips and menus say what the text says."""
+        self.chips.show_filter(self.filter.text())
+        self.hide_unused.setChecked(HIDE in self.filter.text().split())
+
+    def _wanted(self) -> View:
+        return View(self.filter.text().strip(), self._view.order, self._view.descending)
+
+    def _apply_now(self) -> None:
+        self._typing.stop()
+        self._apply()
+        self.table.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _apply(self) -> None:
+        self._show_filter()
+        if self._wanted() != self._view:
+            self._show(self._wanted())
+
+    def _sort_by(self, section: int) -> None:
+        order = self.model.columns[section].order
+        shard = self._session.shard
+        if shard is None:
+            return
+        if self._session.listing is None or not can_sort(shard, order):
+            states = {
+                IndexState.LOADING: self.tr("The index is being read: sort then."),
+                IndexState.LOADED: self.tr("There are too many rows to sort by this column."),
+            }
+            else_ = self.tr("Sorting needs the index: read it first.")
+            self._session.message.emit(states.get(self._session.index_state, else_))
+            self._show_order()
+            return
+        descending = order == self._view.order and not self._view.descending
+        self._show(View(self._view.text, order, descending))
+
+    def _show(self, view: View) -> None:
+        """Finds the rows of a view, in a job, and shows them."""
+        if self._session.shard is None:
+            return
+        self._view, self._note, self._refused = view, "", False
+        self._show_order()
+
+        def take(rows: SomeRows | None) -> None:
+            if self._view is view:
+                self.table.dim(False)
+                self.model.set_rows(rows)
+                self._follow(self._session.selection)
+                self._update()
+
+        def failed(error: BaseException) -> None:
+            self._say(plain_words(error), view)
+            if isinstance(error, LooksAtAll) and self._view is view:
+                # Until somebody agrees, the rows stay as they are.
+                self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
+
+        def find(*, whole: bool) -> None:
+            if self._view is not view:
+                return
+            heavy = bool(view.text) and self._total > MANY_ROWS
+            self._session.ask(
+                lambda shard, job: rows_of(shard, view, job.progress, whole=whole),
+                take,
+                failed=failed,
+                stopped=lambda: self._say(self.tr("the filter was stopped"), view),
+                key=("rows", self),
+                pool=Pool.CPU,
+                title="Filter objects" if heavy else "",
+            )
+            self._late.start()
+            self._update()
+
+        find(whole=not self._large_ahead)
+
+    def _say(self, note: str, view: View) -> None:
+        """Says what became of a view, if it is still the one that is wanted."""
+        if self._view is view:
+            self.table.dim(False)
+            self._note, self._refused = note, True
+            self._update()
+
+    def _show_order(self) -> None:
+        header = self.table.horizontalHeader()
+        section = next((n for n, c in enumerate(self.model.columns) if c.order == self._view.order), -1)
+        side = Qt.SortOrder.DescendingOrder if self._view.descending else Qt.SortOrder.AscendingOrder
+        header.setSortIndicatorShown(section >= 0)
+        header.setSortIndicator(section, side)
+
+    def seek(self, path: Path) -> None:
+        """Asks whether a file is among the objects; selects the one it is."""
+        self._seeker.seek(path)
+
+    def _tell(self, note: str) -> None:
+        self._note = note
+        self._update()
+
+    # --- selection and state ---
+
+    def _follow(self, selection: Selection) -> None:
+        if selection.origin is self and selection.row is not None:
+            return
+        if not selection.complete and selection.row is None:
+            return
+        if selection.row is None and self._is_looked_up(selection.origin):
+            return
+        row, order = selection.row, self.model.order
+        if (older := self._session.jobs.newest(("place", self))) is not None:
+            older.cancel()
+        if row is None or order is None or not self.model.scattered:
+            self.table.follow(row)
+            return
+
+        def take(place: int | None) -> None:
+            if self.model.order is order:
+                self.table.follow_place(place)
+
+        self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
+
+    def _is_looked_up(self, origin: object) -> bool:
+        """Whether a step of the lookup of the selected object selected bytes: the object stays selected."""
+        ref = origin.trace.ref if isinstance(origin, Walk) and origin.trace is not None else None
+        chosen = self.table.selected_ranges()
+        return ref is not None and len(chosen) == 1 and chosen.rows().tolist() == [ref.row]
+
+    def _open_row(self, row: int) -> None:
+        """Goes to the bytes of an object."""
+        self._session.select_row(row, self)
+        self.bytes_wanted.emit()
+
+    def _turn(self, step: int) -> None:
+        first, last = self.model.block
+        self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
+
+    def _failed(self, message: str) -> None:
+        self._tell(f"some rows cannot be read: {message}")
+
+    @property
+    def _looking(self) -> Job | None:
+        """The job that finds the rows of the filter."""
+        return self._session.jobs.newest(("rows", self))
+
+    @property
+    def _large_ahead(self) -> bool:
+        """Whether looking at all rows fetches so much from another machine that it is asked for first."""
+        return self._session.request.is_remote and self._session.index_ahead > AUTO_INDEX_BYTES
+
+    @property
+    def _total(self) -> int:
+        """How many rows there are, as far as that is known."""
+        return len(self._session.listing) if self._session.listing is not None else 0
+
+    def _update(self) -> None:
+        total, state = self._total, self._session.index_state
+        self.load_button.setVisible(self._session.shard is not None and state in (IndexState.NONE, IndexState.FAILED))
+        words = self.tr("Read the index")
+        if self._large_ahead:
+            words = self.tr("Read index: {0}").format(size_text(self._session.index_ahead))
+        self.load_button.setText(words)
+        first, last = self.model.block
+        paged = last - first < self.model.total
+        for button in (self.earlier, self.later):
+            button.setVisible(paged)
+        self.earlier.setEnabled(first > 0)
+        self.later.setEnabled(last < self.model.total)
+        if self.salvage_button is not None:
+            none = none_by_damage(self._session)
+            self.salvage_button.setVisible(none)
+        if (why := why_none(self._session)) is not None:
+            self._say_rows([why])
+            return
+        parts = [plural(total, "row") if self._view.plain else f"{self.model.total:,} of {plural(total, 'row')}"]
+        if (job := self._looking) is not None:
+            done = f" {100 * job.done_amount // job.total_amount} %" if job.total_amount else ""
+            parts.append(f"searching …{done}")
+        if paged:
+            parts.append(f"shown: {first:,} to {last - 1:,}")
+        if selected := self.sums.text:
+            parts.append(selected)
+        if state is IndexState.LOADING:
+            parts.append("reading the index …")
+        if self._note:
+            # What the user can mend comes first; what else there is to say comes last.
+            parts.insert(0 if self._refused else len(parts), self._note)
+        self._say_rows(parts)
+
+    def _say_rows(self, parts: list[str]) -> None:
+        """Writes below the table what there is; buttons that menus offer, too, leave the first words their room."""
+        self.status.setText("  ·  ".join(parts))
+        salvage = self.salvage_button
+        pressed = [one for one in (salvage, self.load_button, self.earlier, self.later) if one and not one.isHidden()]
+        margins, between = self._foot.contentsMargins(), self._foot.spacing()
+        room = self.width() - margins.left() - margins.right() - self.fontMetrics().horizontalAdvance(f"{parts[0]}…")
+        room -= sum(one.sizeHint().width() + between for one in pressed)
+        for button in (self.look_up_button, self.extract_button):
+            room -= button.sizeHint().width() + between
+            button.setVisible(room >= 0 and (salvage is None or salvage.isHidden()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room for buttons, or less."""
+        super().resizeEvent(event)
+        self._update()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Down goes from the filter to the table, Escape clears it."""
+        if watched is self.filter and event.type() == QEvent.Type.KeyPress:
+            key = event.key()  # type: ignore[attr-defined]
+            if key == Qt.Key.Key_Down:
+                self.table.setFocus(Qt.FocusReason.TabFocusReason)
+                return True
+            if key == Qt.Key.Key_Escape and self.filter.text():
+                self.filter.clear()
+                self._apply_now()
+                return True
+        return super().eventFilter(watched, event)

@@ -1,0 +1,398 @@
+"""The table of objects: a view over any number of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import (
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QTableView,
+    QWidget,
+)
+
+from shardscope.session.row_ranges import RowRanges
+from shardscope.views.objects.paint import BAR_ROOM, MARGIN, RowPainter, row_height, selected_places
+from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
+from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.object_model import ObjectModel
+
+Index = QModelIndex | QPersistentModelIndex
+
+MAX_PIXELS = 2**31 - 1
+"""Qt counts the pixels of a view in 32 bits and hangs beyond."""
+
+SHORT_TEXT = 12
+"""Digits of a kind, a state or a shard that are worth reading; the rest may be cut."""
+
+MANY_SELECTED = 10_000
+"""Changes of the selection by more rows than this are painted without looking at each."""
+
+_VEIL = 150
+"""Opacity of what dims outdated rows, of 255."""
+
+LONG_KEY = 14
+"""Digits that a key has room for at least, and all that the other columns leave."""
+
+
+class ObjectTable(QTableView):
+    """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
+
+    `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand; `row_opened(row)` one
+    that was clicked twice, or left with Enter.
+    """
+
+    rows_chosen = Signal(object)
+    row_opened = Signal(object)
+    copy_requested = Signal()
+
+    def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.objects = model
+        self._following = self._outdated = False
+        self._painter = RowPainter(self, model)
+        self._largest = 0
+        self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
+        self._texts: dict[str, float] = {}
+        self._by_hand: dict[str, int] = {}
+        self._names = frozenset(column.name for column in model.columns)
+        self._chosen: frozenset[str] = frozenset()
+        self._sizing = False
+        self.setObjectName("objectTable")
+        self.setAccessibleName(self.tr("Objects"))
+        self.setModel(model)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setCornerButtonEnabled(False)
+        rows = self.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setMinimumSectionSize(48)
+        for one in (header, rows):
+            # Headers ask whether a whole column is selected, which costs a call for each row: theirs never is.
+            one.setSelectionModel(QItemSelectionModel(model, one))
+        # Room for the sign of the order beside titles that stand at the right.
+        header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
+        self._measure()
+        model.modelReset.connect(self._size_columns)
+        model.dataChanged.connect(lambda *_: self._measure_texts())
+        self.verticalScrollBar().valueChanged.connect(lambda _: self._measure_texts())
+        self.clicked.connect(self._click)
+        header.sectionResized.connect(self._resized)
+        # Rows that were not there yet are not kept by the painter: it need not hear when they come.
+        model.modelReset.connect(self._painter.forget)
+        header.sectionResized.connect(self._painter.forget)
+
+    # --- geometry ---
+
+    def _measure(self) -> None:
+        """Row height from the font, and as many rows as its pixels allow."""
+        height = self.fontMetrics().height() + 7
+        self.verticalHeader().setDefaultSectionSize(height)
+        room = self.viewport().height() + self.horizontalHeader().height() + 4096
+        self.objects.set_most((MAX_PIXELS - room) // row_height(self))
+
+    def changeEvent(self, event: QEvent) -> None:
+        """A larger font makes fewer rows fit."""
+        super().changeEvent(event)
+        kinds = QEvent.Type
+        if event.type() in (kinds.FontChange, kinds.StyleChange, kinds.PaletteChange) and hasattr(self, "_painter"):
+            self._painter.restyle()
+            if event.type() != kinds.PaletteChange:
+                self._measure()
+
+    def set_largest(self, offset: int) -> None:
+        """Says how large offsets are, so that they fit."""
+        self._largest = offset
+        self._size_columns()
+
+    def _size_columns(self) -> None:
+        """Forgets how wide texts were, where other columns are shown or the file is another one."""
+        digit = self._painter.width_of("0", "size")
+        grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
+        columns = tuple(column.name for column in self.objects.columns)
+        if (columns, grown) != self._sized:
+            self._sized = columns, grown
+            self._texts = {name: digits * digit for name, digits in grown.items()}
+        self._fit()
+
+    @property
+    def _key(self) -> int:
+        """The number of the column of keys."""
+        return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
+
+    @property
+    def visible_columns(self) -> list[str]:
+        """The columns that are shown."""
+        return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
+
+    def show_columns(self, names: Collection[str], chosen: Collection[str]) -> None:
+        """Shows these columns, as many as there is room for.
+
+        Args:
+            names: The columns.
+            chosen: Those that the user wants: they are never hidden, the table scrolls instead.
+        """
+        self._names, self._chosen = frozenset(names), frozenset(chosen)
+        self._fit()
+        self._painter.forget()
+        self.viewport().update()
+
+    def reset_widths(self) -> None:
+        """Gives every column the width that suits it, whatever the user did."""
+        self._by_hand.clear()
+        self._sized = ((), {})
+        self._size_columns()
+        self._measure_texts()
+
+    def _room(self, number: int) -> Room:
+        """Return the pixels that a column needs."""
+        column = self.objects.columns[number]
+        leaves = 0 if column.name in self._chosen else column.leaves
+        header = self.horizontalHeader()
+        title = max(header.sectionSizeHint(number), header.minimumSectionSize())
+        text = math.ceil(self._texts.get(column.name, 0) + 2 * MARGIN) + 1
+        if column.number:
+            needed = max(title, text)
+            wanted = max(title, text + BAR_ROOM) if column.name == "size" else needed
+        else:
+            digit = self._painter.width_of("0", column.name)
+            most = LONG_KEY if column.name == "key" else SHORT_TEXT
+            needed = max(title, min(text, math.ceil(most * digit + 2 * MARGIN)))
+            wanted = max(title, text)
+        if (by_hand := self._by_hand.get(column.name)) is not None:
+            wanted = needed = max(by_hand, needed) if column.number else by_hand
+        return Room(wanted, needed, leaves)
+
+    def _fit(self) -> None:
+        """Shares the width of the table."""
+        shown = [n for n, column in enumerate(self.objects.columns) if column.name in self._names]
+        if self._key not in shown or self._sizing:
+            return
+        self._sizing = True
+        for number in shown:
+            # The header knows no width of the title of a hidden column.
+            self.setColumnHidden(number, False)
+        # New widths may bring or remove a scroll bar, which changes the room.
+        for _ in range(MOST_ROUNDS):
+            room = self.viewport().width()
+            widths = share_room([self._room(n) for n in shown], shown.index(self._key), room)
+            for number in range(len(self.objects.columns)):
+                width = widths[shown.index(number)] if number in shown else 0
+                self.setColumnHidden(number, not width)
+                if width:
+                    self.setColumnWidth(number, width)
+            if self.viewport().width() == room:
+                break
+        self._sizing = False
+
+    def _resized(self, number: int, _: int, width: int) -> None:
+        """Keep the width that a user sets, but never below the numbers of the column."""
+        if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            self._by_hand[self.objects.columns[number].name] = width
+            least = self._room(number).least
+            if width < least:
+                self._sizing = True
+                self.setColumnWidth(number, least)
+                self._sizing = False
+
+    def _measure_texts(self) -> None:
+        """Rows are on the screen that were not before: their texts say how much room they want."""
+        before = dict(self._texts)
+        for place in self.visible_places():
+            texts, state = self.objects.row_texts(place)
+            for column, text in zip(self.objects.columns, texts, strict=True):
+                sign = self._painter.sign(column.name, state)
+                wide = self._painter.width_of(sign + text, column.name)
+                self._texts[column.name] = max(self._texts.get(column.name, 0), wide)
+        if self._texts != before:
+            self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room, or less."""
+        super().resizeEvent(event)
+        self._measure_texts()
+        self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
+        painter = QPainter(self.viewport())
+        self._painter.paint(painter, event.rect())
+        if self._outdated:
+            veil = self.palette().base().color()
+            veil.setAlpha(_VEIL)
+            painter.fillRect(event.rect(), veil)
+        painter.end()
+
+    def dim(self, outdated: bool) -> None:
+        """Dim rows that do not fit the filter or the order that is being computed."""
+        if outdated is not self._outdated:
+            self._outdated = outdated
+            self.viewport().update()
+
+    # --- rows ---
+
+    def selected_ranges(self) -> RowRanges:
+        """The selected rows, as ranges; costs the same for one row and for millions."""
+        return self.objects.ranges_of(selected_places(self))
+
+    def selected_count(self) -> int:
+        """How many rows are selected."""
+        return len(self.selected_ranges())
+
+    def visible_places(self) -> range:
+        """The rows of the view that are on the screen."""
+        first = self.rowAt(0)
+        last = self.rowAt(self.viewport().height() - 1)
+        last = self.objects.rowCount() - 1 if last < 0 else last
+        return range(max(first, 0), last + 1)
+
+    def follow(self, row: int | None) -> None:
+        """Makes a row current without telling that the user did; None clears the selection."""
+        self.follow_place(None if row is None else self.objects.place_of(row))
+
+    def follow_place(self, place: int | None) -> None:
+        """The same for a place among all that are shown."""
+        self._following = True
+        try:
+            if place is None:
+                self.selectionModel().clear()
+                return
+            # The key is never hidden: arrow keys do not leave a hidden column.
+            index = self.objects.show_place(place).siblingAtColumn(self._key)
+            flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+            self.selectionModel().setCurrentIndex(index, flags)
+            if not self.viewport().rect().contains(self.visualRect(index).center()):
+                self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+        finally:
+            self._following = False
+
+    def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        """Qt lists every cell of a new selection for screen readers: of many rows it need not."""
+        if sum(part.height() for chosen in (selected, deselected) for part in chosen.toList()) > MANY_SELECTED:
+            self.viewport().update()
+        else:
+            super().selectionChanged(selected, deselected)
+
+    def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
+        """Shift extends the selection, with Ctrl as well: to the first or the last row."""
+        flags = QItemSelectionModel.SelectionFlag
+        both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        if isinstance(event, QKeyEvent) and event.modifiers() & both == both:
+            return flags.SelectCurrent | flags.Rows
+        return super().selectionCommand(index, event)
+
+    def moveCursor(self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
+        """Home and End are the first and the last row: all of a row is current, not a cell."""
+        actions, last = QAbstractItemView.CursorAction, self.objects.rowCount() - 1
+        if last >= 0 and self.isColumnHidden(self.currentIndex().column()):
+            self.selectionModel().setCurrentIndex(
+                self.objects.index(max(self.currentIndex().row(), 0), self._key),
+                QItemSelectionModel.SelectionFlag.NoUpdate,
+            )
+        if action in (actions.MoveHome, actions.MoveEnd) and last >= 0:
+            return self.objects.index(0 if action is actions.MoveHome else last, self._key)
+        return super().moveCursor(action, modifiers)
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """The user went to a row."""
+        super().currentChanged(current, previous)
+        if not self._following and current.isValid() and current.row() != previous.row():
+            self.rows_chosen.emit(self.objects.row_of(current))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Focus never selects: Qt makes the first row current, which here stays a place to start from."""
+        self._following = True
+        try:
+            super().focusInEvent(event)
+            if self.currentIndex().isValid() and not self.selectionModel().hasSelection():
+                places = self.visible_places()
+                if places and self.currentIndex().row() not in places:
+                    index = self.objects.index(places.start, self._key)
+                    self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        finally:
+            self._following = False
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Opens the row that is under the pointer."""
+        index = self.indexAt(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and index.isValid():
+            self.row_opened.emit(self.objects.row_of(index))
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def open_current(self) -> None:
+        """Goes to the bytes of the current row."""
+        if self.currentIndex().isValid():
+            self.row_opened.emit(self.objects.row_of(self.currentIndex()))
+
+    def _click(self, index: QModelIndex) -> None:
+        """A click on the current row chooses it again: something else may be selected by now."""
+        self.rows_chosen.emit(self.objects.row_of(index))
+
+    def event(self, event: QEvent) -> bool:
+        """Ctrl+0 and Ctrl+C are about the table while the keyboard is here: menus have them for the bytes."""
+        asked = event if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) else None
+        if asked is not None and (_is_reset(asked) or asked.matches(QKeySequence.StandardKey.Copy)):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy gives keys, not the text of one cell; Enter goes to the bytes, Ctrl+0 resets the widths."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_requested.emit()
+            return
+        if _is_reset(event):
+            self.reset_widths()
+            return
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.open_current()
+            return
+        # Focus made a row current and selected nothing: the first key selects that row. With Ctrl, Qt only moves.
+        last, chosen = self.objects.rowCount() - 1, self.selectionModel()
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
+        if event.key() in ends and last >= 0 and (_only_control(event) or not chosen.hasSelection()):
+            self._following = True
+            self.setCurrentIndex(self.objects.index(ends[Qt.Key(event.key())], self._key))
+            self._following = False
+            self.selectRow(self.currentIndex().row())
+        elif not select_current(self, event):
+            super().keyPressEvent(event)
+            return
+        self.rows_chosen.emit(self.objects.row_of(self.currentIndex()))
+
+
+def _is_reset(event: QKeyEvent) -> bool:
+    return event.key() == Qt.Key.Key_0 and _only_control(event)
+
+
+def _only_control(event: QKeyEvent) -> bool:
+    return event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier == Qt.KeyboardModifier.ControlModifier

@@ -1,0 +1,1 @@
+"""Locations that can be opened: files, folders, stores, samples."""

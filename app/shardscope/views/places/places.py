@@ -1,0 +1,384 @@
+"""Where one can go: the members of a data set or the shards in the same folder, recent files, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path, PurePosixPath
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import DataSet, Folder, Shard, Span
+from shardcore.model.number_words import plural
+from shardcore.model.source_name import SourceName
+from shardcore.model.text import shell_line, typed
+from shardcore.shards.registry import all_formats
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.source import RemoteFolder
+from shardscope.session.connections import way_words
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.open_request import members_at_hand, name_of
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+from shardscope.views.places.browse import UP, Browsing
+from shardscope.views.places.place_list import PlaceList
+from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.place_model import Place, PlaceModel
+from shardscope.widgets.plain_text import shown as shown_text
+from shardscope.widgets.sample_words import sample_title
+
+MOST_FILES = 100_000
+"""Files of a folder that are listed."""
+
+NEAR_THE_END = 100
+"""So many rows before the end of what is listed the next page is asked for."""
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class Group(Enum):
+    """Kinds of places, with the labels of the combo box."""
+
+    NEAR = "Folder"
+    RECENT = "Recent"
+    SAMPLES = "Samples"
+    REMOTE = "Remote"
+
+
+class Places(QWidget):
+    """Members are shown at once; `chosen(uri)` asks for something else to be opened."""
+
+    chosen = Signal(object)
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("places")
+        self.setAccessibleName(self.tr("Places"))
+        self._session = session
+        self._settings = settings
+        self._near: Sequence[Place] = ()
+        self._status = ""
+        self.browsing = Browsing(session, self)
+        self.groups = QComboBox(self)
+        self.groups.setObjectName("placeGroups")
+        self.groups.setAccessibleName(self.tr("Kinds of places"))
+        self.groups.addItems([group.value for group in Group])
+        self.filter = QLineEdit(self)
+        self.filter.setPlaceholderText(self.tr("Filter by name"))
+        self.filter.setAccessibleName(self.tr("Filter places"))
+        self.filter.setClearButtonEnabled(True)
+        self.model = PlaceModel(self)
+        self.list = PlaceList(self.model, self)
+        self.note = QLabel(self)
+        self.note.setContentsMargins(10, 4, 10, 4)
+        self.note.setWordWrap(True)
+        # Names of files and errors are no markup.
+        self.note.setTextFormat(Qt.TextFormat.PlainText)
+        self.note.setAccessibleName(self.tr("How many places there are"))
+        head = QHBoxLayout()
+        head.setContentsMargins(8, 6, 8, 6)
+        head.setSpacing(6)
+        head.addWidget(self.groups)
+        head.addWidget(self.filter, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self.list, 1)
+        column.addWidget(self.note)
+        self.setFocusProxy(self.list)
+        self.groups.currentIndexChanged.connect(lambda _: self._refill())
+        self.filter.textChanged.connect(self._filter_changed)
+        self.list.gone.connect(self._go)
+        self.list.verticalScrollBar().valueChanged.connect(lambda _: self._want_more())
+        self.browsing.moved.connect(self._browse_moved)
+        self.browsing.listed.connect(self._browse_listed)
+        self.browsing.told.connect(self._browse_told)
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.list.customContextMenuRequested.connect(self._open_menu)
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.index_changed.connect(lambda _: self._learn())
+        session.selection_changed.connect(self._follow)
+        self._refill()
+
+    @property
+    def group(self) -> Group:
+        """What is listed now."""
+        return list(Group)[self.groups.currentIndex()]
+
+    def refresh_recent(self) -> None:
+        """Something was opened, or forgotten."""
+        if self.group is Group.RECENT:
+            self._refill()
+
+    # --- what is open ---
+
+    def _opened(self, shard: Shard) -> None:
+        self._near, self._status = (), ""
+        self.browsing.stop()
+        spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
+        kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
+        self.groups.setItemText(0, kind)
+        if isinstance(shard, DataSet):
+            self._near = [Place(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
+            self._near += [Place(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
+        elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
+            if shard.source.folder.listable:
+                self.browsing.go(shard.source.folder.uri, self._session.request.remote)
+            else:
+                self._status = self.tr("Web servers cannot list what lies beside a file.")
+        elif shard.source is not None and shard.source.folder is not None:
+            self._list_folder(shard.source.folder, shard.source.name)
+        self.groups.setCurrentIndex(0)
+        self.filter.clear()
+        self._learn()
+        self.model.set_here(self._here())
+        self._refill()
+
+    def _closed(self) -> None:
+        self._near, self._status = (), ""
+        self.browsing.stop()
+        self._learn()
+        self.model.set_here("")
+        self._refill()
+
+    def _list_folder(self, folder: Folder, name: str) -> None:
+        self._status = "Looking …"
+
+        def take(found: Sequence[Place]) -> None:
+            self._near, self._status = found, ""
+            self._refill()
+
+        def failed(error: BaseException) -> None:
+            self._status = f"The folder cannot be listed: {plain_words(error)}"
+            self._refill()
+
+        self._session.ask(
+            lambda _, job: shards_in(folder, name, job),
+            take,
+            failed=failed,
+            key=("folder", self),
+            priority=Priority.PREFETCH,
+        )
+
+    def _learn(self) -> None:
+        """Counts and problems of members, as far as they are known."""
+        shard = self._session.shard
+        if isinstance(shard, DataSet):
+            unreadable = shard.unreadable
+            self.model.count_of = shard.objects_in
+            self.model.problem_of = lambda name: str(unreadable[name]) if name in unreadable else ""
+        else:
+            self.model.count_of = lambda _: None
+            self.model.problem_of = lambda _: ""
+        self.model.refresh()
+
+    # --- the list ---
+
+    def _refill(self) -> None:
+        match self.group:
+            case Group.NEAR:
+                places = self.browsing.places if self.browsing.uri else self._near
+            case Group.RECENT:
+                places = [Place(uri, name_of(uri), _folder_of(uri)) for uri in self._settings.recent]
+            case Group.SAMPLES:
+                places = [
+                    Place(str(one.path), sample_title(one), one.about, level=one.role is not assets.Role.MAIN)
+                    for one in assets.samples()
+                ]
+            case Group.REMOTE:
+                places = [Place(one, one, way_words(way)) for one, way in self._settings.connections.items()]
+        self.model.fill(places, self.filter.text().strip())
+        self._to_here()
+        self._tell()
+
+    def _filter_changed(self, text: str) -> None:
+        self.model.set_filter(text.strip())
+        self._tell()
+
+    def _tell(self) -> None:
+        total, shown = len(self.model.places), self.model.rowCount()
+        if self.group is Group.NEAR and self._status:
+            text = self._status
+        elif self.group is Group.NEAR and self.browsing.uri:
+            text = self._browsed(shown)
+        elif not total:
+            text = {
+                Group.NEAR: "Nothing else that looks like a shard lies here.",
+                Group.RECENT: "Nothing was opened yet.",
+                Group.SAMPLES: "There are no samples.",
+                Group.REMOTE: "Buckets and servers are listed here once something was opened in them (Ctrl+U).",
+            }[self.group]
+        else:
+            text = f"{shown:,} of {plural(total, self._noun)}" if shown != total else plural(total, self._noun)
+        self.note.setText(shown_text(text))
+
+    @property
+    def _noun(self) -> str:
+        """One of what is listed."""
+        shard = self._session.shard
+        if self.group is not Group.NEAR:
+            return {Group.RECENT: "recent file", Group.SAMPLES: "sample", Group.REMOTE: "address"}[self.group]
+        if isinstance(shard, DataSet):
+            return "key space" if shard.key_spaces else "member"
+        return "file"
+
+    # --- folders of a store ---
+
+    def _browsed(self, count: int) -> str:
+        """Where one is in a store, and how much of it is listed."""
+        browsing = self.browsing
+        if browsing.problem:
+            return f"{browsing.uri}: {browsing.problem}"
+        words = plural(max(count - any(one.title == UP for one in browsing.places[:1]), 0), "name")
+        return f"{browsing.uri}: {words}{' so far; more when you scroll' if browsing.more else ''}"
+
+    def _browse_moved(self) -> None:
+        self.groups.setCurrentIndex(0)
+        self.filter.clear()
+        self._status = ""
+        self._refill()
+
+    def _browse_listed(self, places: Sequence[Place]) -> None:
+        if self.group is Group.NEAR and self.model.places is self.browsing.places:
+            self.model.added(len(places))
+            self._to_here_once()
+        self._browse_told()
+
+    def _browse_told(self) -> None:
+        self._tell()
+        # A page may be shorter than the list is high, or pass no filter.
+        QTimer.singleShot(0, self, self._want_more)
+
+    def _want_more(self) -> None:
+        """Asks for the next page when the end of what is listed comes near."""
+        if self.group is Group.NEAR and self.browsing.uri and self.isVisible():
+            last = self.list.indexAt(QPoint(1, self.list.viewport().height() - 1)).row()
+            if last < 0 or last + NEAR_THE_END >= self.model.rowCount():
+                self.browsing.want_more()
+
+    def _to_here_once(self) -> None:
+        """Marks where one is, while the first page is looked at."""
+        if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
+            self._to_here()
+
+    def _go(self, index: Index) -> None:
+        place = self.model.place(index)
+        if self.group is Group.REMOTE or (self.group is Group.NEAR and self.browsing.uri and place.where.endswith("/")):
+            self.browsing.go(place.where)
+            return
+        shard = self._session.shard
+        if self.group is not Group.NEAR or not isinstance(shard, DataSet) or place.title in shard.key_spaces:
+            if place.where != self._here():
+                self.chosen.emit(place.where)
+            return
+        problem = self.model.problem_of(place.where)
+        if problem:
+            self._session.say(self.tr("{0} cannot be read: {1}").format(place.title, problem), failed=True)
+            return
+        self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
+
+    def _open_menu(self, place: QPoint) -> None:
+        index = self.list.indexAt(place)
+        if index.isValid():
+            self.menu_of(index).popup(self.list.viewport().mapToGlobal(place))
+
+    def menu_of(self, index: Index) -> QMenu:
+        """What can be done with a place: gone to, copied."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        place = self.model.place(index)
+        shard = self._session.shard
+        uri = place.where
+        if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
+            uri = _inside(shard.folder, place.where)
+        menu.addAction(self.tr("&Go there"), lambda: self._go(index))
+        menu.addAction(self.tr("&Open alone"), lambda: self.chosen.emit(uri)).setEnabled(uri != place.where)
+        menu.addSeparator()
+        menu.addAction(self.tr("Copy &name"), lambda: copy_text(place.title))
+        menu.addAction(self.tr("Copy &address"), lambda: copy_text(uri))
+        menu.addAction(
+            self.tr("Copy as &shardcore command"), lambda: copy_text(shell_line(["shardcore", "info", typed(uri)]))
+        )
+        return menu
+
+    def _here(self) -> str:
+        """The member that is selected, or the file that is open."""
+        shard = self._session.shard
+        if isinstance(shard, DataSet):
+            span = self._session.selection.span
+            return SourceName.parse(span.source).path if span is not None else ""
+        source = shard.source if shard is not None else None
+        if source is None:
+            return ""
+        return _inside(source.folder, source.name) if source.folder is not None else source.uri
+
+    def _follow(self, selection: Selection) -> None:
+        """Marks where the user is."""
+        here = self._here()
+        if here == self.model.here:
+            return
+        self.model.set_here(here)
+        self._to_here()
+
+    def _to_here(self) -> None:
+        row = self.model.row_of(self.model.here) if self.model.here else None
+        if row is not None:
+            self.list.setCurrentIndex(self.model.index(row))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """A page that came while nobody saw the list may not fill it."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._want_more)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follows the theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "note"):
+            sheet = f"color: {theme.of(self).muted.name()};"
+            if sheet != self.note.styleSheet():
+                self.note.setStyleSheet(sheet)
+
+
+def shards_in(folder: Folder, name: str, job: Job) -> list[Place]:
+    """The files of a folder whose names end as those of shards do, or as that of the open one does.
+
+    Raises:
+        ShardError: The folder cannot be listed.
+    """
+    endings = {suffix for one in all_formats() for suffix in one.suffixes} | {PurePosixPath(name).suffix}
+    found = []
+    for entry in folder.list():
+        job.check()
+        if not entry.is_folder and PurePosixPath(entry.name).suffix in endings:
+            found.append(Place(_inside(folder, entry.name), entry.name, size=entry.size))
+            if len(found) == MOST_FILES:
+                break
+    return found
+
+
+def _inside(folder: Folder, name: str) -> str:
+    return f"{folder.uri.rstrip('/')}/{name}"
+
+
+def _folder_of(uri: str) -> str:
+    """Where something lies, for people."""
+    if is_address(uri):
+        return uri
+    folder, home = str(Path(uri).parent), str(Path.home())
+    return f"~{folder[len(home) :]}" if folder.startswith(home) else folder

@@ -1,0 +1,390 @@
+"""The structure of the file as a tree: what it is made of, with values, offsets and sizes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from PySide6.QtCore import (
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    QSizeF,
+    Qt,
+    QTimer,
+    Signal,
+)
+from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
+
+from shardcore import Node, SectionRole
+from shardcore.model.node import Elsewhere
+from shardscope.session.highlighted_nodes import LitNodes, lit_nodes
+from shardscope.session.highlights import Light
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.views.structure.node_menu import NodeDeeds, node_menu
+from shardscope.widgets import theme
+from shardscope.widgets.badges import badge_font, badge_size, paint_badge
+from shardscope.widgets.column_widths import Room, share_room
+from shardscope.widgets.elided import cut_text
+from shardscope.widgets.keyboard import select_current
+from shardscope.widgets.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
+
+Index = QModelIndex | QPersistentModelIndex
+
+BAR = 4
+"""Pixels of the bar left of a name."""
+
+_BESIDE = 16
+"""Pixels of a name's cell that neither the bar, nor the name, nor the numbers of what is lit have."""
+
+_EDGE = 8
+"""Pixels of a cell beside its text."""
+
+_NUMBER = re.compile(r"[-\d][\d,.]*")
+
+_LEAST_NAME, _LEAST_VALUE = 16, 12
+"""Digits of a name and of a value that are worth reading; in a narrower tree size and offset are in the tooltip."""
+
+
+class NodeDelegate(QStyledItemDelegate):
+    """Paints nodes: damage in the colour of errors, values in the font of bytes, sections with their colour."""
+
+    def __init__(self, tree: StructureTree) -> None:
+        super().__init__(tree)
+        self._tree = tree
+        self._painting = False
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """Adds colours and fonts."""
+        super().initStyleOption(option, index)
+        node = index.data(NODE_ROLE)
+        colours = theme.of(self._tree)
+        role = option.palette.ColorRole.Text
+        if isinstance(node, Node) and node.error:
+            option.palette.setColor(role, colours.error)
+            if index.column() == 0:
+                option.text = f"✖ {option.text}"
+        elif index.column() != 0:
+            option.palette.setColor(role, colours.text if index.column() == 1 else colours.muted)
+        if index.column() == 0 and isinstance(node, Node) and node.differs is not None:
+            option.text = f"{option.text} ≠"
+        if index.column() == 0:
+            # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
+            option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
+            option.decorationSize = QSize(BAR, option.fontMetrics.height())
+        if self._painting and index.column() < 2:
+            room = option.rect.width() - _EDGE
+            if index.column() == 0:
+                badges = _badge_sizes(self._lights(index), badge_font(option.font))
+                room = option.rect.width() - BAR - _BESIDE - int(sum(size.width() + 1 for size in badges))
+            option.text = cut_text(option.fontMetrics, option.text, max(room, 0))
+
+    def _lights(self, index: Index) -> Sequence[Light]:
+        return self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paints a row; left of its name stands a bar in the colour of its section."""
+        self._painting = True
+        super().paint(painter, option, index)
+        self._painting = False
+        if index.column() != 0:
+            return
+        self._paint_badges(painter, option, index)
+        colour = self._tree.section_colour(index)
+        if colour is None:
+            return
+        height = option.fontMetrics.height()
+        place = QRect(option.rect.left() + 3, option.rect.center().y() - height // 2 + 1, BAR, height)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        painter.drawRoundedRect(place, 1, 1)
+
+    def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """The numbers of what is lit, at the right end of the name."""
+        lights = self._lights(index)
+        if not lights:
+            return
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        colours = theme.of(self._tree)
+        painter.save()
+        painter.setFont(badge_font(option.font))
+        sizes = _badge_sizes(lights, painter.font())
+        left = option.rect.right() - 2 - sum(size.width() + 1 for size in sizes)
+        # No letter of the name looks out from below them.
+        ground = colours.accent if selected else colours.base
+        painter.fillRect(
+            QRectF(left - 4, option.rect.top(), option.rect.right() - left + 4, option.rect.height()), ground
+        )
+        for light, size in zip(lights, sizes, strict=True):
+            place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
+            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected)
+            left += size.width() + 1
+        painter.restore()
+
+
+def _badge_sizes(lights: Sequence[Light], font: QFont) -> list[QSizeF]:
+    return [badge_size(light.number, font) for light in lights]
+
+
+class StructureTree(QTreeView):
+    """Follows the selection of the session, and makes it.
+
+    Attributes:
+        session: What is open.
+        lit: Which rows are lit.
+    """
+
+    look_up_requested = Signal(object)
+    """A key that is to be looked up."""
+    extract_requested = Signal(object)
+    """The row of an object that is to be extracted."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.session = session
+        self._following = False
+        self.nodes = NodeModel(session, self)
+        self.lit = LitNodes()
+        self.setObjectName("structureTree")
+        self.setAccessibleName(self.tr("Structure of the file"))
+        self.setModel(self.nodes)
+        self.setItemDelegate(NodeDelegate(self))
+        self.setUniformRowHeights(True)
+        self.setIndentation(14)
+        self.setAlternatingRowColors(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setExpandsOnDoubleClick(True)
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setMinimumSectionSize(40)
+        # Only rows on the screen are measured.
+        header.setResizeContentsPrecision(0)
+        self._make_differs()
+        self._seen, self._longest = [0] * len(COLUMNS), 0
+        self._size_soon = QTimer(self)
+        self._size_soon.setSingleShot(True)
+        self._size_soon.setInterval(0)
+        self._size_soon.timeout.connect(self._size_columns)
+        self.nodes.modelReset.connect(self._forget_widths)
+        for shown in (self.nodes.dataChanged, self.nodes.layoutChanged, self.nodes.rowsInserted, self.expanded):
+            shown.connect(self._size_soon.start)
+        self.verticalScrollBar().valueChanged.connect(self._size_soon.start)
+        self.nodes.modelReset.connect(self._expand_root)
+        self.nodes.revealed.connect(self._show)
+        self.clicked.connect(self._clicked)
+        session.opened.connect(self._opened)
+        session.closed.connect(self.nodes.load)
+        session.index_loaded.connect(self._index_loaded)
+        session.selection_changed.connect(self._follow)
+        session.lights_changed.connect(self._lights_changed)
+        self._size_columns()
+
+    def _make_differs(self) -> None:
+        """The switch at the head of the tree: all of it, or only where page and practice differ."""
+        self.differs = QToolButton(self.header())
+        self.differs.setObjectName("structureDiffers")
+        self.differs.setText(self.tr("≠ differs"))
+        self.differs.setCheckable(True)
+        self.differs.setAccessibleName(self.tr("Only where page and practice differ"))
+        self.differs.setToolTip(
+            self.tr(
+                "Shows only the fields on which the published page and practice differ.\n"
+                "Of a table, one row stands for all."
+            )
+        )
+        self.differs.toggled.connect(self.nodes.show_differing)
+
+    def section_colour(self, index: Index) -> QColor | None:
+        """The colour of the section that a node lies in; None for a whole file."""
+        role = index.data(SECTION_ROLE)
+        return theme.of(self).section(role) if isinstance(role, SectionRole) else None
+
+    def _lights_changed(self) -> None:
+        """Finds the nodes of what is lit, in a job."""
+        lights = self.session.lights
+
+        def take(lit: LitNodes) -> None:
+            if self.session.lights == lights:
+                self.lit = lit
+                self.viewport().update()
+
+        if not lights:
+            take(LitNodes())
+        else:
+            self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
+
+    def _forget_widths(self) -> None:
+        self._seen, self._longest = [0] * len(COLUMNS), 0
+        self._size_soon.start()
+
+    def _longest_number(self) -> int:
+        """Return the pixels of the widest value on the screen that is a number."""
+        longest, index = 0, self.indexAt(QPoint(0, 0))
+        while index.isValid() and self.visualRect(index).top() < self.viewport().height():
+            text = str(index.siblingAtColumn(1).data() or "")
+            if _NUMBER.fullmatch(text):
+                longest = max(longest, self.fontMetrics().horizontalAdvance(text) + 2 * _EDGE)
+            index = self.indexBelow(index)
+        return longest
+
+    def _size_columns(self) -> None:
+        """Gives offsets and sizes the room of the widest on the screen so far; name and value share the rest."""
+        header, digit = self.header(), self.fontMetrics().horizontalAdvance("0")
+        hints = [max(self.sizeHintForColumn(n) + _EDGE, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
+        hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
+        self._seen = [max(old, new) for old, new in zip(self._seen, hints, strict=True)]
+        self._longest = max(self._longest, self._longest_number())
+        name, value, offset, size = self._seen
+        rooms = (
+            Room(name, min(name, _LEAST_NAME * digit)),
+            Room(value, min(value, max(_LEAST_VALUE * digit, self._longest))),
+            Room(offset, offset, leaves=2),
+            Room(size, size, leaves=1),
+        )
+        widths = share_room(rooms, 1, self.viewport().width())
+        for column, width in enumerate(widths):
+            self.setColumnHidden(column, not width)
+            if width:
+                self.setColumnWidth(column, width)
+        wish = self.differs.sizeHint()
+        self.differs.resize(wish.width(), min(wish.height(), header.height()))
+        self.differs.move(widths[0] - wish.width() - 6, (header.height() - self.differs.height()) // 2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Shares the new width."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._size_columns()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the row under the pointer, or with the current one."""
+        index = self.indexAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
+        self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
+
+    def menu_of(self, path: tuple[Node, ...]) -> QMenu:
+        """What can be done with the last node of a path."""
+        deeds = NodeDeeds(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
+        return node_menu(self, self.session, deeds, path)
+
+    def look_up_row(self, row: int) -> None:
+        """Asks for the lookup of the object of a row; reading its key is a job."""
+
+        def take(key: str | None) -> None:
+            if key is not None:
+                self.look_up_requested.emit(key)
+            else:
+                self.session.message.emit(self.tr("This row has no key to look up."))
+
+        self.session.ask(
+            lambda shard, _: shard.objects.keys[row], take, failed="The key cannot be read", key=("node key", self)
+        )
+
+    def go_elsewhere(self, elsewhere: Elsewhere) -> None:
+        """Goes to bytes of another file, or says what is missing; opening that file is a job."""
+        self.session.ask(
+            lambda _shard, _job: elsewhere.find(),
+            self.session.select_span,
+            failed="Not within reach",
+            key=("elsewhere", self),
+        )
+
+    def collapse_all(self) -> None:
+        """Leaves the root and what is directly in it."""
+        self.collapseAll()
+        self._expand_root()
+
+    def _opened(self, _: object) -> None:
+        self._size_columns()
+        self.nodes.only_differing = False
+        self.differs.setChecked(False)
+        self.nodes.load()
+
+    def _expand_root(self) -> None:
+        root = self.nodes.index(0, 0)
+        if root.isValid() and self.nodes.only_differing:
+            self.expandAll()
+            if not self.nodes.rowCount(root):
+                self.session.message.emit(self.tr("In this file page and practice agree, as far as is known."))
+        elif root.isValid():
+            self.expand(root)
+
+    def _index_loaded(self) -> None:
+        """The tree has grown; what was selected is shown again."""
+        self.nodes.load()
+
+        def again() -> None:
+            if self.nodes.rowCount():
+                self.nodes.modelReset.disconnect(again)
+                self._follow(self.session.selection)
+
+        self.nodes.modelReset.connect(again)
+
+    def _follow(self, selection: Selection) -> None:
+        if selection.origin is self or not selection.complete:
+            return
+        if selection.path:
+            self.nodes.reveal(selection.path)
+        else:
+            self._following = True
+            self.selectionModel().clear()
+            self._following = False
+
+    def _show(self, index: QModelIndex) -> None:
+        self._following = True
+        parent = index.parent()
+        while parent.isValid():
+            self.expand(parent)
+            parent = parent.parent()
+        command = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self.selectionModel().setCurrentIndex(index, command)
+        if not self.viewport().rect().contains(self.visualRect(index).center()):
+            self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+        self._following = False
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Focus never selects: Qt makes the first row current, which here stays a place to start from."""
+        self._following = True
+        super().focusInEvent(event)
+        self._following = False
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """At the first key the walk begins at the current row."""
+        if select_current(self, event):
+            self._choose(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        """Choose a row that was current already: something else may be selected by now."""
+        if self.session.selection.path != self.nodes.path(index.siblingAtColumn(0)):
+            self._choose(index)
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """The user went to a row."""
+        super().currentChanged(current, previous)
+        if not self._following and current.isValid():
+            self._choose(current)
+
+    def _choose(self, index: Index) -> None:
+        path = self.nodes.path(index)
+        if path and self.nodes.node(index) is not None:
+            self.session.select_node(path, self)

@@ -1,0 +1,86 @@
+"""The costs of a lookup: with what is cached here, or from a cold start."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QWidget
+
+from shardcore.model.number_words import plural
+from shardcore.operations.cold_cost import ColdTrace
+from shardcore.sources.cold import Cost
+from shardscope.widgets.wrap_text import WrapText
+
+
+def cost_text(requests: int, size: int) -> str:
+    """Cost of a step in words: `read 2 ranges, 44 bytes`, or `cached`."""
+    if not requests:
+        return "cached, nothing read"
+    return f"read {plural(requests, 'range')}, {plural(size, 'byte')}"
+
+
+def cold_text(cost: Cost) -> str:
+    """Return a cold cost in words: `2 requests, 44 bytes, 1 round trip`."""
+    if not cost.requests:
+        return "cached by an earlier step"
+    return f"{plural(cost.requests, 'request')}, {plural(cost.bytes, 'byte')}, {plural(cost.rounds, 'round trip')}"
+
+
+class CostSwitch(QWidget):
+    """The switch between warm and cold costs; `cold_wanted` carries whether cold ones are shown.
+
+    Attributes:
+        warm: The button for the cost with the cache.
+        cold: The button for the cost from a cold start.
+        told: The cold cost of opening, and in all; or why it is not available.
+    """
+
+    cold_wanted = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("traceCosts")
+        self.setAccessibleName(self.tr("Costs of the lookup"))
+        tips = (
+            self.tr("Bytes that each step read now; cached bytes cost nothing"),
+            self.tr("Cost of each step with an empty cache, opening included; measured by opening the shard again"),
+        )
+        self.warm, self.cold = QRadioButton(self), QRadioButton(self)
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(QLabel(self.tr("Cost:"), self))
+        # Their letters are none of the menus.
+        texts = (self.tr("W&ith cache"), self.tr("C&old start"))
+        for button, text, tip in zip((self.warm, self.cold), texts, tips, strict=True):
+            button.setText(text)
+            button.setToolTip(tip)
+            row.addWidget(button)
+        self.warm.setObjectName("traceWarm")
+        self.cold.setObjectName("traceCold")
+        self.warm.setChecked(True)
+        row.addStretch(1)
+        self.told = WrapText(tone="muted")
+        self.told.setObjectName("traceColdTold")
+        self.told.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 6, 12, 4)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.told)
+        self.cold.toggled.connect(self.cold_wanted.emit)
+
+    def tell(self, cold: ColdTrace | None, error: str = "") -> None:
+        """Show the cold cost.
+
+        Args:
+            cold: What was measured; None while it is not.
+            error: Why it cannot be.
+        """
+        self.told.setVisible(self.cold.isChecked())
+        self.told.set_tone("error" if error else "muted")
+        if error:
+            self.told.set_text(error)
+        elif cold is None:
+            self.told.set_text(self.tr("Measuring …"))
+        else:
+            told = self.tr("Opening: {0}.\nTotal: {1}.")
+            self.told.set_text(told.format(cold_text(cold.opening), cold_text(cold.total)))

@@ -1,0 +1,425 @@
+"""The trace panel: type a key, and walk its lookup step by step; each step lights the bytes it looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QPalette, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Span, Trace
+from shardscope.session.error_words import plain_words
+from shardscope.session.selection import Selection
+from shardscope.session.session import Session
+from shardscope.session.trace_walk import Walk
+from shardscope.session.words import sentence
+from shardscope.views.trace.costs import CostSwitch
+from shardscope.views.trace.outcome import FAILED, OutcomeBand, outcome_of, verdict
+from shardscope.views.trace.parts import Progress
+from shardscope.views.trace.step_card import StepCard
+from shardscope.views.trace.suggested_keys import KeyMenu, KeyOffers
+from shardscope.widgets import motion, theme
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.wrap_text import WrapText
+
+LOW = 320
+"""Below this height the outcome shares the room of the steps."""
+
+STEP_MILLISECONDS = 1200
+"""How long play rests on a step."""
+
+
+class TracePanel(QWidget):
+    """Shows the lookup that the session walks through, and drives it.
+
+    Attributes:
+        trace: The lookup whose steps are shown, or None.
+        previous_step: Goes one step back.
+        next_step: Goes one step on.
+        play: Walks by itself, and pauses.
+    """
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("tracePanel")
+        self.setAccessibleName(self.tr("Trace of a lookup"))
+        self.trace: Trace | None = None
+        self.cards: list[StepCard] = []
+        self._session = session
+        self._filled = ("", "")
+        self.timer = QTimer(self)
+        self.timer.setInterval(STEP_MILLISECONDS)
+        self.timer.timeout.connect(self._tick)
+        # The list, its range and its cards get their new sizes one after the other.
+        self._settling = QTimer(self)
+        self._settling.setSingleShot(True)
+        self._settling.timeout.connect(self._reveal)
+        self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", self._back)
+        self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", self._on)
+        self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
+        self.play.setCheckable(True)
+        self._build()
+        session.opened.connect(self.clear)
+        session.closed.connect(self.clear)
+        session.selection_changed.connect(self._selected)
+        session.walk_changed.connect(self._walk_changed)
+        session.step_changed.connect(self._step_changed)
+        session.cost_changed.connect(self._show_costs)
+        self.clear()
+
+    @property
+    def current(self) -> int:
+        """The number of the current step, from 0; -1 when there is none."""
+        return self._session.walk.step
+
+    # --- what others call ---
+
+    def start(self) -> None:
+        """Takes the keyboard, with the old key selected."""
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    def clear(self, *_: object) -> None:
+        """Forgets the lookup."""
+        self._set_trace(None)
+        self.field.clear()
+        self._filled = ("", "")
+        shard = self._session.shard
+        self.field.setEnabled(shard is not None)
+        self.look.setEnabled(shard is not None)
+        self.band.tell(None)
+        self._message(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
+
+    def _teach(self) -> str:
+        """What this panel is for, and how to begin."""
+        return self.tr(
+            "Type a key, or select an object and press T.\n\n"
+            "You then see how a reader finds that object: which bytes it looks at, what they mean, and what each step "
+            "costs. A key that is not there is a lesson, too: the last step proves it."
+        )
+
+    def sizeHint(self) -> QSize:
+        """Room for a sentence."""
+        return QSize(380, 520)
+
+    # --- the lookup ---
+
+    def _look_up(self) -> None:
+        text, key = self._filled
+        self._session.look_up(key if self.field.text() == text else self.field.text())
+
+    def _look_up_offered(self, key: str) -> None:
+        self._fill(key)
+        self._session.look_up(key)
+
+    def _walk_changed(self, walk: Walk) -> None:
+        """A lookup began, or ended: the steps of the last one stay until there are others."""
+        self.timer.stop()
+        if walk.trace is None and walk.error is None:
+            if (self.field.text(), walk.key) != self._filled:
+                self._fill(walk.key)
+            self.band.tell(None)
+            self._message(self.tr("Looking it up …"))
+            return
+        self._set_trace(walk.trace)
+        if walk.trace is not None:
+            word = walk.trace.ending.capitalize() if walk.trace.described else ""
+            self.band.tell(outcome_of(walk.trace), verdict(walk.trace), word=word)
+        else:
+            self.band.tell(FAILED, sentence(plain_words(walk.error)))
+            self._message(self._teach())
+        self._compare_key()
+
+    def _step_changed(self, walk: Walk) -> None:
+        """Another step is the current one."""
+        for place, card in enumerate(self.cards):
+            behind = Progress.BEHIND if place < walk.step else Progress.AHEAD
+            card.set_progress(Progress.CURRENT if place == walk.step else behind)
+        self._tell()
+        self._settling.start()
+
+    def _set_trace(self, trace: Trace | None) -> None:
+        self.timer.stop()
+        self.trace = trace
+        for card in self.cards:
+            card.setParent(None)
+            card.deleteLater()
+        self.cards = []
+        for number, step in enumerate(trace.steps if trace is not None else ()):
+            card = StepCard(number + 1, step)
+            card.chosen.connect(lambda number=number: self._choose(number))
+            card.followed.connect(self._show_span)
+            card.installEventFilter(self)
+            card.set_keyboard(self.area.hasFocus())
+            self._column.insertWidget(number, card)
+            self.cards.append(card)
+        if self.cards and any(link.hasFocus() for link in self.offers.links):
+            # What was chosen there is not shown any more.
+            self.area.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.costs.setVisible(bool(self.cards))
+        self._show_costs()
+        self.pages.setCurrentIndex(0 if self.cards else 1)
+        self._make_room()
+        self._tell()
+
+    def _show_costs(self, *_: object) -> None:
+        """The steps tell what they cost here, or what a first reader pays, which is measured when somebody asks."""
+        walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
+        cold = walk.cold if wanted else None
+        if wanted and cold is None and walk.cold_error is None:
+            self._session.measure_cost()
+        self.costs.tell(cold, sentence(plain_words(walk.cold_error)) if wanted and walk.cold_error is not None else "")
+        for number, card in enumerate(self.cards):
+            same = cold is not None and number < len(cold.steps)
+            card.set_cold(cold.steps[number] if cold is not None and same else None)
+        self._settling.start()
+
+    def _selected(self, selection: Selection) -> None:
+        """The field follows the selected object, unless somebody is typing."""
+        ref = selection.ref
+        ours = selection.origin is self or isinstance(selection.origin, Walk)
+        if not ours and ref is not None and ref.key is not None and not self.field.hasFocus():
+            self._fill(ref.key)
+
+    def _fill(self, key: str) -> None:
+        # What the field shows of a key with control characters, or of a very long one, is not the key.
+        self.field.setText(shown(key))
+        self.field.setCursorPosition(0)
+        self._filled = (self.field.text(), key)
+        self._compare_key()
+
+    def _compare_key(self, *_: object) -> None:
+        """The outcome is that of the key in the field, or is told to be of another."""
+        walk, text = self._session.walk, self.field.text()
+        same = text.strip() == walk.key.strip() or (text, walk.key) == self._filled
+        self.band.set_current(same)
+
+    # --- walking ---
+
+    def _choose(self, number: int) -> None:
+        self.timer.stop()
+        self._session.go_to_step(number)
+
+    def _back(self) -> None:
+        self._choose(self.current - 1)
+
+    def _on(self) -> None:
+        self._choose(self.current + 1)
+
+    def _toggle(self) -> None:
+        if self.timer.isActive() or not self.cards:
+            self.timer.stop()
+        elif motion.reduced():
+            self._on()
+        else:
+            self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
+            self.timer.start()
+        self._tell()
+
+    def _tick(self) -> None:
+        if motion.reduced():
+            self.timer.stop()
+            self._tell()
+            return
+        self._session.go_to_step(self.current + 1)
+        if self.current >= len(self.cards) - 1:
+            self.timer.stop()
+            self._tell()
+
+    def _show_span(self, span: Span) -> None:
+        self._session.select_span(span, self, remember=False)
+
+    def _show_object(self) -> None:
+        ref = self.trace.ref if self.trace is not None else None
+        if ref is None:
+            return
+        if ref.row >= 0:
+            self._session.select_row(ref.row, self)
+        elif ref.spans:
+            self._session.select_span(ref.spans[0], self)
+
+    def _reveal(self) -> None:
+        if 0 <= self.current < len(self.cards):
+            card = self.cards[self.current]
+            if card.height() > self.area.viewport().height():
+                # Of one that is higher than the panel, the beginning comes first.
+                self.area.verticalScrollBar().setValue(card.y())
+            else:
+                self.area.ensureWidgetVisible(card, 0, 24)
+
+    def _tell(self) -> None:
+        """Buttons and counter."""
+        count, playing = len(self.cards), self.timer.isActive()
+        self.previous_step.setEnabled(self.current > 0)
+        self.next_step.setEnabled(0 <= self.current < count - 1)
+        self.play.setEnabled(count > 0)
+        self.play.setChecked(playing)
+        self.play.setText(self.tr("Pause") if playing else self.tr("Play"))
+        self.play.setIconText(self.tr("❚❚ Pause") if playing else self.tr("▶ Play"))
+        self.counter.set_text(self.tr("{0} of {1}").format(self.current + 1, count) if count else "")
+        self.footer.setVisible(count > 0)
+
+    # --- the widgets ---
+
+    def _build(self) -> None:
+        self.band = OutcomeBand()
+        self.band.show_object.clicked.connect(self._show_object)
+        self.costs = CostSwitch()
+        self.costs.hide()
+        self.costs.cold_wanted.connect(self._show_costs)
+        self._head = QWidget()
+        above = QVBoxLayout(self._head)
+        above.setContentsMargins(0, 0, 0, 0)
+        above.setSpacing(0)
+        above.addWidget(self.band)
+        above.addWidget(self.costs)
+        self.field = QLineEdit()
+        self.field.setObjectName("traceKey")
+        self.field.setAccessibleName(self.tr("Key to look up"))
+        self.field.setPlaceholderText(self.tr("Key"))
+        self.field.setFont(theme.fixed_font())
+        self.field.setClearButtonEnabled(True)
+        self.field.returnPressed.connect(self._look_up)
+        self.field.textChanged.connect(self._compare_key)
+        self.look = QPushButton(self.tr("Look up"))
+        self.look.setObjectName("traceLook")
+        self.look.clicked.connect(self._look_up)
+        self.offers = KeyOffers(self._session)
+        self.offers.chosen.connect(self._look_up_offered)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self.field, 1)
+        self._keys = KeyMenu(self.offers)
+        top.addWidget(self._keys)
+        top.addWidget(self.look)
+        self._top, self._band_place = top, QVBoxLayout()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addLayout(self._band_place)
+        column.addWidget(self._built_pages(), 1)
+        line = QFrame()
+        line.setFrameShape(QFrame.Shape.HLine)
+        line.setFrameShadow(QFrame.Shadow.Plain)
+        line.setForegroundRole(QPalette.ColorRole.Mid)
+        column.addWidget(line)
+        column.addWidget(self._built_footer())
+        self._make_room()
+
+    def _built_pages(self) -> QWidget:
+        steps = QWidget()
+        steps.setObjectName("traceSteps")
+        whole = QVBoxLayout(steps)
+        whole.setContentsMargins(0, 0, 0, 0)
+        self._band_among_steps, self._column = QVBoxLayout(), QVBoxLayout()
+        whole.addLayout(self._band_among_steps)
+        whole.addLayout(self._column, 1)
+        self._column.setContentsMargins(4, 10, 4, 14)
+        self._column.setSpacing(4)
+        self._column.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setObjectName("traceScroll")
+        self.area.setAccessibleName(self.tr("Steps of the lookup"))
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidget(steps)
+        self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.area.installEventFilter(self)
+        steps.installEventFilter(self)
+        self.area.verticalScrollBar().rangeChanged.connect(lambda *_: self._settling.start())
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.area)
+        self.pages.addWidget(self._built_empty())
+        return self.pages
+
+    def _built_empty(self) -> QWidget:
+        """What is shown before the first lookup: how to begin, and keys to begin with."""
+        self.hint = WrapText(tone="muted")
+        self.hint.setObjectName("traceHint")
+        empty = QWidget()
+        middle = self._middle = QVBoxLayout(empty)
+        middle.setSpacing(20)
+        middle.addWidget(self.hint)
+        middle.addWidget(self.offers)
+        middle.addStretch(1)
+        area = QScrollArea()
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setAccessibleName(self.tr("How to begin"))
+        area.setWidget(empty)
+        return area
+
+    def _built_footer(self) -> QWidget:
+        self.footer = QWidget()
+        row = self._controls = QHBoxLayout(self.footer)
+        row.setSpacing(4)
+        self.counter = WrapText(tone="muted")
+        self._buttons: list[QWidget] = []
+        previous, play, following = self.tr("◀ Previous"), self.tr("▶ Play"), self.tr("Next ▶")
+        for action, icon in ((self.previous_step, previous), (self.play, play), (self.next_step, following)):
+            button = QToolButton()
+            button.setDefaultAction(action)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            action.setIconText(icon)
+            self._buttons.append(button)
+            row.addWidget(button)
+        row.addSpacing(4)
+        row.addWidget(self.counter, 1, Qt.AlignmentFlag.AlignVCenter)
+        return self.footer
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low panel the outcome is scrolled with the steps."""
+        super().resizeEvent(event)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        low = self.height() < LOW
+        self._middle.setContentsMargins(*((28, 24, 28, 24) if not low else (12, 4, 12, 4)))
+        self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
+        self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
+        # Without a step there is no list that it could be scrolled with.
+        place = self._band_among_steps if low and self.cards else self._band_place
+        if place.indexOf(self._head) < 0:
+            place.addWidget(self._head)
+
+    def _action(self, text: str, keys: str, act: Callable[[], None]) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.setToolTip(f"{text} ({action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)})")
+        action.triggered.connect(act)
+        self.addAction(action)
+        return action
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """With the keyboard in the list: up and down walk, space plays. The current step stays in view."""
+        if event.type() == QEvent.Type.Resize:
+            self._settling.start()
+        if watched is self.area and event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
+            for card in self.cards:
+                card.set_keyboard(event.type() == QEvent.Type.FocusIn)
+        if watched is self.area and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            keys = {Qt.Key.Key_Up: self._back, Qt.Key.Key_Down: self._on, Qt.Key.Key_Space: self._toggle}
+            act = keys.get(Qt.Key(event.key()))
+            if act is not None and not event.modifiers():
+                act()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _message(self, text: str) -> None:
+        self.hint.set_text(text)

@@ -1,0 +1,183 @@
+"""Keys to begin with: those that a sample names, or the first one of any other file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QMenu, QToolButton, QVBoxLayout, QWidget
+
+from shardcore import Shard
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.sample_of import sample_of
+from shardscope.session.session import Session
+from shardscope.session.words import cut_middle
+from shardscope.startup.assets import KeyRole, Sample
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.wrap_text import WrapText
+
+LOOKED_AT = 64
+"""Rows that are looked through for an object with a key: slots without one come first in some files."""
+
+LONGEST = 26
+"""Letters of a key that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A key that is offered.
+
+    Attributes:
+        key: In the text form of the format.
+        word: What it is an example of, one word.
+        about: What its lookup shows, a sentence; empty where nobody said.
+    """
+
+    key: str
+    word: str
+    about: str = ""
+
+
+class KeyOffers(QWidget):
+    """Asks what is open for keys, and shows each as a link.
+
+    Attributes:
+        sample: The sample that is open, or of which a copy is; None otherwise, and until it is known.
+        offers: The keys.
+        links: What is clicked, one for each.
+    """
+
+    chosen = Signal(str)
+    """A key that is to be looked up."""
+    changed = Signal()
+    """Other keys are offered."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("traceOffers")
+        self.setAccessibleName(self.tr("Keys to begin with"))
+        self.sample: Sample | None = None
+        self.offers: tuple[Offer, ...] = ()
+        self.links: list[WrapText] = []
+        self._session = session
+        self._known = False
+        self._box = QWidget()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.addWidget(self._box)
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.index_changed.connect(lambda _: self._look_for_first())
+        self._closed()
+        if session.shard is not None:
+            self._opened(session.shard)
+
+    def _closed(self) -> None:
+        self.sample, self._known = None, False
+        self._show(())
+
+    def _opened(self, _: Shard) -> None:
+        self._closed()
+        uri = self._session.request.uri
+
+        def take(found: Sample | None) -> None:
+            self.sample, self._known = found, True
+            if found is None:
+                self._look_for_first()
+                return
+            words = {
+                KeyRole.TYPICAL: self.tr("Typical"),
+                KeyRole.CROWDED: self.tr("Crowded"),
+                KeyRole.ABSENT: self.tr("Absent"),
+            }
+            self._show(tuple(Offer(one.key, words[one.role], one.about) for one in found.keys))
+
+        self._session.ask(lambda _, job: sample_of(uri), take, key=("sample", self), priority=Priority.PREFETCH)
+
+    def _look_for_first(self) -> None:
+        """Of a file that is no sample: the first key of the rows that are shown first anyway."""
+        if not self._known or self.sample is not None or self.offers or self._session.listing is None:
+            return
+
+        def work(shard: Shard, job: Job) -> str | None:
+            return next((key for key in shard.objects.keys[:LOOKED_AT] if key is not None), None)
+
+        def take(key: str | None) -> None:
+            if key is not None and not self.offers:
+                self._show((Offer(key, self.tr("First")),))
+
+        self._session.ask(work, take, failed=lambda _: None, key=("first key", self), priority=Priority.PREFETCH)
+
+    def _show(self, offers: tuple[Offer, ...]) -> None:
+        self.offers = offers
+        self.links = []
+        box = QWidget()
+        grid = QGridLayout(box)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(1, 1)
+        head = self._heading()
+        if head:
+            grid.addWidget(WrapText(head), 0, 0, 1, 2)
+            grid.setRowMinimumHeight(1, 10)
+        for number, offer in enumerate(offers):
+            self._add(grid, 2 + 3 * number, offer)
+        self._column.replaceWidget(self._box, box)
+        self._box.setParent(None)
+        self._box.deleteLater()
+        self._box = box
+        self.setVisible(bool(offers))
+        self.changed.emit()
+
+    def _heading(self) -> str:
+        if not self.offers:
+            return ""
+        return self.sample.see if self.sample is not None else self.tr("A key of this file to begin with:")
+
+    def _add(self, grid: QGridLayout, row: int, offer: Offer) -> None:
+        link = WrapText(tone="accent", mono=True, link=True)
+        link.set_text(cut_middle(shown(offer.key), LONGEST), copied=offer.key)
+        link.setToolTip(tip(offer.key))
+        link.setObjectName("traceOffer")
+        link.setAccessibleName(self.tr("Look up {0}").format(link.text))
+        link.clicked.connect(partial(self.chosen.emit, offer.key))
+        self.links.append(link)
+        grid.addWidget(WrapText(offer.word, tone="muted"), row, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(link, row, 1)
+        if offer.about:
+            grid.addWidget(WrapText(offer.about, tone="muted"), row + 1, 1)
+        grid.setRowMinimumHeight(row + 2, 8)
+
+
+class KeyMenu(QToolButton):
+    """The same keys in a menu, which is there while steps are shown, too.
+
+    Args:
+        offers: What asks for the keys, and is told which one is chosen.
+    """
+
+    def __init__(self, offers: KeyOffers) -> None:
+        super().__init__()
+        self.setObjectName("traceKeys")
+        self.setText("▾")
+        self.setAccessibleName(self.tr("Keys to begin with"))
+        self.setToolTip(self.tr("Keys to begin with"))
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setStyleSheet("QToolButton { padding: 4px; } QToolButton::menu-indicator { image: none; }")
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        self.setMenu(menu)
+        self._offers = offers
+        offers.changed.connect(self._fill)
+        self._fill()
+
+    def _fill(self) -> None:
+        self.menu().clear()
+        for offer in self._offers.offers:
+            key = cut_middle(shown(offer.key), LONGEST)
+            action = self.menu().addAction(f"{offer.word}: {key}".replace("&", "&&"))
+            action.setToolTip(tip(offer.about or offer.key))
+            action.triggered.connect(partial(self._offers.chosen.emit, offer.key))
+        self.setEnabled(bool(self._offers.offers))

@@ -1,0 +1,1 @@
+"""Jobs, and the requests to remote stores."""

@@ -1,0 +1,193 @@
+"""Running and finished jobs, with progress and a way to stop them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QStackedLayout,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionProgressBar,
+    QStyleOptionViewItem,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardscope.session.jobs import Job, Jobs, JobState
+from shardscope.widgets import theme
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.table_columns import ColumnRoom, ColumnRule
+from shardscope.widgets.transfer_model import JOB_ROLE, TransferModel, percent
+
+Index = QModelIndex | QPersistentModelIndex
+
+SIGNS = {
+    JobState.WAITING: "◌",
+    JobState.RUNNING: "▶",
+    JobState.DONE: "✔",
+    JobState.FAILED: "✖",
+    JobState.CANCELLED: "■",
+    JobState.BROKEN: "◐",
+}
+
+
+class JobDelegate(QStyledItemDelegate):
+    """Paints the state with its sign and colour, and progress as a bar."""
+
+    def __init__(self, table: QTableView) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """Adds sign and colour to the state."""
+        super().initStyleOption(option, index)
+        job = index.data(JOB_ROLE)
+        if index.column() == 1 and isinstance(job, Job):
+            option.text = f"{SIGNS[job.state]} {job.state.value}"
+        if isinstance(job, Job) and index.column() in (1, 4):
+            colours = theme.of(self._table)
+            colour = {
+                JobState.DONE: colours.ok,
+                JobState.FAILED: colours.error,
+                JobState.BROKEN: colours.warning,
+            }.get(job.state, colours.muted)
+            option.palette.setColor(option.palette.ColorRole.Text, colour if index.column() == 1 else colours.text)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paints a cell."""
+        job = index.data(JOB_ROLE)
+        if index.column() != 2 or not isinstance(job, Job) or job.state.ended:
+            super().paint(painter, option, index)
+            return
+        bar = QStyleOptionProgressBar()
+        bar.rect = option.rect.adjusted(4, 4, -4, -4)
+        bar.minimum, bar.maximum = 0, 100
+        share = percent(job)
+        bar.progress = share or 0
+        bar.text = "working" if share is None else f"{share} %"
+        bar.textVisible = True
+        bar.state |= QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Horizontal
+        bar.palette = option.palette
+        QApplication.style().drawControl(QStyle.ControlElement.CE_ProgressBar, bar, painter)
+
+
+class JobList(QWidget):
+    """The list of jobs, a button that cancels, and one that clears what has ended."""
+
+    def __init__(self, jobs: Jobs, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.model = TransferModel(jobs, self)
+        self.table = QTableView(self)
+        self.setFocusProxy(self.table)
+        self.table.setObjectName("transfers")
+        self.table.setAccessibleName(self.tr("Jobs"))
+        self.table.setModel(self.model)
+        self.table.setItemDelegate(JobDelegate(self.table))
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setShowGrid(False)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        rules = (
+            ColumnRule(120),
+            ColumnRule(leaves=4),
+            ColumnRule(84, leaves=3),
+            ColumnRule(leaves=1),
+            ColumnRule(90, leaves=2),
+        )
+        ColumnRoom(self.table, rules, 0)
+        self.cancel_button = QPushButton(self.tr("Cancel"), self)
+        self.cancel_button.setToolTip(self.tr("Stop the selected jobs, or all when none is selected (Delete)"))
+        self.cancel_button.clicked.connect(self.cancel_selected)
+        self.resume_button = QPushButton(self.tr("Resume"), self)
+        self.resume_button.setToolTip(
+            self.tr("Go on with what is missing since the line broke; what is whole is not fetched again")
+        )
+        self.resume_button.clicked.connect(self.resume_selected)
+        self.clear_button = QPushButton(self.tr("Clear finished"), self)
+        self.clear_button.clicked.connect(self._clear)
+        self.summary = Elided(greedy=True, parent=self)
+        self.summary.setText(self.tr("No jobs yet"))
+        empty = QLabel(
+            self.tr("Verifications, extractions, searches, long reads and requests for remote files are listed here."),
+            self,
+        )
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        empty.setWordWrap(True)
+        empty.setEnabled(False)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 6, 8, 6)
+        bar.setSpacing(8)
+        bar.addWidget(self.summary, 1)
+        bar.addWidget(self.resume_button)
+        bar.addWidget(self.cancel_button)
+        bar.addWidget(self.clear_button)
+        self._stack = QStackedLayout()
+        self._stack.addWidget(empty)
+        self._stack.addWidget(self.table)
+        column_layout = QVBoxLayout(self)
+        column_layout.setContentsMargins(0, 0, 0, 0)
+        column_layout.setSpacing(0)
+        column_layout.addLayout(bar)
+        column_layout.addLayout(self._stack)
+        self.model.rowsInserted.connect(self._update)
+        self.model.modelReset.connect(self._update)
+        self.model.dataChanged.connect(self._update)
+        self.table.selectionModel().selectionChanged.connect(self._update)
+        self._update()
+
+    def cancel_selected(self) -> None:
+        """Stops the selected jobs; all that run when none is selected."""
+        rows = self.table.selectionModel().selectedRows() or [
+            self.model.index(row, 0) for row in range(self.model.rowCount())
+        ]
+        for index in rows:
+            self.model.job(index).cancel()
+
+    @property
+    def _resumable(self) -> Job | None:
+        """The job that goes on: the selected one, or without a selection the latest that was left open."""
+        chosen = self.table.selectionModel().selectedRows()
+        rows = chosen or [self.model.index(row, 0) for row in range(self.model.rowCount())]
+        return next((job for job in map(self.model.job, rows) if job.resume is not None), None)
+
+    def resume_selected(self) -> None:
+        """Goes on with a job that a broken line ended."""
+        job = self._resumable
+        if job is not None and job.resume is not None:
+            job.resume()
+
+    def _clear(self) -> None:
+        self.model.clear_ended()
+
+    def _update(self) -> None:
+        count, running = self.model.rowCount(), self.model.running
+        self._stack.setCurrentIndex(1 if count else 0)
+        self.cancel_button.setEnabled(running > 0)
+        self.resume_button.setVisible(any(self.model.job(self.model.index(n, 0)).resume for n in range(count)))
+        self.resume_button.setEnabled(self._resumable is not None)
+        self.clear_button.setEnabled(count > running)
+        some = self.tr("{0} running, {1} finished").format(running, count - running)
+        self.summary.setText(some if count else self.tr("No jobs yet"))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Delete cancels."""
+        if event.key() == Qt.Key.Key_Delete:
+            self.cancel_selected()
+        else:
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Row heights follow the font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "table"):
+            self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)

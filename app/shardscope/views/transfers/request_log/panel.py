@@ -1,0 +1,279 @@
+"""The request tape: what was asked of another machine, when, what for, and what it cost."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, QTimer
+from PySide6.QtGui import QAction, QActionGroup, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QMenu,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Shard, Span, Tape
+from shardcore.model.source_name import SourceName
+from shardcore.sources.remote.request_log import Request
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.views.transfers.request_log.own_price import OwnPrice
+from shardscope.views.transfers.request_log.waterfall import RequestTable
+from shardscope.views.transfers.request_log.what_if import WhatIf
+from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_lines, copy_text
+from shardscope.widgets.elided import Elided
+from shardscope.widgets.picture import add_picture
+from shardscope.widgets.request_log.costs import OWN, PRICES, Price, Totals, price_called
+from shardscope.widgets.request_log.model import RANGE, TapeModel
+from shardscope.widgets.row_table import row_table
+from shardscope.widgets.table_columns import ColumnRule
+
+POLL_MILLISECONDS = 400
+"""So often a panel that is seen looks for new requests."""
+
+_LOW = 240
+_LOWER = 170
+"""Heights below which first the other line and then the full download are left out."""
+
+
+class TapePanel(QWidget):
+    """Lists the requests for what is open; a click selects the bytes."""
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._settings = settings
+        self.model = TapeModel(self)
+        self.spent = Elided(greedy=True, parent=self)
+        self.spent.setObjectName("tapeSpent")
+        self.full = Elided(greedy=True, parent=self)
+        self.full.setObjectName("tapeFull")
+        self.what_if = WhatIf(self)
+        self.what_if.changed.connect(self._redraw)
+        self.hits = self._button(self.tr("Cache"), self.tr("List what the cache answered, too: it cost nothing"))
+        self.hits.setCheckable(True)
+        self.hits.toggled.connect(self.model.show_hits)
+        self.prices = self._button("$", self.tr("Whose prices are counted"))
+        self.prices.setAccessibleName(self.tr("Prices"))
+        self.prices.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.prices.setMenu(self._price_menu())
+        self.table = self._table()
+        self.setFocusProxy(self.table)
+        self._lay_out()
+        self._timer = QTimer(self)
+        self._timer.setInterval(POLL_MILLISECONDS)
+        self._timer.timeout.connect(self._poll)
+        session.tape_changed.connect(self._set_tape)
+        session.opened.connect(lambda _: self._known_better())
+        session.index_loaded.connect(self._known_better)
+        self._set_tape(session.tape)
+
+    def _button(self, text: str, tip: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setText(text)
+        button.setToolTip(tip)
+        return button
+
+    def _price_menu(self) -> QMenu:
+        menu = QMenu(self)
+        group = QActionGroup(menu)
+        for price in PRICES:
+            action = menu.addAction(price.name, partial(self._set_price, price))
+            action.setCheckable(True)
+            action.setChecked(price is self.price)
+            group.addAction(action)
+        own = menu.addAction(self.tr("&My prices…"), self.ask_price)
+        own.setCheckable(True)
+        own.setChecked(self.price.name == OWN)
+        group.addAction(own)
+        # Who asks for other prices and takes none keeps those that there were.
+        menu.aboutToShow.connect(lambda: self._show_chosen(group))
+        return menu
+
+    def _show_chosen(self, group: QActionGroup) -> None:
+        for action in group.actions():
+            action.setChecked(self._is_chosen(action))
+
+    def _is_chosen(self, action: QAction) -> bool:
+        return action.text() == self.price.name or (self.price.name == OWN and action.text().endswith("…"))
+
+    def ask_price(self) -> OwnPrice:
+        """Asks for prices of one's own; they are remembered, and count from then on."""
+        asked = OwnPrice(price_called(OWN, self._settings.own_price), self.window())
+        asked.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        asked.chosen.connect(self._set_price)
+        asked.open()
+        return asked
+
+    def _table(self) -> RequestTable:
+        table = RequestTable(self.model, self)
+        rules = (ColumnRule(leaves=1), ColumnRule(190), ColumnRule(), ColumnRule())
+        row_table(self, self.model, rules, RANGE, self._choose, self._open_menu, table=table)
+        table.setObjectName("tapeTable")
+        table.setAccessibleName(self.tr("Requests"))
+        table.verticalHeader().setDefaultSectionSize(table.row_height)
+        return table
+
+    def _lay_out(self) -> None:
+        second = QHBoxLayout()
+        second.setSpacing(4)
+        second.addWidget(self.full, 1)
+        second.addWidget(self.hits)
+        second.addWidget(self.prices)
+        head = QVBoxLayout()
+        head.setContentsMargins(8, 4, 8, 6)
+        head.setSpacing(3)
+        head.addWidget(self.spent)
+        head.addLayout(second)
+        head.addWidget(self.what_if)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self.table, 1)
+
+    # --- what is shown ---
+
+    @property
+    def price(self) -> Price:
+        """The prices that count."""
+        return price_called(self._settings.price, self._settings.own_price)
+
+    def _set_price(self, price: Price) -> None:
+        self._settings.price = price.name
+        if price.name == OWN:
+            self._settings.own_price = (price.reads, price.listings, price.gigabyte)
+        self._tell()
+
+    def _set_tape(self, tape: Tape | None) -> None:
+        self.model.set_tape(tape, self._main())
+        self._tell()
+        self._run()
+
+    def _known_better(self) -> None:
+        if self.model.tape is not None:
+            self.model.read_again(self._main())
+            self._tell()
+
+    def _main(self) -> str:
+        shard = self._session.shard
+        return shard.source.uri if shard is not None and shard.source is not None else ""
+
+    def _run(self) -> None:
+        """Looks for new requests as long as somebody can see them."""
+        if self.model.tape is not None and self.isVisible():
+            self._poll()
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    def _poll(self) -> None:
+        bar = self.table.verticalScrollBar()
+        at_end = bar.value() == bar.maximum()
+        if self.model.take_new():
+            self._tell()
+            if at_end and not self.table.selectionModel().hasSelection():
+                self.table.scrollToBottom()
+
+    def _redraw(self) -> None:
+        if self.what_if.wanted.isChecked():
+            self.model.replay(self.what_if.latency, self.what_if.bytes_per_second)
+        else:
+            self.model.as_it_was()
+        self._tell()
+
+    @property
+    def totals(self) -> Totals:
+        """The sums of the tape."""
+        tape = self.model.tape
+        if tape is None:
+            return Totals(0, 0, 0.0)
+        return Totals(tape.requests, tape.bytes, self.model.busy, self.model.listings, tape.files, tape.full_size)
+
+    def _tell(self) -> None:
+        totals = self.totals
+        self.spent.tell(totals.spent(self.price))
+        self.full.tell(self.tr("In full: {0}").format(totals.download(self.price)) if totals.full else "")
+        self.prices.setToolTip(self.tr("Whose prices are counted: {0}").format(self.price.name))
+        self.what_if.tell(self.model.columns, totals)
+        self.spent.setToolTip("\n".join(self.model.tape.notes) if self.model.tape is not None else "")
+
+    # --- what is chosen ---
+
+    def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:
+        if current.isValid() and (span := self.span_of(self.model.record(current.row()))) is not None:
+            self._session.select_span(span, self)
+
+    def span_of(self, record: Request) -> Span | None:
+        """The bytes that a request asked for, in the words of what is open; None where it asked for none of these."""
+        shard = self._session.shard
+        if shard is None or record.start is None or record.stop is None or not record.bytes:
+            return None
+        name = source_name(shard, record.address)
+        return None if name is None else Span(name, record.start, record.start + record.bytes)
+
+    def menu_of(self, record: Request) -> QMenu:
+        """What can be done with a request."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        span = self.span_of(record)
+        if span is not None:
+            menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
+        menu.addSeparator()
+        menu.addAction(self.tr("Copy &address"), lambda: copy_text(record.address))
+        if record.start is not None:
+            menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{record.start}..{record.stop}"))
+        tape = self.model.tape
+        if tape is not None:
+            menu.addAction(self.tr("Copy the tape as &JSON lines"), lambda: copy_lines(tape.lines()))
+        menu.addSeparator()
+        add_picture(menu, self, "requests", self._session.say)
+        return menu
+
+    def _open_menu(self, place: QPoint) -> None:
+        index = self.table.indexAt(place)
+        if index.isValid():
+            self.menu_of(self.model.record(index.row())).popup(self.table.viewport().mapToGlobal(place))
+
+    # --- events ---
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little room the requests have it."""
+        super().resizeEvent(event)
+        self.what_if.setVisible(self.height() >= _LOW)
+        for part in (self.full, self.hits, self.prices):
+            part.setVisible(self.height() >= _LOWER)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Somebody can see it."""
+        super().showEvent(event)
+        self._run()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nobody can see it."""
+        super().hideEvent(event)
+        self._run()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follows the theme and the font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "table"):
+            self.table.verticalHeader().setDefaultSectionSize(self.table.row_height)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "full"):
+            sheet = f"color: {theme.of(self).muted.name()};"
+            if sheet != self.full.styleSheet():
+                self.full.setStyleSheet(sheet)
+
+
+def source_name(shard: Shard, address: str) -> str | None:
+    """What the file at an address is called by what is open; None when it is none of its files."""
+    source = shard.source
+    if source is not None and source.uri == address:
+        return ""
+    folder = source.folder if source is not None else getattr(shard, "folder", None)
+    if folder is None or not address.startswith(folder.uri) or address.endswith("/"):
+        return None
+    return str(SourceName(address[len(folder.uri) :].lstrip("/")))

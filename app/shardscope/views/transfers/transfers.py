@@ -1,0 +1,53 @@
+"""The jobs of the window, and the requests for remote files."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from shardcore import Tape
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.views.transfers.job_list import JobList
+from shardscope.views.transfers.request_log.panel import TapePanel
+from shardscope.widgets.transfer_model import TransferModel
+
+_SHARES = (2, 3)
+
+
+class Transfers(QSplitter):
+    """The jobs and, of remote files, the requests beside them; below them where the panel is high.
+
+    Attributes:
+        jobs: The jobs.
+        tape: The requests; hidden while there is no request log.
+    """
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("activity")
+        self.setHandleWidth(1)
+        self.jobs = JobList(session.jobs, self)
+        self.tape = TapePanel(session, settings, self)
+        for part, share in zip((self.jobs, self.tape), _SHARES, strict=True):
+            self.addWidget(part)
+            self.setStretchFactor(self.indexOf(part), share)
+            part.setMinimumSize(1, 1)
+        session.tape_changed.connect(self._tape_changed)
+        self._tape_changed(session.tape)
+
+    def _tape_changed(self, tape: Tape | None) -> None:
+        self.tape.setVisible(tape is not None)
+        self.setFocusProxy(self.jobs if tape is None else self.tape)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The requests are below the jobs where there is more height than width."""
+        super().resizeEvent(event)
+        high = event.size().height() > event.size().width()
+        self.setOrientation(Qt.Orientation.Vertical if high else Qt.Orientation.Horizontal)
+
+    @property
+    def model(self) -> TransferModel:
+        """The jobs that are listed."""
+        return self.jobs.model

@@ -1,0 +1,1 @@
+"""Theme, labels, fields and table models that all parts of the window share."""

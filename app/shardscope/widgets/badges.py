@@ -1,0 +1,73 @@
+"""The numbers of what is lit: small signs, full for bytes that are looked at, hollow for those computed with."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+
+from shardscope.widgets import theme
+from shardscope.widgets.fonts import SMALL, sized
+
+_ROUND = 3.0
+_SIDE = 3.0
+
+
+def badge_font(font: QFont) -> QFont:
+    """The font of numbers."""
+    small = sized(font, SMALL)
+    small.setBold(True)
+    small.setItalic(False)
+    return small
+
+
+def badge_size(number: int, font: QFont) -> QSizeF:
+    """How large the sign of a number is.
+
+    Args:
+        number: The number.
+        font: As `badge_font` gives it.
+    """
+    metrics = QFontMetricsF(font)
+    height = round(metrics.capHeight() + 6)
+    return QSizeF(max(round(metrics.horizontalAdvance(str(number)) + 2 * _SIDE), height), height)
+
+
+def paint_badge(
+    painter: QPainter,
+    colours: theme.Palette,
+    place: QPointF,
+    number: int,
+    *,
+    hollow: bool,
+    inverted: bool = False,
+) -> QRectF:
+    """Paints the sign of a number; the font of the painter is as `badge_font` gives it.
+
+    Args:
+        painter: Where.
+        colours: The theme.
+        place: Its upper left corner.
+        number: The number.
+        hollow: Whether it stands for bytes that are only computed with.
+        inverted: Whether it stands on the colour that it has itself elsewhere.
+
+    Returns:
+        Where it stands.
+    """
+    size = badge_size(number, painter.font())
+    area = QRectF(place, size)
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    light = hollow or inverted
+    painter.setPen(QPen(colours.accent, 1.2, Qt.PenStyle.DashLine if hollow else Qt.PenStyle.SolidLine))
+    painter.setBrush(colours.base if light else colours.accent)
+    painter.drawRoundedRect(area.adjusted(0.6, 0.6, -0.6, -0.6), _ROUND, _ROUND)
+    painter.setPen(colours.accent if light else ink_on(colours.accent))
+    painter.drawText(area, Qt.AlignmentFlag.AlignCenter, str(number))
+    painter.restore()
+    return area
+
+
+def ink_on(ground: QColor) -> QColor:
+    """White or black, whichever is read better on a colour."""
+    return QColor("white") if ground.lightnessF() < 0.6 else QColor("black")

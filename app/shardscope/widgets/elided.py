@@ -1,0 +1,73 @@
+"""Texts that are cut at the end where they do not fit, never within a number; the tooltip has the whole."""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QAction, QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
+
+from shardscope.widgets.clipboard import copy_text
+from shardscope.widgets.plain_text import shown, tip
+
+_NUMBER_END = re.compile(r"\d[\d,.]*$")
+_NUMBER_GOES_ON = re.compile(r"[,.]?\d")
+
+
+def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
+    """Return as much of a text as fits into some pixels: all of it, or its beginning, without a part of a number."""
+    wide = int(room) if isinstance(metrics, QFontMetrics) else room
+    seen = metrics.elidedText(text, Qt.TextElideMode.ElideRight, wide)  # type: ignore[arg-type]
+    if seen == text:
+        return text
+    kept = seen.removesuffix("…")
+    if _NUMBER_GOES_ON.match(text, len(kept)):
+        kept = _NUMBER_END.sub("", kept)
+    return f"{kept.rstrip()}…" if seen else ""
+
+
+class Elided(QLabel):
+    """Never asks its neighbours for room. Its text is copied by its menu.
+
+    Args:
+        greedy: Takes whatever room is left; otherwise no more than the text needs.
+        parent: Where it stands.
+    """
+
+    def __init__(self, *, greedy: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        wish = QSizePolicy.Policy.Ignored if greedy else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(wish, QSizePolicy.Policy.Preferred)
+        copy = QAction(self.tr("Copy this text"), self)
+        copy.triggered.connect(lambda: copy_text(self.text()))
+        self.addAction(copy)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+
+    def tell(self, text: str) -> None:
+        """Shows a text; of what came out of a file nothing acts."""
+        self.setText(shown(text))
+
+    @property
+    def seen(self) -> str:
+        """What is painted."""
+        return cut_text(self.fontMetrics(), self.text(), self.contentsRect().width())
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as wanted."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        """The tooltip has the whole text where some of it is cut."""
+        if isinstance(event, QHelpEvent) and self.seen != self.text():
+            QToolTip.showText(event.globalPos(), tip(self.text()), self)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints what fits."""
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(self.contentsRect(), int(self.alignment()), self.seen)
+        painter.end()

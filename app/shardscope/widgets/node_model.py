@@ -1,0 +1,432 @@
+"""The node tree as a Qt model. Children are fetched by jobs when somebody looks; a row is not a Python object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+
+from shardcore import Node, SectionRole, Shard, ShardError
+from shardcore.model.differences import differing
+from shardcore.model.headline import grouped_value, sum_text
+from shardcore.model.node import Children
+from shardcore.model.number_words import plural
+from shardcore.model.text import without_marks
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.sections import section_at
+from shardscope.session.session import Session
+from shardscope.session.words import cut_end, grouped, node_name, short_name, short_size
+from shardscope.widgets.plain_text import shown, tip
+
+PAGE = 128
+"""Children fetched at once."""
+
+MAX_CHILDREN = 200_000
+"""More children of one node are not shown; the formats group long tables by the thousand."""
+
+NODE_ROLE = int(Qt.ItemDataRole.UserRole)
+
+SECTION_ROLE = NODE_ROLE + 1
+"""The `SectionRole` of the bytes of a node, or None."""
+
+_LONGEST_TIP = 400
+
+COLUMNS = ("Name", "Value", "Offset", "Size")
+
+Index = QModelIndex | QPersistentModelIndex
+
+T = TypeVar("T")
+
+
+@dataclass
+class _Opened:
+    """A node whose children somebody looks at.
+
+    Attributes:
+        node: The node.
+        parent: Number of the opened node that it is a child of; -1 for what holds the root.
+        row: Which child.
+        count: How many children; None while not known.
+        pages: Children by page.
+        sections: In which section each of them lies, by page.
+        asked: Pages that are on their way.
+        opened: Numbers of the opened children, by row.
+    """
+
+    node: Node
+    parent: int
+    row: int
+    count: int | None = None
+    pages: dict[int, Sequence[Node]] = field(default_factory=dict)
+    sections: dict[int, Sequence[SectionRole | None]] = field(default_factory=dict)
+    asked: set[int] = field(default_factory=set)
+    opened: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What a job found out about one level of a path: how many children, one page of them, which one is meant."""
+
+    count: int
+    page: int
+    nodes: Sequence[Node]
+    sections: Sequence[SectionRole | None]
+    row: int
+
+
+def children_of(shard: Shard, node: Node) -> Sequence[Node]:
+    """The children that the tree shows: what the bytes decode to comes first."""
+    return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
+
+
+def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[SectionRole | None]:
+    """In which section of their source nodes lie; None for a whole source, which is not opened for that.
+
+    Args:
+        shard: What is open.
+        parent: Whose children they are.
+        nodes: Some children.
+    """
+    source = parent.span.source
+    try:
+        sections = shard.sections_of(source) if source or shard.source is not None else ()
+    except ShardError:
+        sections = ()
+    found = []
+    for node in nodes:
+        section = section_at(sections, node.span.start) if node.span.source == source else None
+        found.append(None if section is None else section.role)
+    return found
+
+
+def make_page(kids: Sequence[Node], page: int) -> list[Node]:
+    """One page of children."""
+    start, stop = page * PAGE, min((page + 1) * PAGE, len(kids))
+    return list(kids[start:stop]) if start < stop else []
+
+
+class NodeModel(QAbstractItemModel):
+    """The tree of what is open.
+
+    The internal id of an index is the number of the opened node that is its parent, so that rows cost nothing until
+    they are opened. `revealed(index)` answers `reveal`.
+    """
+
+    revealed = Signal(object)
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._shard: Shard | None = None
+        self._round = 0
+        self._open: list[_Opened] = []
+        self.only_differing = False
+
+    # --- filling ---
+
+    def show_differing(self, only: bool) -> None:
+        """Shows only the fields on which page and practice differ, and what they are in; or everything again."""
+        if only != self.only_differing:
+            self.only_differing = only
+            self.load()
+
+    def load(self) -> None:
+        """Reads the root of what is open, or empties the model."""
+        self.beginResetModel()
+        self._shard = self._session.shard
+        self._round += 1
+        self._open = []
+        self.endResetModel()
+        if self._shard is None:
+            return
+        if self.only_differing:
+            self._ask(lambda shard, _: differing(shard.tree), self._take_whole, key=("tree", self))
+            return
+
+        def work(shard: Shard, job: Job) -> tuple[Node, _Level]:
+            root = shard.tree
+            kids = children_of(shard, root)
+            return root, _level(shard, root, kids, 0)
+
+        def take(found: tuple[Node, _Level]) -> None:
+            root, level = found
+            self.beginResetModel()
+            top = _Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]}, opened={0: 1})
+            kids = _Opened(root, 0, 0, count=level.count, pages={0: level.nodes}, sections={0: level.sections})
+            self._open = [top, kids]
+            self.endResetModel()
+
+        self._ask(work, take, key=("tree", self))
+
+    def _take_whole(self, root: Node) -> None:
+        """Takes a small tree as a whole."""
+        self.beginResetModel()
+        self._open = [_Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]})]
+
+        def add(node: Node, parent: int, row: int) -> None:
+            number, kids = len(self._open), list(node.children)
+            self._open[parent].opened[row] = number
+            pages = {page: make_page(kids, page) for page in range(-(-len(kids) // PAGE))}
+            self._open.append(_Opened(node, parent, row, count=len(kids), pages=dict(pages)))
+            for at, kid in enumerate(kids):
+                add(kid, number, at)
+
+        add(root, 0, 0)
+        self.endResetModel()
+
+    def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
+        """Asks the session; what belongs to an older filling of the model is dropped."""
+        current = self._round
+
+        def taken(result: T) -> None:
+            if current == self._round:
+                take(result)
+
+        self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=Priority.SCREEN)
+
+    def _fetch(self, number: int, page: int) -> None:
+        """Asks for one page of children, and for their number when it is the first time."""
+        entry = self._open[number]
+        if page in entry.asked or page in entry.pages:
+            return
+        entry.asked.add(page)
+        node = entry.node
+
+        def work(shard: Shard, job: Job) -> _Level:
+            return _level(shard, node, children_of(shard, node), page)
+
+        self._ask(work, lambda level: self._take(number, level))
+
+    def _take(self, number: int, level: _Level) -> None:
+        entry = self._open[number]
+        entry.asked.discard(level.page)
+        entry.sections[level.page] = level.sections
+        index = self._index_of(number)
+        if entry.count is None:
+            if level.count:
+                self.beginInsertRows(index, 0, level.count - 1)
+            entry.count = level.count
+            entry.pages[level.page] = level.nodes
+            if level.count:
+                self.endInsertRows()
+            return
+        entry.pages[level.page] = level.nodes
+        first = level.page * PAGE
+        # The view has to look again whether the rows can be expanded.
+        self.layoutAboutToBeChanged.emit()
+        self.layoutChanged.emit()
+        last = self.createIndex(first + len(level.nodes) - 1, len(COLUMNS) - 1, number)
+        self.dataChanged.emit(self.createIndex(first, 0, number), last)
+
+    def _entry(self, index: Index) -> int | None:
+        """The number of the opened node of an index; 0, which holds the root, for no index."""
+        if not index.isValid():
+            return 0 if self._open else None
+        return self._open[index.internalId()].opened.get(index.row())
+
+    def _index_of(self, number: int) -> QModelIndex:
+        entry = self._open[number]
+        return QModelIndex() if entry.parent < 0 else self.createIndex(entry.row, 0, entry.parent)
+
+    def _make_entry(self, index: Index) -> int | None:
+        node = self.node(index)
+        if node is None:
+            return None
+        parent, number = self._open[index.internalId()], len(self._open)
+        self._open.append(_Opened(node, index.internalId(), index.row()))
+        parent.opened[index.row()] = number
+        return number
+
+    # --- finding a path ---
+
+    def reveal(self, path: tuple[Node, ...]) -> None:
+        """Fetches what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
+        if not path or not self._open or self.only_differing:
+            return
+
+        self._ask(lambda shard, _: _levels(shard, path), self._walk, key=("reveal", self))
+
+    def _walk(self, levels: list[_Level]) -> None:
+        index = self.index(0, 0)
+        for level in levels:
+            number = self._entry(index)
+            if number is None:
+                number = self._make_entry(index)
+            if number is None:
+                break
+            entry = self._open[number]
+            if entry.count is None or level.page not in entry.pages:
+                self._take(number, level)
+            if level.row >= (entry.count or 0):
+                break
+            index = self.createIndex(level.row, 0, number)
+        self.revealed.emit(index)
+
+    def path(self, index: Index) -> tuple[Node, ...]:
+        """The nodes from the root down to an index."""
+        nodes: list[Node] = []
+        while index.isValid():
+            node = self.node(index)
+            if node is not None:
+                nodes.append(node)
+            index = self.parent(index)
+        return tuple(reversed(nodes))
+
+    def node(self, index: Index) -> Node | None:
+        """The node of an index; None while it is on its way."""
+        if not index.isValid():
+            return None
+        page = self._open[index.internalId()].pages.get(index.row() // PAGE)
+        return page[index.row() % PAGE] if page is not None and index.row() % PAGE < len(page) else None
+
+    # --- what Qt asks ---
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        """See `QAbstractItemModel.index`."""
+        number = self._entry(parent)
+        if number is None or not 0 <= row < (self._open[number].count or 0) or not 0 <= column < len(COLUMNS):
+            return QModelIndex()
+        return self.createIndex(row, column, number)
+
+    def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
+        """See `QAbstractItemModel.parent`."""
+        return self._index_of(index.internalId()) if index.isValid() else QModelIndex()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """How many children are known."""
+        if parent.isValid() and parent.column() > 0:
+            return 0
+        number = self._entry(parent)
+        return 0 if number is None else self._open[number].count or 0
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Name, value, offset, size."""
+        return len(COLUMNS)
+
+    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008
+        """Whether there are children, without computing them."""
+        if not parent.isValid():
+            return bool(self._open)
+        if parent.column() > 0:
+            return False
+        number = self._entry(parent)
+        if number is not None and (count := self._open[number].count) is not None:
+            return count > 0
+        node = self.node(parent)
+        if node is None:
+            return False
+        return node.expandable or bool(node.decoded)
+
+    def canFetchMore(self, parent: Index) -> bool:
+        """Whether the children were never asked for."""
+        return parent.isValid() and self._entry(parent) is None and self.hasChildren(parent)
+
+    def fetchMore(self, parent: Index) -> None:
+        """Asks for the children."""
+        if (number := self._make_entry(parent)) is not None:
+            self._fetch(number, 0)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The names of the columns."""
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return int(_alignment(section))
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Texts, sentences and the node itself (`NODE_ROLE`); asks for what is not there."""
+        if not index.isValid():
+            return None
+        node = self.node(index)
+        if node is None:
+            self._fetch(index.internalId(), index.row() // PAGE)
+            return "…" if role == Qt.ItemDataRole.DisplayRole and index.column() == 0 else None
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self._texts(index, node)[index.column()]
+            case Qt.ItemDataRole.ToolTipRole:
+                return tip(_tip_of(node))
+            case Qt.ItemDataRole.AccessibleTextRole:
+                differs = ", page and practice differ" if node.differs and not index.column() else ""
+                return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}{differs}"
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return int(_alignment(index.column()))
+            case _:
+                return node if role == NODE_ROLE else self.section(index) if role == SECTION_ROLE else None
+
+    def section(self, index: Index) -> SectionRole | None:
+        """In which section the bytes of a node lie; None for a whole file, and where nobody knows."""
+        if not index.isValid():
+            return None
+        page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
+        return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
+
+    def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str]:
+        name = shown(node_name(node) if index.internalId() else short_name(node.name))
+        value = shown(grouped_value(node))
+        if node.bits is not None:
+            return name, value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
+        if not index.internalId() and not node.span.size:
+            # A data set has no bytes of its own.
+            return name, value, "", ""
+        return name, value, f"{node.span.start:,}", short_size(node.span.size)
+
+
+def _tip_of(node: Node) -> str:
+    """Everything about a node that its row may have no room for."""
+    value, adds = grouped_value(node), sum_text(node)
+    place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,} ({node.span.start:#x})"
+    if node.bits is not None:
+        place = f"bits {node.bits[0]:,} to {node.bits[1]:,} of {place}"
+    lines = (
+        cut_end(f"{node_name(node)}: {value}" if value else node_name(node), _LONGEST_TIP),
+        grouped(without_marks(node.doc)),
+        f"≠ {node.differs.sentence}" if node.differs is not None else "",
+    )
+    return "\n".join(text for text in (*lines, f"= {adds}" if adds else "", grouped(node.error), place) if text)
+
+
+def _level(shard: Shard, node: Node, kids: Sequence[Node], page: int, row: int = -1) -> _Level:
+    nodes = make_page(kids, page)
+    return _Level(min(len(kids), MAX_CHILDREN), page, nodes, section_roles(shard, node, nodes), row)
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column >= 2 else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level]:
+    """For each step of a path: the children around it. Ends where the path leaves the tree."""
+    levels: list[_Level] = []
+    node = path[0]
+    wanted = list(path[1:])
+    while wanted:
+        kids = children_of(shard, node)
+        row = _row_of(kids, wanted[0])
+        if row is None:
+            # Groups of a long table are not named by what stands in the path.
+            break
+        page = row // PAGE
+        level = _level(shard, node, kids, page, row)
+        levels.append(level)
+        node = level.nodes[row % PAGE]
+        wanted.pop(0)
+    return levels
+
+
+def _row_of(kids: Sequence[Node], wanted: Node) -> int | None:
+    candidates = range(len(kids))
+    if isinstance(kids, Children):
+        # One byte more at either end, for nodes without a byte of their own.
+        candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)
+    for row in candidates[: 4 * PAGE]:
+        kid = kids[row]
+        if kid.name == wanted.name and kid.span == wanted.span:
+            return row
+    return None

@@ -1,0 +1,391 @@
+"""The objects as a Qt table model: pages of rows fetched by jobs, an order or a filter as a NumPy array of rows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont
+
+from shardcore import DataSet, ObjectColumns, Objects, Shard, State
+from shardscope.session.error_words import plain_words
+from shardscope.session.jobs import Job, Priority
+from shardscope.session.row_ranges import RowRanges
+from shardscope.session.session import Session
+from shardscope.widgets.plain_text import shown, tip
+
+PAGE = 256
+"""Rows fetched at once."""
+
+PAGES = 64
+"""Pages kept."""
+
+MAX_WAITING = 6
+"""Pages that may be on their way; older requests left the screen."""
+
+MANY_PLACES = 200_000
+"""Looking for a row among more than this takes longer than a click may."""
+
+ROW_ROLE = int(Qt.ItemDataRole.UserRole)
+"""The row in `Shard.objects`."""
+
+KEY_ROLE = ROW_ROLE + 1
+"""The key as text, or None."""
+
+STATE_ROLE = ROW_ROLE + 2
+"""The `State`, or None while it is not known."""
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table.
+
+    Attributes:
+        name: What it is called in code and in `order`.
+        title: What stands in the header.
+        doc: The tool tip of the header.
+        order: The name of the order that it sorts by.
+        number: Whether it holds numbers: they are never cut.
+        leaves: Where the table is narrow, columns with small numbers are hidden first; 0: never hidden.
+    """
+
+    name: str
+    title: str
+    doc: str
+    order: str
+    number: bool = True
+    leaves: int = 0
+
+
+_COLUMNS = (
+    Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot", leaves=1),
+    Column("key", "Key", "What the object is asked for by.", "key", number=False),
+    Column("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False, leaves=5),
+    Column(
+        "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False, leaves=7
+    ),
+    Column("size", "Size", "Bytes of the decoded content.", "size", leaves=8),
+    Column("stored", "Stored", "Bytes that the content takes in the file.", "stored", leaves=4),
+    Column("start", "Offset", "Where the stored content begins.", "offset", leaves=2),
+    Column("codec", "Codec", "How the content is stored.", "codec", number=False, leaves=3),
+    Column("shard", "Shard", "The file of the data set that holds it.", "shard", number=False, leaves=6),
+)
+
+
+@dataclass(frozen=True)
+class RowPage:
+    """Some rows, ready to be shown.
+
+    Attributes:
+        columns: Their columns.
+        keys: Their keys as text.
+    """
+
+    columns: ObjectColumns
+    keys: list[str | None]
+
+    @classmethod
+    def read(cls, objects: Objects, rows: NDArray[np.int64]) -> RowPage:
+        """Read rows of a sequence of objects."""
+        return cls(objects.columns(rows, sizes=True), objects.key_texts(rows))
+
+    def value(self, shard: Shard, at: int, name: str) -> str | int | None:
+        """Return the value of a column in one row; None where it is unknown or absent.
+
+        Args:
+            shard: The shard of the rows.
+            at: The place in this page.
+            name: The name of a column, but `row`.
+        """
+        columns, objects = self.columns, shard.objects
+        match name:
+            case "key":
+                return self.keys[at]
+            case "kind":
+                return objects.kinds[int(columns.kind[at])]
+            case "state":
+                return State(int(columns.state[at])).name.lower()
+            case "codec":
+                return objects.codecs[int(columns.codec[at])] if int(columns.state[at]) != State.UNUSED else None
+            case "shard":
+                assert isinstance(shard, DataSet)
+                return shard.members[int(columns.shard[at])].name
+        value = int({"size": columns.size, "stored": columns.stored_size, "start": columns.start}[name][at])
+        return value if value >= 0 else None
+
+
+class ObjectModel(QAbstractTableModel):
+    """The rows of `Shard.objects`, or those of them that `set_rows` chose.
+
+    Qt counts rows and pixels in 32 bits: `set_block` shows a part of more rows than that.
+    `largest` is the largest size of all rows, once that is known: sizes are drawn as a share of it.
+    `page_failed(message)` tells that rows could not be read; `blocks_changed()` that another part is shown.
+    """
+
+    page_failed = Signal(object)
+    blocks_changed = Signal()
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._shard: Shard | None = None
+        self._objects: Objects | None = None
+        self._rows: NDArray[np.integer] | None = None
+        self._count = 0
+        self._first = 0
+        self._most = 1 << 24
+        self._round = 0
+        self._pages: OrderedDict[int, RowPage] = OrderedDict()
+        self._asked: OrderedDict[int, Job] = OrderedDict()
+        self._failed: set[int] = set()
+        self.columns: tuple[Column, ...] = _COLUMNS
+        self.largest = 0
+        self.requests = 0
+
+    # --- what is shown ---
+
+    def load(self) -> None:
+        """Shows all objects of what is open, or none while their number is not known."""
+        self._shard = self._session.shard
+        self._objects = self._session.listing
+        kinds = self._objects.kinds if self._objects is not None else ()
+        hidden = set() if len(kinds) > 1 else {"kind"}
+        if not isinstance(self._shard, DataSet):
+            hidden.add("shard")
+        self.columns = tuple(column for column in _COLUMNS if column.name not in hidden)
+        self.set_rows(None)
+
+    def set_rows(self, rows: NDArray[np.integer] | None) -> None:
+        """Shows these rows in this order; None: all, in the order of the format."""
+        self.beginResetModel()
+        self._forget()
+        self._rows = rows
+        self._count = len(rows) if rows is not None else len(self._objects) if self._objects is not None else 0
+        self._first = 0
+        self.endResetModel()
+        self.blocks_changed.emit()
+
+    @property
+    def total(self) -> int:
+        """How many rows there are to show, on all blocks together."""
+        return self._count
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """The half-open part of the rows that is shown."""
+        return self._first, min(self._first + self._most, self._count)
+
+    def set_most(self, rows: int) -> None:
+        """How many rows fit into one block: what Qt can scroll."""
+        if rows != self._most:
+            self._most = max(rows, 1)
+            self.set_block(self._first // self._most)
+
+    def set_block(self, number: int) -> None:
+        """Shows another block."""
+        self.beginResetModel()
+        self._forget()
+        self._first = min(max(number, 0) * self._most, max(self._count - 1, 0) // self._most * self._most)
+        self.endResetModel()
+        self.blocks_changed.emit()
+
+    def _forget(self) -> None:
+        self._round += 1
+        for job in self._asked.values():
+            job.cancel()
+        self._asked.clear()
+        self._pages.clear()
+        self._failed.clear()
+
+    @property
+    def scattered(self) -> bool:
+        """Whether there are so many rows in an order of their own that `place_of` belongs into a job."""
+        return self._rows is not None and len(self._rows) > MANY_PLACES
+
+    def place_of(self, row: int) -> int | None:
+        """At which place a row of `Shard.objects` is shown, on all blocks together; None when it is not."""
+        if self._rows is None:
+            return row if 0 <= row < self._count else None
+        return place_in(self._rows, row)
+
+    @property
+    def order(self) -> NDArray[np.integer] | None:
+        """The rows that are shown, in their order; None for all as they are."""
+        return self._rows
+
+    def show_place(self, place: int) -> QModelIndex:
+        """The index of a place, after turning to its block."""
+        if not self._first <= place < self.block[1]:
+            self.set_block(place // self._most)
+        return self.index(place - self._first, 0)
+
+    def row_of(self, index: Index) -> int:
+        """The row of `Shard.objects` behind an index."""
+        place = self._first + index.row()
+        return place if self._rows is None else int(self._rows[place])
+
+    def ranges_of(self, places: Iterable[range]) -> RowRanges:
+        """Rows of the block that is shown, given by their places in it."""
+        first = self._first
+        return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
+
+    def key_of(self, index: Index) -> str | None:
+        """The key behind an index, when it is known and there is one."""
+        page = self._page(index)
+        return None if page is None else page.keys[(self._first + index.row()) % PAGE]
+
+    def keys_at_hand(self) -> Iterator[str]:
+        """The keys of the rows that are in memory, the latest first; nothing is read."""
+        for page in reversed(self._pages.values()):
+            yield from (key for key in page.keys if key is not None)
+
+    # --- fetching ---
+
+    def _page(self, index: Index) -> RowPage | None:
+        number = (self._first + index.row()) // PAGE
+        page = self._pages.get(number)
+        if page is not None:
+            self._pages.move_to_end(number)
+        elif number not in self._asked and number not in self._failed:
+            self._ask(number)
+        return page
+
+    def _ask(self, number: int) -> None:
+        objects, current = self._objects, self._round
+        if objects is None:
+            return
+        start, stop = number * PAGE, min((number + 1) * PAGE, self._count)
+        rows = np.arange(start, stop, dtype=np.int64) if self._rows is None else self._rows[start:stop].astype(np.int64)
+
+        def work(shard: Shard, job: Job) -> RowPage:
+            return RowPage.read(objects, rows)
+
+        def take(page: RowPage) -> None:
+            if current == self._round:
+                self._pages[number] = page
+                while len(self._pages) > PAGES:
+                    self._pages.popitem(last=False)
+                ended()
+
+        def failed(error: BaseException) -> None:
+            if current == self._round:
+                self._failed.add(number)
+                self.page_failed.emit(plain_words(error))
+                ended()
+
+        def stopped() -> None:
+            if current == self._round:
+                self._asked.pop(number, None)
+
+        def ended() -> None:
+            self._asked.pop(number, None)
+            self.dataChanged.emit(
+                self.index(max(start - self._first, 0), 0),
+                self.index(min(stop, self.block[1]) - 1 - self._first, len(self.columns) - 1),
+            )
+
+        self.requests += 1
+        job = self._session.ask(work, take, failed=failed, stopped=stopped, priority=Priority.SCREEN)
+        if job is not None:
+            self._asked[number] = job
+        while len(self._asked) > MAX_WAITING:
+            self._asked.popitem(last=False)[1].cancel()
+
+    # --- what Qt asks ---
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Rows of the block."""
+        first, last = self.block
+        return 0 if parent.isValid() else max(last - first, 0)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Columns that make sense for what is open."""
+        return 0 if parent.isValid() else len(self.columns)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Titles, and what the columns mean."""
+        if orientation is not Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
+            return None
+        column = self.columns[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return column.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return f"{column.doc} Click to sort."
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return int(_alignment(column))
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Texts and looks; asks for the page of a row that is not there."""
+        if not index.isValid():
+            return None
+        column = self.columns[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
+                text = self._text(index, column)
+                if role == Qt.ItemDataRole.DisplayRole:
+                    return text
+                return tip(text) if column.name == "key" else None
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return int(_alignment(column))
+            case Qt.ItemDataRole.FontRole:
+                return self._font(index)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"{column.title}: {self._text(index, column)}"
+        if role == ROW_ROLE:
+            return self.row_of(index)
+        if role == KEY_ROLE:
+            return self.key_of(index)
+        return self._state(index) if role == STATE_ROLE else None
+
+    def row_texts(self, place: int) -> tuple[list[str], State | None]:
+        """The texts of a row of the block in one call, and its state; for painting. Asks for what is not there."""
+        index = self.index(place, 0)
+        return [self._text(index, column) for column in self.columns], self._state(index)
+
+    def share_of(self, place: int) -> float:
+        """How large the object at a row of the block is, beside the largest; 0 while that is not known."""
+        page = self._page(self.index(place, 0)) if self.largest > 0 else None
+        return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
+
+    def _state(self, index: Index) -> State | None:
+        page = self._page(index)
+        return None if page is None else State(int(page.columns.state[(self._first + index.row()) % PAGE]))
+
+    def _font(self, index: Index) -> QFont | None:
+        font = QFont()
+        if self._state(index) in (State.DELETED, State.TOMBSTONED):
+            font.setStrikeOut(True)
+            return font
+        return None
+
+    def _text(self, index: Index, column: Column) -> str:
+        if column.name == "row":
+            return f"{self.row_of(index):,}"
+        number = (self._first + index.row()) // PAGE
+        page = self._page(index)
+        if page is None or self._shard is None:
+            return "not readable" if number in self._failed and column.name == "key" else "…"
+        value = page.value(self._shard, (self._first + index.row()) % PAGE, column.name)
+        if value is None or value == "":
+            return "—"
+        return f"{value:,}" if isinstance(value, int) else shown(value)
+
+
+def place_in(order: NDArray[np.integer], row: int) -> int | None:
+    """At which place of an order a row stands, or None."""
+    found = np.flatnonzero(order == row)
+    return int(found[0]) if len(found) else None
+
+
+def _alignment(column: Column) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

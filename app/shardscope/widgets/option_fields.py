@@ -1,0 +1,235 @@
+"""Fields for the options that formats declare: one kind of field for each type of value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import FormatError, UsageError
+from shardcore.codecs.json_text import parse_json
+from shardcore.model.options import Option, OptionType
+from shardscope.widgets import theme
+from shardscope.widgets.tick_box import TickBox
+
+
+class OptionField(QWidget):
+    """Asks for the value of one option. `changed` tells that it may be another.
+
+    Attributes:
+        option: What it asks for.
+    """
+
+    changed = Signal()
+
+    def __init__(self, option: Option) -> None:
+        super().__init__()
+        self.option = option
+        self.setObjectName(f"option_{option.name}")
+        self.setToolTip(option.help)
+
+    @property
+    def title(self) -> str:
+        """What stands before it; empty when it says so itself."""
+        return self.option.name.capitalize()
+
+    def value(self) -> Any:
+        """What was filled in; None when nothing was."""
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Why what was filled in is no value, or empty."""
+        try:
+            self.option.value_of(self.value())
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    def _hold(self, *widgets: QWidget) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        for widget in widgets:
+            row.addWidget(widget)
+        row.setStretch(0, 1)
+        widgets[0].setAccessibleName(self.title or self.option.help)
+        self.setFocusProxy(widgets[0])
+
+
+class TextField(OptionField):
+    """A line for a text or a number."""
+
+    def __init__(self, option: Option, given: Any) -> None:
+        super().__init__(option)
+        self.line = QLineEdit("" if given is None else str(given))
+        self.line.setPlaceholderText(option.help)
+        self.line.textChanged.connect(self.changed)
+        self._hold(self.line)
+
+    def value(self) -> str | None:
+        """The text, or None."""
+        return self.line.text().strip() or None
+
+
+class FolderField(OptionField):
+    """A line for the path of a folder, and a button that asks for one."""
+
+    def __init__(self, option: Option, given: Any) -> None:
+        super().__init__(option)
+        self.line = QLineEdit(str(given or ""))
+        self.line.setPlaceholderText(self.tr("Empty: looked for beside the shard"))
+        self.line.textChanged.connect(self.changed)
+        self._hold(self.line, path_button("Choose…", self.line, QFileDialog.FileMode.Directory))
+
+    def value(self) -> str | None:
+        """The path, or None."""
+        return self.line.text().strip() or None
+
+
+class FlagField(OptionField):
+    """A sentence that is so, or not."""
+
+    def __init__(self, option: Option, given: Any) -> None:
+        super().__init__(option)
+        self.box = TickBox(option.help.rstrip("."))
+        self.box.setChecked(bool(given))
+        self.box.toggled.connect(self.changed)
+        self._hold(self.box)
+
+    @property
+    def title(self) -> str:
+        """Empty: the sentence stands beside the box."""
+        return ""
+
+    def value(self) -> bool | None:
+        """True, or None."""
+        return self.box.isChecked() or None
+
+
+class ChoiceField(OptionField):
+    """One of several words: the default first of all, or none where there is no default."""
+
+    def __init__(self, option: Option, given: Any) -> None:
+        super().__init__(option)
+        self.box = QComboBox()
+        usual = option.default in option.choices
+        if not usual:
+            self.box.addItem(self.tr("As usual"), None)
+        for choice in option.choices:
+            self.box.addItem(choice, choice)
+        self.box.setCurrentIndex(max(self.box.findData(option.default if usual and given is None else given), 0))
+        self.box.currentIndexChanged.connect(self.changed)
+        self._hold(self.box)
+
+    def value(self) -> str | None:
+        """The word, or None."""
+        chosen: str | None = self.box.currentData()
+        return chosen
+
+
+class JsonField(OptionField):
+    """A text in JSON, with what is wrong with it below.
+
+    Args:
+        option: What it asks for.
+        given: What was given before; None for nothing.
+        shown: What the file was read with, given or not. Left as it is, it stays what it was.
+        evidence: Rich text above the editor, or empty.
+    """
+
+    def __init__(self, option: Option, given: Any, shown: str = "", evidence: str = "") -> None:
+        super().__init__(option)
+        self._given = given
+        self._shown = given if isinstance(given, str) and given else shown
+        self.evidence = QLabel(evidence)
+        self.evidence.setTextFormat(Qt.TextFormat.RichText)
+        self.evidence.setWordWrap(True)
+        self.evidence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.evidence.setVisible(bool(evidence))
+        self.editor = QPlainTextEdit(self._shown)
+        self.editor.setFont(theme.fixed_font())
+        self.editor.setTabChangesFocus(True)
+        self.editor.setAccessibleName(self.title)
+        self.editor.setPlaceholderText(self.tr("Empty: the file says it, or what lies beside it"))
+        self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 10 + 16)
+        self.editor.textChanged.connect(self._changed)
+        self.state = QLabel()
+        self.state.setTextFormat(Qt.TextFormat.PlainText)
+        self.state.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for widget in (self.evidence, self.editor, self.state):
+            column.addWidget(widget)
+        self.setFocusProxy(self.editor)
+        self._changed()
+
+    def value(self) -> str | None:
+        """The text, or None."""
+        text = self.editor.toPlainText().strip()
+        return self._given if text == self._shown.strip() else text or None
+
+    def problem(self) -> str:
+        """Where the text is no JSON object, or empty."""
+        return json_problem(self.editor.toPlainText())
+
+    def _changed(self) -> None:
+        wrong, colour = self.problem(), theme.of(self).error.name()
+        self.state.setText(f"✖ {wrong}" if wrong else "")
+        self.state.setVisible(bool(wrong))
+        self.state.setStyleSheet(f"color: {colour};")
+        self.editor.setStyleSheet(f"QPlainTextEdit {{ border: 1px solid {colour}; }}" if wrong else "")
+        self.changed.emit()
+
+
+def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -> OptionField:
+    """The field for an option; `shown` and `evidence` are of account where the value is JSON."""
+    match option.type:
+        case OptionType.JSON:
+            return JsonField(option, given, shown, evidence)
+        case OptionType.FOLDER:
+            return FolderField(option, given)
+        case OptionType.FLAG:
+            return FlagField(option, given)
+        case OptionType.CHOICE:
+            return ChoiceField(option, given)
+        case _:
+            return TextField(option, given)
+
+
+def path_button(words: str, field: QLineEdit, mode: QFileDialog.FileMode) -> QPushButton:
+    """A button that asks for a path and puts it into a field."""
+    button = QPushButton(words)
+    button.setAutoDefault(False)
+
+    def ask() -> None:
+        dialog = QFileDialog(button.window(), words.rstrip("…"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(mode)
+        dialog.fileSelected.connect(field.setText)
+        dialog.open()
+
+    button.clicked.connect(ask)
+    return button
+
+
+def json_problem(text: str) -> str:
+    """Why a text is no JSON object, with its place; empty when it is one, or nothing at all."""
+    if not text.strip():
+        return ""
+    try:
+        value = parse_json(text, "The specification")
+    except FormatError as error:
+        return error.message
+    return "" if isinstance(value, dict) else "A specification is an object: { … }"

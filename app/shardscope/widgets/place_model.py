@@ -1,0 +1,139 @@
+"""Places that can be gone to, as a Qt list model: members of a data set, files of a folder, recent files, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from shardcore.model.number_words import plural
+from shardscope.widgets.plain_text import shown, tip
+
+Index = QModelIndex | QPersistentModelIndex
+
+_ROOT = QModelIndex()
+
+DETAIL_ROLE = int(Qt.ItemDataRole.UserRole)
+PROBLEM_ROLE = DETAIL_ROLE + 1
+HERE_ROLE = DETAIL_ROLE + 2
+LEVEL_ROLE = DETAIL_ROLE + 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the list of places: a shard, a member or a folder to go to.
+
+    Attributes:
+        where: The name of a member, or what to open.
+        title: What people call it.
+        detail: A few words more.
+        size: Bytes; -1 when not known.
+        level: How far it is set in below the one before that has a lower level.
+    """
+
+    where: str
+    title: str
+    detail: str = ""
+    size: int = -1
+    level: int = 0
+
+
+class PlaceModel(QAbstractListModel):
+    """Any number of places, filtered by a piece of their titles. Texts are made when they are painted.
+
+    Attributes:
+        places: All of them.
+        count_of: How many objects are at a place, or None; asked for what is painted.
+        problem_of: Why a place cannot be read, or empty; asked for what is painted.
+        here: Where the user is.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.places: Sequence[Place] = ()
+        self.count_of: Callable[[str], int | None] = lambda _: None
+        self.problem_of: Callable[[str], str] = lambda _: ""
+        self._shown: Sequence[int] = ()
+        self._text = ""
+        self.here = ""
+
+    def fill(self, places: Sequence[Place], text: str = "") -> None:
+        """Shows other places, filtered."""
+        self.beginResetModel()
+        self.places, self._text = places, text.casefold()
+        self._shown = self._filtered()
+        self.endResetModel()
+
+    def added(self, count: int) -> None:
+        """So many places were added at the end of `places`."""
+        first = len(self.places) - count
+        new = [n for n in range(first, first + count) if self._text in self.places[n].title.casefold()]
+        if new:
+            before = len(self._shown)
+            self.beginInsertRows(QModelIndex(), before, before + len(new) - 1)
+            self._shown = range(len(self.places)) if not self._text else [*self._shown, *new]
+            self.endInsertRows()
+
+    def set_filter(self, text: str) -> None:
+        """Shows the places whose titles have this in them, in any case of letters."""
+        if text.casefold() != self._text:
+            self.fill(self.places, text)
+
+    def _filtered(self) -> Sequence[int]:
+        if not self._text:
+            return range(len(self.places))
+        return [n for n, place in enumerate(self.places) if self._text in place.title.casefold()]
+
+    def set_here(self, where: str) -> None:
+        """Says where the user is."""
+        if where != self.here:
+            self.here = where
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Counts or problems may be known now."""
+        if self._shown:
+            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
+
+    def place(self, index: Index) -> Place:
+        """The place of a row."""
+        return self.places[self._shown[index.row()]]
+
+    def row_of(self, where: str) -> int | None:
+        """The row of a place, or None when it is not shown."""
+        return next((row for row, n in enumerate(self._shown) if self.places[n].where == where), None)
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        """As many as pass the filter."""
+        return 0 if parent.isValid() else len(self._shown)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The title, and by further roles the words below it, what is wrong, and whether the user is here."""
+        if not index.isValid():
+            return None
+        place = self.place(index)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return shown(place.title)
+        if role == DETAIL_ROLE:
+            return shown(self._detail(place))
+        if role == PROBLEM_ROLE:
+            return shown(self.problem_of(place.where))
+        if role == HERE_ROLE:
+            return place.where == self.here
+        if role == LEVEL_ROLE:
+            return place.level
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+            parts = [place.where, self._detail(place), self.problem_of(place.where)]
+            return tip("\n".join(part for part in parts if part))
+        return None
+
+    def _detail(self, place: Place) -> str:
+        count = self.count_of(place.where)
+        parts = [place.detail]
+        if place.size >= 0:
+            parts.append(plural(place.size, "byte"))
+        if count is not None:
+            parts.append(plural(count, "object"))
+        return "  ·  ".join(part for part in parts if part)

@@ -1,0 +1,220 @@
+"""The requests of a tape as a Qt table model: the first ended first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from shardcore.model.number_words import plural
+from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, Tape, size_text
+from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.request_log.columns import TapeColumns
+from shardscope.widgets.request_log.costs import seconds_text
+from shardscope.widgets.request_log.schedule import Schedule, measured, replayed
+
+PURPOSE, RANGE, BYTES, ANSWER = range(4)
+
+AT_ONCE = 10_000
+"""Records that are taken at once; the window stays awake meanwhile."""
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class TapeModel(QAbstractTableModel):
+    """The records of a tape, with the schedule that is drawn: as it was, or as it would have been.
+
+    Attributes:
+        columns: The records.
+        schedule: When each of them happened, as it is drawn.
+        busy: Seconds in which something was under way.
+        listings: How many of the requests listed.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.columns = TapeColumns()
+        self.schedule = measured(self.columns)
+        self.busy = 0.0
+        self.listings = 0
+        self._tape: Tape | None = None
+        self._seen = 0
+        self._line: tuple[float, float] | None = None
+        self._hits = False
+        self._rows = np.zeros(0, np.int64)
+        self._main = ""
+
+    @property
+    def tape(self) -> Tape | None:
+        """Where the records come from."""
+        return self._tape
+
+    def set_tape(self, tape: Tape | None, main: str = "") -> None:
+        """Shows another tape.
+
+        Args:
+            tape: The tape, or None.
+            main: The address of what is open; requests for others are listed with their name.
+        """
+        self._tape, self._main = tape, main
+        self._restart()
+
+    def read_again(self, main: str) -> None:
+        """What the requests were for is known better than it was, or what is open."""
+        self._main = main
+        self._restart()
+
+    def _restart(self) -> None:
+        self.beginResetModel()
+        self.columns, self._seen, self.listings = TapeColumns(), 0, 0
+        self._rows = np.zeros(0, np.int64)
+        self.schedule = self._schedule()
+        self.endResetModel()
+        self.take_new()
+
+    def take_new(self) -> bool:
+        """Takes what was recorded meanwhile; whether there was anything."""
+        tape = self._tape
+        if tape is None or (count := tape.requests + tape.hits) == self._seen:
+            return False
+        records = tape.records
+        first = len(self.columns)
+        fresh = records[max(len(records) - (count - self._seen), 0) :][: min(max(KEPT - first, 0), AT_ONCE)]
+        if not fresh:
+            return False
+        self._seen += len(fresh)
+        self.columns.extend(fresh)
+        self.listings += sum(one.purpose.value == "listing" and not one.cached for one in fresh)
+        self.schedule = self._schedule()
+        rows = np.arange(first, len(self.columns))
+        rows = rows if self._hits else rows[~self.columns.hits[first:]]
+        if len(rows):
+            self.beginInsertRows(QModelIndex(), len(self._rows), len(self._rows) + len(rows) - 1)
+            self._rows = np.concatenate((self._rows, rows))
+            self.endInsertRows()
+        self._bars_changed()
+        return True
+
+    def show_hits(self, wanted: bool) -> None:
+        """Lists reads that the cache answered, or leaves them out."""
+        self.beginResetModel()
+        self._hits = wanted
+        self._rows = np.arange(len(self.columns)) if wanted else np.flatnonzero(~self.columns.hits)
+        self.endResetModel()
+
+    def replay(self, latency: float, rate: float) -> None:
+        """Draws what would have happened on another line.
+
+        Args:
+            latency: Seconds.
+            rate: Bytes per second.
+        """
+        self._line = (latency, rate)
+        self.schedule = self._schedule()
+        self._bars_changed()
+
+    def as_it_was(self) -> None:
+        """Draws what happened."""
+        self._line = None
+        self.schedule = self._schedule()
+        self._bars_changed()
+
+    def _schedule(self) -> Schedule:
+        was = measured(self.columns)
+        self.busy = was.busy
+        return was if self._line is None else replayed(self.columns, *self._line)
+
+    def _bars_changed(self) -> None:
+        if len(self._rows):
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, ANSWER))
+
+    def record(self, row: int) -> Request:
+        """The record of a row."""
+        return self.columns.records[int(self._rows[row])]
+
+    def bar(self, row: int) -> tuple[float, float, float]:
+        """When the request of a row began, was answered and ended, as shares of the whole time."""
+        number, plan, span = int(self._rows[row]), self.schedule, max(self.schedule.span, 1e-9)
+        return float(plan.begin[number]) / span, float(plan.answer[number]) / span, float(plan.end[number]) / span
+
+    # --- the table ---
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """One row for each request."""
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Purpose, range, bytes, answer."""
+        return 0 if parent.isValid() else 4
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The names of the columns."""
+        if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
+            return None
+        translate = QCoreApplication.translate
+        return (
+            translate("TapeModel", "For"),
+            translate("TapeModel", "Range"),
+            translate("TapeModel", "Bytes"),
+            translate("TapeModel", "Answer"),
+        )[section]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Texts."""
+        if not index.isValid():
+            return None
+        number = int(self._rows[index.row()])
+        record = self.columns.records[number]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(record, index.column())
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            text = self._text(record, index.column())
+            return f"{text}, {self._lasted(number)}" if index.column() == ANSWER else text
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == BYTES:
+            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return self._tip(record, number) if role == Qt.ItemDataRole.ToolTipRole else None
+
+    def _text(self, record: Request, column: int) -> str:
+        if column == PURPOSE:
+            return record.purpose.value
+        if column == RANGE:
+            return shown(self._place(record))
+        if column == BYTES:
+            return size_text(record.bytes) if record.bytes or not record.error else ""
+        return answer_text(record)
+
+    def _place(self, record: Request) -> str:
+        name = "" if record.address == self._main else record.address.rstrip("/").rpartition("/")[2] or record.address
+        span = "" if record.start is None else f"{record.start:,}..{record.stop:,}"
+        return " of ".join(part for part in (span, name) if part) or "/"
+
+    def _lasted(self, number: int) -> str:
+        plan = self.schedule
+        wait, all_ = plan.answer[number] - plan.begin[number], plan.end[number] - plan.begin[number]
+        return f"{seconds_text(float(wait))} until the answer, {seconds_text(float(all_))} in all"
+
+    def _tip(self, record: Request, number: int) -> str:
+        size = plural(record.bytes, "byte")
+        if record.cached:
+            return tip(f"{record.address}\n{self._place(record)}\nFrom the cache, without a request: {size}")
+        told = f"\n{record.error}" if record.error else ""
+        round_ = int(self.columns.rounds[number])
+        times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round {round_}"
+        return tip(f"{record.method} {record.address}\n{self._place(record)}\n{times}{told}")
+
+
+def called_off(record: Request) -> bool:
+    """Whether a request ended because nobody wanted its bytes any more: that is no failure."""
+    return record.error == CALLED_OFF
+
+
+def answer_text(record: Request) -> str:
+    """What became of a request: the status, with a sign where it failed or was asked again."""
+    if record.cached:
+        return "cache"
+    if called_off(record):
+        return "■ called off"
+    text = str(record.status) if record.status else "no answer"
+    again = f" ↻ {record.retry + 1}" if record.retry else ""
+    return f"✖ {text}{again}" if record.error else f"{text}{again}"

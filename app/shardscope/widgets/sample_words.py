@@ -1,0 +1,17 @@
+"""What a sample is called beside others of its format."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from shardscope.startup.assets import Role, Sample
+
+
+def sample_title(sample: Sample) -> str:
+    """The title, after a word that says what the sample is for: `Damaged: a shard without its footer`."""
+    words = {
+        Role.DAMAGED: QCoreApplication.translate("Samples", "Damaged"),
+        Role.ODD: QCoreApplication.translate("Samples", "Odd"),
+    }
+    word = words.get(sample.role)
+    return f"{word}: {sample.title[:1].lower()}{sample.title[1:]}" if word else sample.title

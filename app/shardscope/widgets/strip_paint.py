@@ -1,0 +1,150 @@
+"""Paints the sections of a file as a strip with their names above it: the overview, and the plan of a new file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
+
+from shardcore import Section, SectionRole
+from shardscope.session.words import cut_end, size_text
+from shardscope.widgets import theme
+from shardscope.widgets.strip_scale import StripScale
+
+STRIP_HEIGHT = 20.0
+LABEL_GAP = 5.0
+"""Pixels between the strip and what stands above or below it."""
+LABELS_APART = 12.0
+"""Pixels between two labels."""
+
+_SHORT = 14
+"""Letters of a name that stands among bows."""
+
+
+def paint_strip(
+    painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF, label: Callable[[Section], str] | None
+) -> None:
+    """Paints sections.
+
+    Args:
+        painter: Its font is that of the labels.
+        colours: The theme.
+        scale: Where each section is, from the left edge of the strip.
+        strip: The place of the strip; labels stand above it.
+        label: A section in words; of a long text as much is painted as fits. None for no labels.
+    """
+    metrics = QFontMetricsF(painter.font())
+    for number, section in enumerate(scale.sections):
+        left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
+        body = QRectF(left, strip.top(), right - left, strip.height())
+        paint_ground(painter, colours, section.role, body)
+        if number + 1 not in scale.breaks:
+            painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
+        if body.width() > metrics.horizontalAdvance(theme.SECTION_LETTERS[section.role]) + 4:
+            paint_letter(painter, colours, section.role, body)
+    for number in scale.breaks:
+        _paint_break(painter, colours, strip.left() + scale.edges[number], strip)
+    if label is not None:
+
+        def fitting(section: Section, room: float) -> str:
+            return fitting_label(label(section), section, metrics, room)
+
+        _paint_labels(painter, colours, scale, strip, fitting)
+
+
+def paint_names(painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF) -> None:
+    """Writes the names of sections, short, over bows that would strike them through; see `paint_strip`."""
+    metrics = QFontMetricsF(painter.font())
+
+    def short(section: Section, room: float) -> str:
+        return fitting_label(cut_end(section.name, _SHORT), section, metrics, room)
+
+    _paint_labels(painter, colours, scale, strip, short, grounded=True)
+
+
+def _paint_labels(
+    painter: QPainter,
+    colours: theme.Palette,
+    scale: StripScale,
+    strip: QRectF,
+    words: Callable[[Section, float], str],
+    *,
+    grounded: bool = False,
+) -> None:
+    metrics = QFontMetricsF(painter.font())
+    above = strip.top() - LABEL_GAP - metrics.height()
+    painter.setPen(colours.text)
+    for number, section in enumerate(scale.sections):
+        left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
+        place = QRectF(left, above, right - left - LABELS_APART, metrics.height())
+        if text := words(section, place.width()):
+            if grounded:
+                painter.fillRect(QRectF(left, above, metrics.horizontalAdvance(text), metrics.height()), colours.window)
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+
+
+def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
+    """Paints the tint of a section."""
+    painter.fillRect(body, colours.section(role))
+    if colours.safe:
+        # Other palettes are told apart by letters and labels: stripes look like a million slots.
+        over = QColor(colours.base)
+        over.setAlpha(70)
+        painter.fillRect(body, QBrush(over, theme.HATCHES[role]))
+
+
+def paint_letter(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
+    """Writes the letter of a section on its tint."""
+    dark = colours.section(role).lightnessF() < 0.55
+    painter.setPen(QColor("white") if dark else QColor("black"))
+    painter.drawText(body, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
+
+
+def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:
+    """A zigzag where the scale changes."""
+    step = strip.height() / 4
+    points = [QPointF(x + (1.5 if n % 2 else -1.5), strip.top() + n * step) for n in range(5)]
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(colours.window, 2))
+    painter.drawPolyline(points)
+    painter.restore()
+
+
+def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: float) -> str:
+    """As much of the label as fits: all of it, the name and size, the name, the elided name, nothing."""
+    for text in (label, f"{section.name} · {size_text(section.size)}", section.name):
+        if metrics.horizontalAdvance(text) <= room:
+            return text
+    if room < metrics.horizontalAdvance("mm…"):
+        return ""
+    return metrics.elidedText(section.name, Qt.TextElideMode.ElideRight, room)
+
+
+def paint_changed(
+    painter: QPainter, colours: theme.Palette, strip: QRectF, places: Sequence[tuple[float, float]]
+) -> None:
+    """Marks changes of a sandbox at the foot of a strip: a crossed band and a diamond for each.
+
+    Args:
+        painter: Where.
+        colours: The theme.
+        strip: The place of the strip.
+        places: Where each begins and ends, in pixels.
+    """
+    last = float("-inf")
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for left, right in places:
+        band = QRectF(left, strip.bottom() - 6, max(right - left, 1.0), 6)
+        painter.fillRect(band, QBrush(colours.warning, Qt.BrushStyle.DiagCrossPattern))
+        if left - last < 3:
+            continue
+        last, foot = left, strip.bottom() + 1
+        painter.setPen(QPen(colours.base, 1))
+        painter.setBrush(colours.warning)
+        painter.drawPolygon(
+            [QPointF(left - 5, foot), QPointF(left, foot - 5), QPointF(left + 5, foot), QPointF(left, foot + 5)]
+        )
+    painter.restore()

@@ -1,0 +1,105 @@
+"""The columns of a table in a dock: as wide as their texts; those that say least are hidden where it is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QTableView
+
+from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
+
+_BETWEEN = 8
+"""Pixels between two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRule:
+    """Width rule of a column.
+
+    Attributes:
+        least: Pixels that its texts have at least, where these need more; None: numbers, which are never cut.
+        leaves: Columns with small numbers are hidden first in a narrow table; 0: never hidden.
+    """
+
+    least: int | None = None
+    leaves: int = 0
+
+
+class ColumnRoom(QObject):
+    """Gives each column the room of the widest text seen so far; tooltips have what hidden columns say.
+
+    Args:
+        table: The table; it keeps this alive.
+        rules: One for each column.
+        stretched: The column that takes the rest.
+        wrapped: Whether texts of that column are broken into lines, and rows are as high as these.
+    """
+
+    def __init__(
+        self, table: QTableView, rules: Sequence[ColumnRule], stretched: int, *, wrapped: bool = False
+    ) -> None:
+        super().__init__(table)
+        self._table, self._rules, self._stretched, self._wrapped = table, tuple(rules), stretched, wrapped
+        self._seen, self._fitting = [0] * len(self._rules), False
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self.fit)
+        table.setWordWrap(wrapped)
+        # Only rows on the screen are measured.
+        table.horizontalHeader().setResizeContentsPrecision(0)
+        table.viewport().installEventFilter(self)
+        table.verticalScrollBar().valueChanged.connect(self._soon.start)
+        model = table.model()
+        for changed in (model.dataChanged, model.rowsInserted, model.layoutChanged):
+            changed.connect(self._soon.start)
+        model.modelReset.connect(self._forget)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follows the width."""
+        if event.type() == QEvent.Type.Resize:
+            self.fit()
+        elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._forget()
+        return False
+
+    def _forget(self) -> None:
+        self._seen = [0] * len(self._rules)
+        self._soon.start()
+
+    def fit(self) -> None:
+        """Measures the rows on the screen, and shares the width of the table."""
+        if self._fitting:
+            return
+        self._fitting = True
+        # New widths may bring or remove a scroll bar, which changes the room.
+        for _ in range(MOST_ROUNDS):
+            room = self._table.viewport().width()
+            self._share(room)
+            if self._wrapped:
+                self._fit_rows()
+            if self._table.viewport().width() == room:
+                break
+        self._fitting = False
+
+    def _share(self, room: int) -> None:
+        table, header = self._table, self._table.horizontalHeader()
+        rooms = []
+        for column, rule in enumerate(self._rules):
+            texts = max(table.sizeHintForColumn(column) + _BETWEEN, header.minimumSectionSize())
+            wanted = self._seen[column] = max(self._seen[column], texts, header.sectionSizeHint(column))
+            rooms.append(Room(wanted, wanted if rule.least is None else rule.least, rule.leaves))
+        for column, width in enumerate(share_room(rooms, self._stretched, room)):
+            table.setColumnHidden(column, not width)
+            if width:
+                table.setColumnWidth(column, width)
+
+    def _fit_rows(self) -> None:
+        """Makes the rows on the screen as high as their lines."""
+        table = self._table
+        first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
+        for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):
+            height = table.sizeHintForRow(row) + _BETWEEN
+            table.setRowHeight(row, max(height, table.verticalHeader().defaultSectionSize()))

@@ -1,0 +1,304 @@
+"""Colours, letters, hatches and fonts of the window.
+
+A byte has the tint of its section, in one of two strengths; keys, pointers and sizes have hues of their own. Colour is
+never alone: sections and fields have letters, sections have hatches, and the legend names both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QPalette
+from PySide6.QtWidgets import QApplication, QWidget
+
+from shardcore import FieldRole, SectionRole
+from shardcore.model.section import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
+from shardscope.widgets import fonts as type_
+from shardscope.widgets.oklch import from_oklch
+from shardscope.widgets.stylesheet import stylesheet
+from shardscope.widgets.tints import tint
+
+NAMES = ("light", "dark", "light-safe", "dark-safe")
+"""The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness, too."""
+
+_PROPERTY = "shardscopeTheme"
+
+FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
+    {
+        FieldRole.GROUP: "g",
+        FieldRole.MAGIC: "m",
+        FieldRole.VERSION: "v",
+        FieldRole.COUNT: "c",
+        FieldRole.OFFSET: "o",
+        FieldRole.SIZE: "s",
+        FieldRole.KEY: "k",
+        FieldRole.HASH: "h",
+        FieldRole.FLAGS: "f",
+        FieldRole.CODEC: "z",
+        FieldRole.TIME: "t",
+        FieldRole.NUMBER: "n",
+        FieldRole.TEXT: "a",
+        FieldRole.BITS: "b",
+        FieldRole.DATA: "d",
+        FieldRole.PADDING: "p",
+        FieldRole.UNUSED: "u",
+        FieldRole.UNKNOWN: "?",
+    }
+)
+
+HATCHES: Mapping[SectionRole, Qt.BrushStyle] = MappingProxyType(
+    {
+        SectionRole.HEADER: Qt.BrushStyle.Dense6Pattern,
+        SectionRole.INDEX: Qt.BrushStyle.VerPattern,
+        SectionRole.LOOKUP: Qt.BrushStyle.DiagCrossPattern,
+        SectionRole.DATA: Qt.BrushStyle.NoBrush,
+        SectionRole.METADATA: Qt.BrushStyle.HorPattern,
+        SectionRole.FOOTER: Qt.BrushStyle.FDiagPattern,
+        SectionRole.PADDING: Qt.BrushStyle.Dense7Pattern,
+        SectionRole.TRAILING: Qt.BrushStyle.CrossPattern,
+        SectionRole.UNKNOWN: Qt.BrushStyle.BDiagPattern,
+    }
+)
+
+# Hue in degrees, and how much of the chroma the section gets.
+_HUES: Mapping[SectionRole, tuple[float, float]] = MappingProxyType(
+    {
+        SectionRole.HEADER: (255, 1.0),
+        SectionRole.INDEX: (60, 1.0),
+        SectionRole.LOOKUP: (315, 1.0),
+        SectionRole.DATA: (165, 0.8),
+        SectionRole.METADATA: (108, 1.0),
+        SectionRole.FOOTER: (15, 1.0),
+        SectionRole.PADDING: (255, 0.12),
+        SectionRole.TRAILING: (35, 0.35),
+        SectionRole.UNKNOWN: (0, 0.0),
+    }
+)
+
+# How much lighter or darker the strong colour of a section is in the palettes for colour-blind eyes.
+_SAFE_STEPS: Mapping[SectionRole, float] = MappingProxyType(
+    {
+        SectionRole.HEADER: -0.20,
+        SectionRole.INDEX: 0.03,
+        SectionRole.LOOKUP: -0.04,
+        SectionRole.DATA: 0.09,
+        SectionRole.METADATA: 0.20,
+        SectionRole.FOOTER: -0.13,
+        SectionRole.PADDING: 0.17,
+        SectionRole.TRAILING: -0.22,
+        SectionRole.UNKNOWN: -0.02,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of one theme.
+
+    Attributes:
+        name: One of `NAMES`.
+        dark: Whether the background is dark.
+        safe: Whether it is made for colour-blind eyes.
+        window: Behind docks and tool bars.
+        base: Behind bytes and tables.
+        raised: Buttons, fields, selected tabs.
+        border: Thin lines.
+        text: Text.
+        muted: Text of less weight: offsets, units.
+        faint: Text that is nearly nothing: placeholders, what is disabled.
+        zero: Zero bytes and letters, on the tints of bytes: quieter than the text, but readable.
+        accent: Selection and focus.
+        selection: Behind selected bytes, translucent.
+        hover: Behind what the pointer is on, translucent.
+        error: Severity error.
+        warning: Severity warning.
+        note: Severity note.
+        ok: What is fine.
+        missing: The hatch of bytes that are not loaded.
+    """
+
+    name: str
+    dark: bool
+    safe: bool
+    window: QColor
+    base: QColor
+    raised: QColor
+    border: QColor
+    text: QColor
+    muted: QColor
+    faint: QColor
+    zero: QColor
+    accent: QColor
+    selection: QColor
+    hover: QColor
+    error: QColor
+    warning: QColor
+    note: QColor
+    ok: QColor
+    missing: QColor
+    _fields: dict[tuple[SectionRole, int, int], QColor] = field(default_factory=dict, repr=False, compare=False)
+
+    def section(self, role: SectionRole) -> QColor:
+        """The strong colour of a section: strips, charts, swatches."""
+        hue, share = _HUES[role]
+        lightness = (0.66 if self.dark else 0.64) + (_SAFE_STEPS[role] if self.safe else 0.0)
+        return colour(lightness, (0.13 if self.safe else 0.115) * share, hue)
+
+    def field(self, section: SectionRole, role: int, parity: int) -> QColor:
+        """The background of the bytes of a field.
+
+        Args:
+            section: Role of the section it lies in.
+            role: The `FieldRole`, as a number.
+            parity: 0 or 1, alternating between neighbours.
+        """
+        key = (section, role, parity)
+        if key not in self._fields:
+            self._fields[key] = colour(*tint(self.name, section, FieldRole(role), parity))
+        return self._fields[key]
+
+    def edge(self, section: SectionRole) -> QColor:
+        """The thin line between two fields."""
+        return colour(0.52 if self.dark else 0.68, 0.05 * _HUES[section][1], _HUES[section][0])
+
+
+def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
+    """A colour from OKLCH lightness (0 to 1), chroma (0 to 0.3) and hue (degrees)."""
+    return QColor.fromRgbF(*from_oklch(lightness, chroma, hue), alpha)
+
+
+@lru_cache(maxsize=len(NAMES))
+def palette(name: str) -> Palette:
+    """The palette of that name; the light one when there is none."""
+    safe = name.endswith("-safe")
+    if name.startswith("dark"):
+        return _dark(name, safe)
+    return _light(name if name in NAMES else "light", safe)
+
+
+def apply(application: QApplication, name: str) -> Palette:
+    """Gives the whole application a theme; widgets hear of it by `QEvent.PaletteChange`."""
+    chosen = palette(name)
+    roles = ("window", "base", "raised", "border", "text", "muted", "faint", "accent")
+    sheet = stylesheet({role: getattr(chosen, role).name() for role in roles})
+    # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
+    if application.property(_PROPERTY) == chosen.name and application.styleSheet() == sheet:
+        return chosen
+    if application.property(_PROPERTY) is None:
+        # Another style polishes every widget, too: once is enough.
+        application.setStyle("Fusion")
+    application.setProperty(_PROPERTY, chosen.name)
+    application.setFont(type_.sized(application.font(), type_.NORMAL))
+    application.setPalette(_qt_palette(chosen))
+    application.setStyleSheet(sheet)
+    return chosen
+
+
+def of(widget: QWidget) -> Palette:
+    """The palette that a widget paints with: the applied one, or the one that suits its background."""
+    application = QApplication.instance()
+    name = application.property(_PROPERTY) if application is not None else None
+    if isinstance(name, str):
+        return palette(name)
+    return palette("dark" if widget.palette().window().color().lightnessF() < 0.5 else "light")
+
+
+def system_name(application: QApplication) -> str:
+    """The theme that the desktop asks for: `light` or `dark`."""
+    return "dark" if application.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
+
+
+def fixed_font(size: float | None = None) -> QFont:
+    """The font of bytes: monospaced, with a slashed zero.
+
+    Args:
+        size: In points; `type.NORMAL` by default.
+    """
+    font = type_.mono()
+    if size is not None:
+        font.setPointSizeF(size)
+    return font
+
+
+def _light(name: str, safe: bool) -> Palette:
+    return Palette(
+        name=name,
+        dark=False,
+        safe=safe,
+        window=colour(0.965, 0.004, 260),
+        base=colour(0.995, 0.001, 260),
+        raised=colour(0.985, 0.002, 260),
+        border=colour(0.875, 0.006, 260),
+        text=colour(0.20 if safe else 0.24, 0.015, 265),
+        muted=colour(0.50, 0.015, 265),
+        faint=colour(0.63, 0.010, 265),
+        zero=colour(0.375 if safe else 0.43, 0.010, 265),
+        accent=colour(0.53, 0.17, 262),
+        selection=colour(0.62, 0.17, 262, 0.26),
+        hover=colour(0.45, 0.05, 262, 0.11),
+        error=colour(0.55, 0.20, 27),
+        warning=colour(0.60, 0.13, 65),
+        note=colour(0.55, 0.10, 245),
+        ok=colour(0.55, 0.12, 150),
+        missing=colour(0.76, 0.006, 260),
+    )
+
+
+def _dark(name: str, safe: bool) -> Palette:
+    return Palette(
+        name=name,
+        dark=True,
+        safe=safe,
+        window=colour(0.235, 0.008, 265),
+        base=colour(0.205, 0.008, 265),
+        raised=colour(0.290, 0.010, 265),
+        border=colour(0.345, 0.010, 265),
+        text=colour(0.98 if safe else 0.95, 0.004, 265),
+        muted=colour(0.715, 0.010, 265),
+        faint=colour(0.610, 0.012, 265),
+        zero=colour(0.86 if safe else 0.84, 0.010, 265),
+        accent=colour(0.715, 0.135, 258),
+        selection=colour(0.62, 0.135, 258, 0.26),
+        hover=colour(0.95, 0.02, 262, 0.10),
+        error=colour(0.70, 0.17, 25),
+        warning=colour(0.79, 0.13, 75),
+        note=colour(0.76, 0.09, 240),
+        ok=colour(0.76, 0.13, 152),
+        missing=colour(0.42, 0.008, 265),
+    )
+
+
+def _qt_palette(colours: Palette) -> QPalette:
+    role = QPalette.ColorRole
+    on_accent = palette("dark").base if colours.dark else palette("light").base
+    result = QPalette()
+    for target, source in {
+        role.Window: colours.window,
+        role.WindowText: colours.text,
+        role.Base: colours.base,
+        role.AlternateBase: colours.window,
+        role.Text: colours.text,
+        role.Button: colours.raised,
+        role.ButtonText: colours.text,
+        role.BrightText: colours.error,
+        role.ToolTipBase: colours.raised,
+        role.ToolTipText: colours.text,
+        role.PlaceholderText: colours.faint,
+        role.Highlight: colours.accent,
+        role.HighlightedText: on_accent,
+        role.Link: colours.accent,
+        role.LinkVisited: colours.accent,
+        role.Light: colours.raised,
+        role.Midlight: colours.raised,
+        role.Mid: colours.border,
+        role.Dark: colours.border,
+        role.Shadow: colours.border,
+    }.items():
+        result.setColor(target, source)
+    for target in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, target, colours.faint)
+    return result

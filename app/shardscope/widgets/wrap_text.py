@@ -1,0 +1,222 @@
+"""A plain text that wraps anywhere it must: sentences with long keys and hex stay inside a narrow panel."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QContextMenuEvent,
+    QFont,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QTextLayout,
+    QTextOption,
+)
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
+
+from shardscope.widgets import theme
+from shardscope.widgets.clipboard import copy_lines
+from shardscope.widgets.plain_text import shown_lines
+
+_NATURAL = 320
+_LEAST = 48
+_KEPT = 6
+
+
+class WrapText(QWidget):
+    """Shows a text over as many lines as its width asks for; copies it by menu and by Ctrl+C.
+
+    Args:
+        text: What to show; plain, with line breaks.
+        tone: The name of a colour of `theme.Palette`.
+        mono: In the font of bytes.
+        bold: In heavier type.
+        link: Whether it is clicked to go somewhere; then `clicked` tells.
+    """
+
+    clicked = Signal()
+
+    def __init__(
+        self, text: str = "", *, tone: str = "text", mono: bool = False, bold: bool = False, link: bool = False
+    ) -> None:
+        super().__init__()
+        self.link = link
+        self.copied = ""
+        self._text = ""
+        self._tone = tone
+        self._mono = mono
+        self._bold = bold
+        self._hover = False
+        self._layouts: dict[int, tuple[QTextLayout, float]] = {}
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if link else Qt.FocusPolicy.ClickFocus)
+        if link:
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.set_text(text)
+
+    @property
+    def text(self) -> str:
+        """What is shown."""
+        return self._text
+
+    def set_text(self, text: str, *, copied: str = "") -> None:
+        """Shows another text.
+
+        Args:
+            text: What to show.
+            copied: What is copied instead, where what is shown is cut.
+        """
+        self.copied = copied or text
+        text = shown_lines(text)
+        if text != self._text:
+            self._text = text
+            self.setAccessibleName(text)
+            self._changed()
+
+    def set_tone(self, tone: str, *, bold: bool | None = None) -> None:
+        """Shows it in another colour, and weight when given."""
+        self._tone = tone
+        if bold is not None and bold != self._bold:
+            self._bold = bold
+            self._changed()
+        self.update()
+
+    def set_mono(self, mono: bool) -> None:
+        """Shows it in the font of bytes, or not."""
+        if mono != self._mono:
+            self._mono = mono
+            self._changed()
+
+    def copy(self) -> None:
+        """Puts the text on the clipboard."""
+        copy_lines(self.copied)
+
+    # --- geometry ---
+
+    def hasHeightForWidth(self) -> bool:
+        """A narrow text is tall."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Pixels of all lines at that width."""
+        return math.ceil(self._laid_out(width)[1])
+
+    def sizeHint(self) -> QSize:
+        """The text on one line, up to a common width."""
+        layout, _ = self._laid_out(1 << 20)
+        longest = max((layout.lineAt(n).naturalTextWidth() for n in range(layout.lineCount())), default=0.0)
+        width = min(math.ceil(longest) + 1, _NATURAL)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        """A few letters on one line; layouts ask for the height that a width needs."""
+        return QSize(_LEAST, self.fontMetrics().height())
+
+    def _changed(self) -> None:
+        self._layouts.clear()
+        self.updateGeometry()
+        self.update()
+
+    def _font(self) -> QFont:
+        font = theme.fixed_font(self.font().pointSizeF()) if self._mono else QFont(self.font())
+        if self._bold:
+            font.setWeight(QFont.Weight.DemiBold)
+        return font
+
+    def _laid_out(self, width: int) -> tuple[QTextLayout, float]:
+        """The lines at a width, and their height; layouts ask for few widths, and for each many times."""
+        if width not in self._layouts:
+            if len(self._layouts) >= _KEPT:
+                self._layouts.clear()
+            self._layouts[width] = self._lay_out(width)
+        return self._layouts[width]
+
+    def _lay_out(self, width: int) -> tuple[QTextLayout, float]:
+        layout = QTextLayout(self._text.replace("\n", "\u2028"), self._font())
+        option = QTextOption(Qt.AlignmentFlag.AlignLeft)
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        layout.setTextOption(option)
+        layout.beginLayout()
+        height = 0.0
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(max(width, 1))
+            line.setPosition(QPointF(0, height))
+            height += line.height() + (0 if self._mono else 2)
+        layout.endLayout()
+        return layout, height
+
+    # --- events ---
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another font or theme."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange, QEvent.Type.PaletteChange):
+            self._changed()
+
+    def enterEvent(self, event: QEvent) -> None:
+        """A link is underlined under the pointer."""
+        self._hover = True
+        self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """The pointer is elsewhere."""
+        self._hover = False
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Follows a link."""
+        if (
+            self.link
+            and event.button() == Qt.MouseButton.LeftButton
+            and self.rect().contains(event.position().toPoint())
+        ):
+            self.clicked.emit()
+        else:
+            super().mouseReleaseEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+C copies; Enter and Space follow a link."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif self.link and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self.clicked.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Copy, and follow where it is a link."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self.link:
+            go = QAction(self.tr("&Go there"), menu)
+            go.triggered.connect(self.clicked)
+            menu.addAction(go)
+        copy = QAction(self.tr("&Copy"), menu)
+        copy.triggered.connect(self.copy)
+        menu.addAction(copy)
+        menu.popup(event.globalPos())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints the lines."""
+        painter = QPainter(self)
+        colours = theme.of(self)
+        layout, _ = self._laid_out(self.width())
+        if self.hasFocus():
+            painter.setPen(QPen(colours.accent if self.link else colours.border, 1))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
+        painter.setPen(colours.accent if self.link else getattr(colours, self._tone))
+        layout.draw(painter, QPointF(0, 0))
+        if self.link and self._hover:
+            for number in range(layout.lineCount()):
+                line = layout.lineAt(number)
+                y = line.y() + line.ascent() + 2
+                painter.drawLine(QPointF(0, y), QPointF(line.naturalTextWidth(), y))
+        painter.end()

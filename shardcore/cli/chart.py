@@ -1,0 +1,151 @@
+"""The command that counts: chart."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
+from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.errors import UsageError
+from shardcore.model.text import short
+
+if TYPE_CHECKING:
+    from shardcore.model.byte_shares import Share
+    from shardcore.shards.shard import Shard
+    from shardcore.teaching.charts.charts import Chart
+
+BAR = 40
+"""Letters of the longest bar."""
+
+MOST_LINES = 60
+"""Bins that are printed for people; more are put together."""
+
+
+class What(StrEnum):
+    """What is counted."""
+
+    BUDGET = "budget"
+    SIZES = "sizes"
+    ENTROPY = "entropy"
+    LOAD = "load"
+
+
+@opens
+def chart(
+    uri: Uri,
+    what: Annotated[What, typer.Argument(help="The figures to count.")] = What.BUDGET,
+    of: Annotated[str, typer.Option("--of", metavar="NAME", help="The load, or the kind of objects.")] = "",
+    whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes, instead of a sample.")] = False,
+    spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
+    json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture; -: standard output.")
+    ] = None,
+    how: Opening = USUAL,
+) -> int:
+    """Count bytes per use, object sizes, entropy, or the load of slots."""
+    from shardcore.cli.rows import warn_unreadable
+    from shardcore.teaching.charts import export as written
+    from shardcore.teaching.charts import svg as drawn
+
+    with how.open(uri) as shard:
+        if what is not What.ENTROPY and not shard.loaded:
+            with progress_bar("Reading the index") as progress:
+                shard.load_index(progress)
+        if what is What.BUDGET:
+            shares = _shares(shard)
+            picture, rows, values = drawn.shares_svg, written.shares_csv, written.shares_json
+            found: Any = shares
+        else:
+            found = _counted(shard, what, of, whole=whole, spread=spread)
+            picture, rows, values = drawn.chart_svg, written.chart_csv, written.chart_json  # type: ignore[assignment]
+        if svg is not None:
+            write_text_to(svg, picture(found))
+        if json:
+            print_json(values(found))
+        elif as_csv:
+            sys.stdout.write(rows(found))
+        elif what is What.BUDGET and svg is None:
+            _print_bars([(f"{one.name} ({one.use.value})", float(one.size), f"{one.size:,}") for one in found])
+        elif svg is None:
+            _print_chart(found)
+        return 1 if warn_unreadable(shard) else 0
+
+
+def _shares(shard: Shard) -> tuple[Share, ...]:
+    """The byte budget of a file, or of all files of a folder together."""
+    from shardcore.shards.dataset import DataSet
+
+    if not isinstance(shard, DataSet):
+        return shard.byte_shares
+    with progress_bar("counting") as progress:
+        return shard.count_shares(progress)
+
+
+def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
+    """The chart that was asked for.
+
+    Raises:
+        UsageError: There is nothing like that to count.
+    """
+    from shardcore.teaching.charts.charts import entropy_chart, load_chart, object_sizes, spread_chart
+    from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
+
+    with progress_bar("Counting") as progress:
+        if what is What.SIZES:
+            if of and of not in shard.objects.kinds:
+                raise UsageError(f"{short(of)} is not a kind of this file: {', '.join(shard.objects.kinds)}")
+            return object_sizes(shard.objects, of, progress).chart()
+        if what is What.ENTROPY:
+            if shard.source is None:
+                raise UsageError("a folder has no bytes of its own: give one of its files")
+            return entropy_chart((whole_entropy if whole else sampled_entropy)(shard.source, progress))
+        names = [load.name for load in shard.loads]
+        if not names:
+            raise UsageError(shard.no_loads)
+        if of and of not in names:
+            raise UsageError(f"{short(of)} is not a load of this file: {', '.join(names)}")
+        load = shard.loads[names.index(of or names[0])].make(progress)
+        if not spread:
+            return load_chart(load).chart
+        turned = spread_chart(load)
+        if turned is None:
+            raise UsageError(f"{load.title}: not spread by a hash function, so --spread has nothing to compare with")
+        return turned
+
+
+def _print_chart(found: Chart) -> None:
+    print_line(found.title)
+    print_line(found.note)
+    print_line()
+    each = -(-len(found) // MOST_LINES) or 1
+    lines = []
+    for first in range(0, len(found), each):
+        part = found.values[first : first + each]
+        known = part[part == part]  # noqa: PLR0124 - what is not known is not equal to itself
+        last = min(first + each, len(found))
+        value = float(known.mean()) if len(known) else float("nan")
+        text = f"{value:,.2f}".rstrip("0").rstrip(".") if len(known) else "not looked at"
+        low, high = int(found.edges[first]), int(found.edges[last])
+        name = f"{low:,}" if high == low + 1 else f"{low:,}..{high:,}"
+        lines.append((name, value if len(known) else 0.0, text))
+    print_line(f"{found.x}: {found.y}" + (f", mean of {each:,}" if each > 1 else ""))
+    _print_bars(lines)
+
+
+def _print_bars(lines: list[tuple[str, float, str]]) -> None:
+    """Names, bars of letters, numbers."""
+    names = max((len(name) for name, _, _ in lines), default=0)
+    largest = max((value for _, value, _ in lines), default=0.0) or 1.0
+    for name, value, text in lines:
+        bar = "#" * (max(round(BAR * value / largest), 1) if value > 0 else 0)
+        print_line(f"  {name:>{names}}  {bar:<{BAR}}  {text}")
+
+
+COMMANDS = (chart,)

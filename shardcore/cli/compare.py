@@ -1,0 +1,131 @@
+"""The command that packs the same objects into every format, and says what each makes of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardcore.cli.options import Force, Json, progress_bar, size_from
+from shardcore.cli.output import print_json, print_line, printable, warn, write_text_to
+from shardcore.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardcore.teaching.comparison import Comparison
+
+
+def compare(
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INPUT", help="Files and folders; default: ten built-in objects."),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-O",
+            metavar="FORMAT.NAME=VALUE",
+            help="An option of a format, such as des.codec=zstd; -O help lists the main ones.",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("--count", metavar="N", min=1, help="How many objects; variants where there are fewer."),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option("--size", metavar="BYTES", help="Bytes of each (1K, 1M); default: their own.", parser=size_from),
+    ] = None,
+    own_codecs: Annotated[
+        bool, typer.Option("--own-codecs", help="Compress by the default codec of each format; default: uncompressed.")
+    ] = False,
+    svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
+    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> int:
+    """Pack the same objects into every format in memory, and compare size, lookups and edits."""
+    from shardcore.teaching.comparison import BUILT_IN, compare, files_of, to_csv, to_json, to_svg
+    from shardcore.teaching.comparison.comparison import write_text
+
+    if option == ["help"]:
+        return _tell_dials()
+    contents = files_of(inputs) if inputs else BUILT_IN
+    with progress_bar("comparing") as progress:
+        found = compare(
+            contents,
+            count=count,
+            size=size,
+            options=_by_format(option),
+            own_codecs=own_codecs,
+            progress=progress,
+        )
+    for path, made in ((svg, to_svg), (csv, to_csv)):
+        if path is not None:
+            write_text_to(path, made(found)) if path == "-" else write_text(Path(path), made(found), force=force)
+    if json:
+        print_json(to_json(found))
+    elif svg is None and csv is None:
+        _print_table(found)
+    for note in (*found.notes, *(f"{row.format}: {note}" for row in found.rows for note in row.notes)):
+        warn(note)
+    return 0
+
+
+COMMANDS = (compare,)
+
+
+def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
+    """The options of `-O`, by format.
+
+    Raises:
+        UsageError: One is not `FORMAT.NAME=VALUE`.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for one in option or ():
+        name, equals, value = one.partition("=")
+        format, dot, inner = name.partition(".")
+        if not (equals and dot and format and inner):
+            raise UsageError(f"-O takes FORMAT.NAME=VALUE, not {one}")
+        found.setdefault(format, {})[inner] = value
+    return found
+
+
+def _tell_dials() -> int:
+    """Prints the main parameter of each format."""
+    from shardcore.shards.registry import format_of, writes_of
+    from shardcore.teaching.comparison import compared_formats
+
+    for name in compared_formats():
+        dial = writes_of(format_of(name)).dial
+        if dial is None:
+            print_line(f"{name}: nothing that can be chosen changes much")
+        else:
+            print_line(f"{name}.{dial.name}  {dial.help} One of {', '.join(dial.values)}; default: {dial.usual}.")
+    return 0
+
+
+def _print_table(found: Comparison) -> None:
+    """Print a row for each format, in columns; cells are wrapped to the width of a terminal."""
+    from shardcore.teaching.comparison.words import HEADINGS, cells
+
+    print_line(found.about)
+    lines = [HEADINGS, *((row.format, *cells(row)) for row in found.rows)]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(*HEADINGS[:-1], box=None, padding=(0, 2, 0, 0))
+        for line in lines[1:]:
+            table.add_row(*(Text(printable(text)) for text in line[:-1]))
+        console = Console(file=sys.stdout, highlight=False)
+        console.print(table)
+        for line in lines[1:]:
+            console.print(Text(printable(f"{line[0]}: {line[-1]}")))
+        return
+    widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS) - 1)]
+    for line in lines:
+        told = [text.ljust(width) for text, width in zip(line, widths, strict=False)]
+        print_line("  ".join((*told, line[-1])))

@@ -1,0 +1,105 @@
+"""The command that draws: of a file, or of one lookup, as text, SVG or JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardcore.cli.options import USUAL, Json, Opening, Uri, opens
+from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.errors import UsageError
+from shardcore.model.text import short
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Drawing, Sketch
+
+
+@opens
+def draw(
+    uri: Uri,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key whose lookup is drawn.", show_default=False)] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The drawing; default: list them.")] = "",
+    values: Annotated[
+        list[str] | None, typer.Option("--set", metavar="CONTROL=VALUE", help="Set a control of the drawing.")
+    ] = None,
+    svg: Annotated[str, typer.Option("--svg", metavar="FILE", help="Write an SVG file; - for standard output.")] = "",
+    width: Annotated[int, typer.Option("--width", metavar="PIXELS", min=320, max=4096, help="Of the SVG.")] = 760,
+    dark: Annotated[bool, typer.Option("--dark", help="SVG: light on dark.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Print text; the default without SVG and JSON.")] = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Draw the file, or the lookup of a key, as text, SVG or JSON."""
+    with how.open(uri) as shard:
+        sketches = shard.sketches(shard.trace(key) if key else None)
+        if not name:
+            if values or svg:
+                raise UsageError(f"--set and --svg require --name: {_names(sketches)}")
+            _list(sketches, json=json)
+            return 0
+        sketch = next((one for one in sketches if one.name == name), None)
+        if sketch is None:
+            hint = "" if key else "; give a KEY, too, for what is drawn of a lookup"
+            raise UsageError(f"no drawing is called {short(name)}; there are: {_names(sketches)}{hint}")
+        if values:
+            sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
+        drawing = sketch.draw(_values(sketch, values or []))
+    if svg:
+        _write(drawing, svg, width=width, dark=dark)
+    if json:
+        from shardcore.teaching.drawing.as_json import drawing_json
+
+        print_json(drawing_json(drawing))
+    if text or not (svg or json):
+        from shardcore.teaching.drawing.as_text import as_text
+
+        for line in as_text(drawing):
+            print_line(line)
+    return 0
+
+
+COMMANDS = (draw,)
+
+
+def _names(sketches: tuple[Sketch, ...]) -> str:
+    return ", ".join(sketch.name for sketch in sketches) or "none"
+
+
+def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
+    """What can be drawn, and what can be set in it."""
+    from shardcore.model.drawing_controls import values_of
+    from shardcore.teaching.drawing.as_json import sketch_json
+
+    if json:
+        print_json([sketch_json(sketch) for sketch in sketches])
+        return
+    for sketch in sketches:
+        print_line(f"{sketch.name}: {sketch.title}")
+        for control in sketch.controls:
+            print_line(f"    --set {control.name}={control.value}  {control.label}: {values_of(control)}")
+    if not sketches:
+        print_line("nothing is drawn of this file without a KEY")
+
+
+def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
+    """What was set on the command line."""
+    from shardcore.model.drawing_controls import value_from
+
+    controls = {control.name: control for control in sketch.controls}
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes CONTROL=VALUE, not {short(text)}")
+        if name not in controls:
+            raise UsageError(f"{sketch.name} has no {short(name)}; it has: {', '.join(controls) or 'nothing to set'}")
+        found[name] = value_from(controls[name], value)
+    return found
+
+
+def _write(drawing: Drawing, target: str, *, width: int, dark: bool) -> None:
+    """An SVG file, or SVG on standard output."""
+    from shardcore.teaching.drawing.notebook import picture_of
+
+    write_text_to(target, str(picture_of(drawing, width, dark=dark)))

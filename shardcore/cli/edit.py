@@ -1,0 +1,385 @@
+"""Commands that change files that are there: delete, truncate, tombstone, undo. They ask first."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens_local, progress_bar
+from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
+from shardcore.errors import UsageError
+from shardcore.model.number_words import plural
+from shardcore.writing.edit_options import TOMBSTONE
+
+if TYPE_CHECKING:
+    from shardcore.operations.edit import EditResult
+    from shardcore.progress import Progress
+    from shardcore.writing.audit import Audit
+    from shardcore.writing.in_place import Edit, Rewrite
+    from shardcore.writing.undo import Journal
+
+SHOWN_CHANGES = 20
+"""Changes that are shown before the question."""
+
+LocalFile = Annotated[str, typer.Argument(metavar="FILE", help="A local file.", show_default=False)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show old and new bytes, and change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+HardLinks = Annotated[
+    bool,
+    typer.Option("--hard-links", help="Edit a file with several names (hard links): it changes under all of them."),
+]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help=TOMBSTONE.help_of("reason"))]
+Who = Annotated[str, typer.Option(metavar="NAME", help=TOMBSTONE.help_of("by"))]
+Ticket = Annotated[str, typer.Option(metavar="ID", help=TOMBSTONE.help_of("ticket"))]
+InLog = Annotated[bool, typer.Option("--audit", help="Append a line about it to FILE.audit.jsonl.")]
+NoUndo = Annotated[bool, typer.Option("--no-undo", help="Keep no copy of what is overwritten: for takedowns.")]
+
+
+@opens_local
+def delete(
+    uri: LocalFile,
+    keys: Keys = None,
+    key_file: KeyFile = None,
+    reason: Reason = "",
+    who: Who = "",
+    ticket: Ticket = "",
+    audit: InLog = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    no_undo: NoUndo = False,
+    hard_links: HardLinks = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Delete objects of a shard in place: their bytes become zeros."""
+    if not audit and (reason or who or ticket):
+        warn("--reason, --who and --ticket are only written to FILE.audit.jsonl: pass --audit")
+    from shardcore.operations.edit import audit_of
+
+    wanted = all_keys(keys, key_file)
+    given = Request("delete", wanted, (), yes, dry_run, no_undo, hard_links, audit_of(audit, reason, who, ticket))
+    return change(uri, how, given, as_json=json)
+
+
+@opens_local
+def truncate(
+    uri: LocalFile,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    no_undo: NoUndo = False,
+    hard_links: HardLinks = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Cut off the bytes that follow the end of a shard."""
+    given = Request("truncate", None, (), yes, dry_run, no_undo, hard_links)
+    return change(uri, how, given, as_json=json)
+
+
+@opens_local
+def append(
+    uri: LocalFile,
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="INPUT...", help="Files whose bytes are appended.", show_default=False)
+    ],
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    no_undo: NoUndo = False,
+    hard_links: HardLinks = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Append the bytes of files to the content of a shard, in place or by rewriting it."""
+    given = Request("append", None, tuple(map(Path, inputs)), yes, dry_run, no_undo, hard_links)
+    return change(uri, how, given, as_json=json)
+
+
+def undo(
+    file: LocalFile,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Remove FILE.undo and those before it, with the old bytes in them.")
+    ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust",
+            help="Use FILE.undo though it belongs to another user, names another device or inode (both were copied or "
+            "restored from a backup), or makes FILE longer by more than 1 GiB of zeros.",
+        ),
+    ] = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> int:
+    """Undo the last edit of a file from FILE.undo; called again, the edit before."""
+    from shardcore.operations.edit import refuse_address, take_back
+    from shardcore.writing.lock import locked, real_path
+    from shardcore.writing.undo_chain import earlier_journals
+
+    refuse_address(file)
+    path = real_path(file)
+    if purge:
+        with locked(path):
+            return _purge(path, yes=yes, dry_run=dry_run, as_json=json)
+
+    def agreed(journal: Journal) -> None:
+        _ask(f"{file}: undo: {journal.what} ({_ended(journal)}). Proceed?", yes=yes)
+
+    with progress_bar("putting back") as progress:
+        done = take_back(file, lambda: USUAL.open(file), trust=trust, dry_run=dry_run, agreed=agreed, progress=progress)
+    if (journal := done.undoes) is None or done.changed:
+        return tell_edited(file, done, as_json=json)
+    earlier = len(earlier_journals(path))
+    told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
+    changes = journal.changes_back()
+    told |= {"new_size": journal.old_size, "changes": changes}
+    if not json:
+        _show_changes(changes)
+    left = f"; {plural(earlier, 'earlier edit')} can be undone after it" if earlier else ""
+    print_json(told) if json else print_line(f"{file}: would undo: {journal.what} ({_ended(journal)}){left}")
+    return 0
+
+
+def _ended(journal: Journal) -> str:
+    return "complete" if journal.done else "interrupted"
+
+
+def _purge(path: Path, *, yes: bool, dry_run: bool, as_json: bool) -> int:
+    """Remove the journals of a file; the exit code."""
+    from shardcore.writing.undo import purge
+
+    found = purge(path, dry_run=True)
+    if not found:
+        raise UsageError(f"{path} has no undo files: nothing to remove")
+    sizes = [one.stat().st_size for one in found]
+    if not as_json:
+        for one, size in zip(found, sizes, strict=True):
+            print_line(f"{one}: {plural(size, 'byte')}")
+    what = f"remove {plural(len(found), 'journal')} with the old bytes; the edits cannot be undone then"
+    if not dry_run:
+        _ask(f"{path}: {what}. Proceed?", yes=yes)
+        purge(path)
+    if as_json:
+        for one, size in zip(found, sizes, strict=True):
+            tell_json({"path": str(one), "size": size, "removed": not dry_run})
+    return 0
+
+
+@opens_local
+def tombstone(
+    uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
+    keys: Keys = None,
+    key_file: KeyFile = None,
+    reason: Reason = "",
+    who: Who = "",
+    by: Annotated[str, typer.Option(metavar="NAME", hidden=True)] = "",
+    ticket: Ticket = "",
+    audit: InLog = False,
+    take_back: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    hard_links: HardLinks = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Mark objects as deleted in the sidecar; the shard itself stays as it is."""
+    from shardcore.operations.edit import put_tombstones
+
+    asked: list[bool] = [yes]
+
+    def agreed(rewrites: tuple[Rewrite, ...]) -> None:
+        if not json and (yes or not asked[0]):
+            for one in rewrites:
+                print_line(f"{one.path}: {one.what}")
+        _ask(
+            f"replace {plural(len(rewrites), 'sidecar')}; the shards and the bytes in them stay. Proceed?",
+            yes=asked[0],
+        )
+        asked[0] = True
+
+    rewrites = put_tombstones(
+        uri,
+        lambda: how.open(uri),
+        all_keys(keys, key_file),
+        reason=reason,
+        who=who or by,
+        ticket=ticket,
+        audit=audit,
+        back=take_back,
+        hard_links=hard_links,
+        dry_run=dry_run,
+        agreed=agreed,
+    )
+    if dry_run and json:
+        print_json([one.told() for one in rewrites])
+    elif dry_run:
+        for one in rewrites:
+            told = one.told()
+            print_line(f"{one.path}: {one.what}" + ("" if told["old"] is not None else " (a new file)"))
+            old, new = ((told[name] or "").splitlines() for name in ("old", "new"))
+            # Without its two names.
+            for line in islice(unified_diff(old, new, lineterm="", n=1), 2, None):
+                print_line(f"  {line if line[0] != '@' else '…'}")
+    elif json:
+        for one in rewrites:
+            sha256 = hashlib.sha256(one.new).hexdigest()
+            tell_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
+    return 0
+
+
+COMMANDS = (delete, truncate, append, tombstone, undo)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An edit as a command line requests it.
+
+    Attributes:
+        name: The verb.
+        keys: The objects; None for a verb that takes none.
+        paths: The files of a verb that takes files.
+        yes: Whether nobody is asked.
+        dry_run: Whether nothing is changed.
+        no_undo: Whether the old bytes are not kept.
+        hard_links: Whether a file with several names is edited.
+        audit: What the audit log notes; None for no note.
+    """
+
+    name: str
+    keys: list[str] | None
+    paths: tuple[Path, ...]
+    yes: bool
+    dry_run: bool
+    no_undo: bool
+    hard_links: bool
+    audit: Audit | None = None
+
+
+def change(uri: str, how: Opening, given: Request, *, as_json: bool) -> int:
+    """Makes the edit that a command means, after it was shown and agreed to; the exit code.
+
+    Raises:
+        UsageError: The format has no such edit, there is nobody to ask, or another process edits the file.
+    """
+    from shardcore.operations.edit import change as change_file
+
+    with ExitStack() as bar:
+        bars: list[Progress] = []
+
+        def begin(edit: Edit | Journal) -> bool:
+            # No bar while somebody is asked.
+            bars.clear()
+            bar.close()
+            return agreed(edit, given, as_json=as_json)
+
+        def progress(done: int, total: int) -> None:
+            if not bars:
+                bars.append(bar.enter_context(progress_bar("writing")))
+            bars[0](done, total)
+
+        done = change_file(
+            uri,
+            given.name,
+            lambda: how.open(uri),
+            keys=given.keys,
+            inputs=given.paths,
+            agreed=begin,
+            keep=not given.no_undo,
+            hard_links=given.hard_links,
+            audit=given.audit,
+            dry_run=given.dry_run,
+            progress=progress,
+        )
+    if given.dry_run:
+        return 0
+    if not done.changed:
+        warn(f"{uri}: {done.what}; nothing was changed")
+        return 0
+    if done.finished is not None:
+        warn(f"{uri}: an edit that was interrupted was finished first")
+    return tell_edited(uri, done, as_json=as_json)
+
+
+def agreed(edit: Edit | Journal, given: Request, *, as_json: bool) -> bool:
+    """Shows an edit and asks; whether it is to be made.
+
+    Raises:
+        UsageError: There is nobody to ask, and no `--yes`.
+    """
+    from shardcore.writing.old_bytes import kept_text
+    from shardcore.writing.undo import Journal
+
+    if isinstance(edit, Journal):
+        _ask(f"{edit.path}: finish the edit that was interrupted: {edit.what}. Proceed?", yes=given.yes)
+        return True
+    if given.dry_run and edit.new_size == edit.old_size and not edit.changes:
+        warn(f"{edit.path}: {edit.what}; nothing was changed")
+        return False
+    kept = kept_text(edit, keep=not given.no_undo)
+    if given.dry_run:
+        if as_json:
+            print_json(edit.told() | {"undo": kept})
+        else:
+            _show(edit)
+            print_line(kept)
+        return False
+    if not given.yes:
+        _show(edit)
+    _ask(f"{edit.path}: {edit.what}; {kept}. Proceed?", yes=given.yes)
+    return True
+
+
+def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
+    """Tells what an edited file is now, and what verifying it found; the exit code."""
+    from shardcore.model.finding import Severity
+
+    for finding in done.report.findings if done.report is not None else ():
+        if finding.severity is Severity.ERROR:
+            warn(f"the file has an error: {finding.code}: {finding.message}")
+    if as_json:
+        tell_json({"path": uri, "objects": done.objects, "size": done.size, "sha256": done.sha256()})
+    else:
+        tell_line(f"{uri}: {plural(done.size, 'byte')}")
+    return 0 if done.ok else 1
+
+
+def _ask(question: str, *, yes: bool) -> None:
+    """Asks on the terminal.
+
+    Raises:
+        UsageError: There is none, and no `--yes`; or the answer is no.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"not a terminal: pass --yes to confirm: {question.removesuffix('. Proceed?')}")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was changed")
+
+
+def _show(edit: Edit) -> None:
+    """Print old and new bytes of the changes of an edit."""
+    told = edit.told()
+    _show_changes(told["changes"])
+    if told["size"] != told["new_size"]:
+        print_line(f"size  {told['size']} -> {told['new_size']}")
+
+
+def _show_changes(changes: list[dict[str, Any]]) -> None:
+    for change in changes[:SHOWN_CHANGES]:
+        print_line(f"{change['start']}..{change['stop']}  {change['what']}")
+        for name in ("old", "new"):
+            more = " …" if change["stop"] - change["start"] > len(change[name]) // 2 else ""
+            print_line(f"  {name}  {change[name]}{more}")
+    if len(changes) > SHOWN_CHANGES:
+        print_line(f"and {plural(len(changes) - SHOWN_CHANGES, 'change')} more")

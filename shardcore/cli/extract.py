@@ -1,0 +1,280 @@
+"""Commands that take objects out: ls, get, extract."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shardcore.cli.inspect import SMALL_INDEX
+from shardcore.cli.options import (
+    USUAL,
+    Force,
+    Json,
+    KeyFile,
+    Keys,
+    Limit,
+    Opening,
+    Uri,
+    all_keys,
+    byte_range,
+    opens,
+    progress_bar,
+)
+from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
+from shardcore.cli.targets import Target, target_of
+from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, UsageError
+from shardcore.model.number_words import plural
+from shardcore.model.text import short
+from shardcore.sources.remote.address import is_address
+
+if TYPE_CHECKING:
+    from shardcore.model.objects import ObjectRef
+    from shardcore.operations.extraction import Conflict, Extracted
+    from shardcore.shards.shard import Shard
+
+FEW_ROWS = 10_000
+"""Up to this many rows are listed without loading the index first."""
+
+
+@opens
+def ls(
+    uri: Uri,
+    digest: Annotated[str | None, typer.Option(metavar="sha256", help="Also the sha256 of the content.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many objects.", min=0)] = None,
+    skip: Annotated[int, typer.Option(help="Leave out the first so many objects.", min=0)] = 0,
+    everything: Annotated[bool, typer.Option("--all", help="Unused, deleted and tombstoned rows, too.")] = False,
+    human: Annotated[bool, typer.Option("--human", help="Sizes in KiB, MiB and GiB.")] = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """List the objects: state, kind, size in bytes, key."""
+    if digest not in (None, "sha256"):
+        raise UsageError(f"--digest must be sha256, not {digest!r}")
+    from shardcore.cli.rows import list_members, list_rows, print_header, shown_rows, unserved, warn_unreadable
+    from shardcore.operations.extraction.default_objects import kind_code
+    from shardcore.shards.dataset import DataSet
+    from shardcore.shards.member_work import RowsAsked
+
+    errors = 0
+    with how.open_rest(uri) as shard:
+        if not json:
+            print_header(digest=digest is not None)
+        bare = unserved(bool(how.options["deleted"]))
+        hidden = () if everything else bare
+        if isinstance(shard, DataSet) and shard.joins:
+            wanted = digest is not None
+            asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
+            return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json, human=human) else 0
+        # Of a folder of very many files the rows are printed while these are opened.
+        streamed = shard.source is None and shard.index_bytes > SMALL_INDEX
+        # What slots without object are (swh) is known from the whole index alone.
+        few = limit is not None and limit + skip <= FEW_ROWS and not everything
+        if not streamed and (not few or shard.source is None):
+            with progress_bar("loading the index") as progress:
+                shard.load_index(progress)
+        errors += warn_unreadable(shard)
+        code = kind_code(shard, kind)
+        for rows, columns in shown_rows(shard, code, skip, limit, hidden):
+            errors += list_rows(
+                shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare, human=human
+            )
+        if shard.damage is not None:
+            warn(f"damaged: {error_line(shard.damage)}")
+            return 3
+    return 1 if errors else 0
+
+
+@opens
+def get(
+    uri: Uri,
+    keys: Keys = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="PATH", help="Write to a file.")] = None,
+    part: Annotated[str | None, typer.Option(help="A part of the object instead of the object.")] = None,
+    bytes_wanted: Annotated[str | None, typer.Option("--range", metavar="A:B", help="Only these bytes of it.")] = None,
+    key_file: KeyFile = None,
+    limit_bytes: Limit = DEFAULT_LIMIT,
+    force: Force = False,
+    how: Opening = USUAL,
+) -> int:
+    """Write the content of objects to standard output, one after the other."""
+    wanted = all_keys(keys, key_file)
+    if not wanted:
+        raise UsageError("no keys: give them after URI or with --keys; those that begin with a dash after --")
+    from shardcore.operations.extraction import ANY_SIZE, write_object
+    from shardcore.writing.temporary import takes_writes, write_through, write_whole
+
+    window = byte_range(bytes_wanted)
+    output = None if str(output) == "-" else output
+    with how.open_rest(uri) as shard:
+        refs = [shard.find(key) for key in wanted]
+        if output is not None and not takes_writes(output) and len(refs) == 1 and part is None and window is None:
+            write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
+            return 0
+        pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or ANY_SIZE))
+        if output is None:
+            for piece in pieces:
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+        elif takes_writes(output):
+            write_through(output, pieces)
+        else:
+            write_whole(output, pieces, force=force)
+    return 0
+
+
+@opens
+def extract(
+    uri: Uri,
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)],
+    keys: Keys = None,
+    pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
+    key_file: KeyFile = None,
+    limit_bytes: Limit = DEFAULT_LIMIT,
+    folders: Annotated[
+        bool, typer.Option("--folders/--flat", help="Keys with / become paths, or names in DIR itself.")
+    ] = False,
+    conflict: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="Where a file exists: error (default), skip, rename or replace."),
+    ] = None,
+    guess_extension: Annotated[
+        bool, typer.Option("--guess-extension", help="Give names without an ending one by their content.")
+    ] = False,
+    parts: Annotated[
+        str, typer.Option(metavar="NAME|all|none", help="Which parts to write beside the content.", show_default=False)
+    ] = "",
+    manifest: Annotated[bool, typer.Option("--manifest/--no-manifest", help="Write manifest.json.")] = True,
+    json: Json = False,
+    force: Force = False,
+    how: Opening = USUAL,
+) -> int:
+    """Write objects into files of a folder, with safe names and a manifest; without keys, all of them."""
+    from shardcore.operations.extraction import ExtractOptions, extract_each
+
+    wanted = all_keys(keys, key_file)
+    if wanted and (pattern is not None or kind is not None):
+        raise UsageError("give keys, or choose by --match and --kind; not both")
+    options = ExtractOptions(
+        folders=folders,
+        conflict=_conflict(conflict, force=force),
+        guess_extension=guess_extension,
+        deleted=bool(how.options["deleted"]),
+        parts=parts,
+        manifest=manifest,
+        limit=limit_bytes or None,
+    )
+    unreadable: list[str] = []
+
+    def warned(name: str, error: ShardError) -> None:
+        unreadable.append(name)
+        warn(f"{name}: {error_line(error)}")
+
+    out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
+    with target_of(out, how, force=force) as target, how.open_rest(uri) as shard:
+        with progress_bar("extracting") as progress:
+            results = extract_each(
+                shard,
+                target.path,
+                wanted or None,
+                match=pattern,
+                kind=kind,
+                options=options,
+                progress=progress,
+                unreadable=warned,
+            )
+            with closing(results):
+                count, failed, lost = _tell_all(results, target, as_json=json)
+        if lost:
+            return 4
+        if not count and pattern is not None:
+            warn(f"no key matches {short(pattern)}; nothing was written")
+            return 1
+        target.send()
+        if shard.damage is not None:
+            warn(f"damaged: {error_line(shard.damage)}")
+            return 3
+    return 1 if failed or unreadable else 0
+
+
+COMMANDS = (ls, get, extract)
+
+
+def _conflict(name: str | None, *, force: bool) -> Conflict:
+    """The policy for files that exist.
+
+    Raises:
+        UsageError: There is no such policy, or --force says another.
+    """
+    from shardcore.operations.extraction import Conflict
+
+    if name is None:
+        return Conflict.REPLACE if force else Conflict.ERROR
+    if name not in list(Conflict):
+        raise UsageError(f"--conflict is error, skip, rename or replace; not {short(name)}")
+    if force and name != Conflict.REPLACE:
+        raise UsageError(f"--force replaces files that exist, and --conflict says {name}: give one of them")
+    return Conflict(name)
+
+
+def _tell_all(results: Iterable[Extracted], target: Target, *, as_json: bool) -> tuple[int, int, bool]:
+    """A line about each file; how many there are, how many failed, and whether the source was lost, which ends it."""
+    failed, number = 0, -1
+    like: Counter[Remedy] = Counter()
+    for number, done in enumerate(results):
+        failed += bool(done.error)
+        if done.error and done.remedy is not None and not as_json:
+            like[done.remedy] += 1
+            if like[done.remedy] > 1:
+                continue
+        _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
+        if done.last:
+            warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
+            return number + 1, failed, True
+    for remedy, count in like.items():
+        if count > 1:
+            warn(f"{plural(count - 1, 'more object')} not written for the same reason: {FLAGS[remedy]}")
+    return number + 1, failed, False
+
+
+def _tell(done: Extracted, *, as_json: bool) -> None:
+    """One line about a file that was written, or was not."""
+    if as_json:
+        tell_json(done.line())
+    elif done.error:
+        what = worded(done.error, done.remedy)
+        warn(what if done.key is None or done.key in what else f"{done.key}: {what}")
+    elif done.skipped:
+        tell_line(f"{done.skipped}  exists already: skipped")
+    else:
+        tell_line(f"{done.path}  {done.size}  {done.sha256}")
+
+
+def _pieces(
+    shard: Shard, ref: ObjectRef, part: str | None, window: tuple[int, int] | None, limit: int
+) -> Iterator[bytes]:
+    from shardcore.shards.shard import bounded
+
+    if part is not None:
+        data = shard.read_part(ref, part, limit=limit)
+        _check_window(window, len(data), ref)
+        yield data if window is None else data[window[0] : window[1]]
+    elif window is not None:
+        _check_window(window, ref.size, ref)
+        yield shard.read_range(ref, *window, limit=limit)
+    else:
+        yield from bounded(shard, ref, limit)
+
+
+def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
+    """Refuses a range that begins behind the end; one that only ends there is cut."""
+    if window is not None and 0 <= size < window[0]:
+        raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

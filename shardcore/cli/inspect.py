@@ -1,0 +1,352 @@
+"""Commands that look: info, tree, explain, trace, verify, locate."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shardcore.cli.options import (
+    USUAL,
+    Json,
+    Opening,
+    Uri,
+    format_options,
+    opens,
+    progress_bar,
+    reaches,
+    shown_uri,
+    whole_number,
+)
+from shardcore.cli.output import (
+    NodeCount,
+    children_of,
+    error_line,
+    info_json,
+    json_safe,
+    known_size,
+    print_json,
+    print_line,
+    print_node_json,
+    tell_json,
+    tell_line,
+    warn,
+)
+from shardcore.errors import FormatError, NotAShard, UsageError
+from shardcore.model.finding import Depth
+from shardcore.model.number_words import plural
+from shardcore.model.text import letters_of, short
+
+if TYPE_CHECKING:
+    from shardcore.model.node import Node
+    from shardcore.model.record import Value
+    from shardcore.shards.shard import Shard
+
+SMALL_INDEX = 64 << 20
+"""Indices of up to this many bytes are loaded without being asked for."""
+
+MANY_NODES = 10_000
+"""Nodes of a tree that are printed unless more are asked for."""
+
+FIELD_LETTERS = 10_000
+"""Letters of a field that are printed for people; JSON has all of them."""
+
+MOST_FIELDS = 256
+"""Fields of a section that are looked at for their texts."""
+
+ENDS_AT_SECTION = 2
+"""A path of this many nodes is the file and a section."""
+
+
+@opens
+def info(
+    uri: Uri,
+    json: Json = False,
+    count: Annotated[bool, typer.Option("--count", help="Load the index to know how many objects there are.")] = False,
+    how: Opening = USUAL,
+) -> int:
+    """Print format, sections and header fields."""
+    with how.open(uri, partial=True) as shard:
+        _refuse_unknown(shard)
+        if count:
+            _count(shard)
+        if json:
+            print_json(info_json(shard, shown_uri(uri)))
+            return 0
+        size = known_size(shard)
+        print_line(f"{shown_uri(uri)}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
+        objects = shard.declared_objects
+        counted = "objects not counted (--count)" if objects is None else plural(objects, "object")
+        print_line(f"{plural(size, 'byte') if size is not None else 'bytes not counted'}, {counted}")
+        if shard.sections:
+            width = max(len(s.name) for s in shard.sections)
+            print_line()
+            for section in shard.sections:
+                place = f"{section.start:>14,} .. {section.stop:<14,}"
+                print_line(f"  {section.name:<{width}}  {place} {section.size:>14,}")
+        if shard.fields:
+            texts = _decoded_fields(shard)
+            width = max(len(name) for name in shard.fields)
+            print_line()
+            for name, value in shard.fields.items():
+                print_line(f"  {name:<{width}}  {texts.get(name) or _cut(_field_text(value))}")
+        if shard.damage is not None:
+            warn(f"damaged: {error_line(shard.damage)}")
+    return 0
+
+
+@opens
+def tree(
+    uri: Uri,
+    depth: Annotated[int, typer.Option(help="How many levels below the file.", min=0)] = 2,
+    json: Json = False,
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
+    nodes: Annotated[int, typer.Option(help="At most so many nodes; 0 for all.", min=0)] = MANY_NODES,
+    how: Opening = USUAL,
+) -> int:
+    """Print the tree of sections, records and fields."""
+    count = NodeCount(nodes or None)
+    with how.open(uri, partial=True) as shard:
+        _refuse_unknown(shard)
+        _load_small(shard)
+        root = shard.tree_of(source)
+        if json:
+            print_node_json(root, depth, count)
+        else:
+            count.take()
+            _print_tree(root, depth, 0, count)
+        if shard.damage is not None:
+            warn(f"damaged: {error_line(shard.damage)}")
+    return 0
+
+
+@opens
+def explain(
+    uri: Uri,
+    offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
+    leads: Annotated[bool, typer.Option("--leads", help="Print the references to it, too.")] = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Explain one byte: the path from the file to the smallest field that has it."""
+    from shardcore.cli.references import lead_lines, leads_json
+    from shardcore.model.span import Span
+    from shardcore.operations.references import leads_to
+
+    number = whole_number(offset)
+    if number is None:
+        raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {short(offset)}")
+    with how.open(uri, partial=True) as shard:
+        _refuse_unknown(shard)
+        if shard.source is None and not source:
+            raise UsageError(_which_file(shown_uri(uri), shard))
+        _load_small(shard)
+        path = shard.explain(number, source)
+        if len(path) <= ENDS_AT_SECTION and not shard.loaded:
+            _load(shard)
+            path = shard.explain(number, source)
+        if leads and not shard.loaded:
+            _load(shard)
+        found = leads_to(shard, Span(source, number, number + 1)) if leads else None
+    if json:
+        from shardcore.model.copy_forms import node_json
+
+        nodes = [node_json(node) for node in path]
+        print_json(nodes if found is None else {"path": nodes} | leads_json(found))
+        return 0
+    for level, node in enumerate(path):
+        print_line("  " * level + _node_line(node))
+        if node.doc:
+            print_line("  " * level + f"    {node.doc}")
+        if node.differs is not None:
+            print_line("  " * level + f"    {node.differs.sentence}")
+    for line in lead_lines(found) if found is not None else ():
+        print_line(line)
+    return 0
+
+
+@opens
+def trace(
+    uri: Uri,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key to look up.", show_default=False)],
+    json: Json = False,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Measure a cold start: requests, bytes and round trips.")
+    ] = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw each step that has a drawing.")] = False,
+    brief: Annotated[bool, typer.Option("--brief", help="One line per step.")] = False,
+    how: Opening = USUAL,
+) -> int:
+    """Look up a key step by step; the last step proves the answer."""
+    from shardcore.cli.trace import trace_json, trace_lines
+    from shardcore.operations.cold_cost import cold_trace
+    from shardcore.shards.trace import ABSENT, FOUND
+
+    with how.open(uri) as shard:
+        told = shard.trace(key)
+        # What the lookup just fetched of a remote file is not fetched again.
+        paid = cold_trace(shard, key, fetch=True) if cold else None
+    if json:
+        tell_json(trace_json(told, paid))
+    else:
+        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw, brief=brief):
+            tell_line(line)
+    if told.outcome == FOUND:
+        return 0
+    return 1 if told.outcome == ABSENT else 3
+
+
+@opens
+def verify(
+    uri: Uri,
+    depth: Annotated[Depth, typer.Option(help="Depth of the checks.")] = Depth.CONTENT,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Check structure, index and contents; exit code 1 when there is an error.
+
+    An error means: some reader fails, or returns wrong bytes. Warnings, notes and contents without a checksum leave
+    exit code 0; the last line, and "unverified" with --json, count the objects whose content was not verified.
+    """
+    try:
+        with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
+            report = shard.verify(depth, progress)
+    except (FormatError, NotAShard):
+        if json:
+            with how.open(uri, partial=True) as shard:
+                tell_json(shard.verify(depth).to_json())
+        raise
+    if json:
+        tell_json(report.to_json())
+    else:
+        for finding in report.findings:
+            place = f" [bytes {finding.span}]" if finding.span else ""
+            tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+        tell_line(report.summary)
+    return 0 if report.ok else 1
+
+
+@reaches
+def locate(
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key.", show_default=False)],
+    option: Annotated[
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the routing; -O help lists them.")
+    ] = None,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Compute the shard of a key from the routing rule alone."""
+    from shardcore.cli.pack import tell_options
+    from shardcore.model.options import Purpose
+    from shardcore.shards.registry import locate as locate_key
+
+    if option == ["help"]:
+        return tell_options(format_name, Purpose.LOCATE)
+    answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
+    if json:
+        print_json(json_safe(answer))
+    else:
+        for name, value in answer.items():
+            print_line(f"{name}: {value}")
+    return 0
+
+
+COMMANDS = (info, tree, explain, trace, verify, locate)
+
+
+def _refuse_unknown(shard: Shard) -> None:
+    """Raises the damage of a file of which nothing can be shown."""
+    if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
+        raise shard.damage
+
+
+def _which_file(uri: str, shard: Shard) -> str:
+    """What to say when a byte of a folder is asked for."""
+    from shardcore.shards.dataset import DataSet
+
+    if isinstance(shard, DataSet) and shard.members:
+        more = f", or another of its {len(shard.members)} files" if len(shard.members) > 1 else ""
+        return f"{uri} is a folder: add --in {shard.members[0].name}{more}"
+    return f"{uri} is a folder: give one of its files"
+
+
+def _load_small(shard: Shard) -> None:
+    """Loads the index unless that takes long; damage there is part of what the tree shows."""
+    if shard.index_bytes <= SMALL_INDEX:
+        _load(shard)
+
+
+def _count(shard: Shard) -> None:
+    """Count the objects; files of a folder are closed again."""
+    from shardcore.shards.dataset import DataSet
+
+    if not isinstance(shard, DataSet):
+        _load(shard)
+        return
+    if not shard.joins:
+        # The files of a bcolz column or table are counted by their names.
+        if shard.declared_objects is None:
+            _load(shard)
+        return
+    with progress_bar("counting the objects") as progress:
+        shard.count_objects(progress)
+
+
+def _load(shard: Shard) -> None:
+    try:
+        with progress_bar("loading the index") as progress:
+            shard.load_index(progress)
+    except FormatError as error:
+        warn(f"damaged: {error_line(error)}")
+
+
+def _cut(text: str) -> str:
+    if len(text) <= FIELD_LETTERS:
+        return text
+    return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+
+
+def _decoded_fields(shard: Shard) -> dict[str, str]:
+    """Return the texts that the tree has for numbers in header and footer fields: `2 crc32`, `never expires`."""
+    found: dict[str, str] = {}
+    if shard.source is None:
+        return found
+    numbers = {name for name, value in shard.fields.items() if isinstance(value, int)}
+    try:
+        for section in shard.tree.children:
+            prefix = section.name.replace(" ", "_")
+            if any(name.startswith(f"{prefix}.") for name in numbers):
+                fields = list(islice(section.children, MOST_FIELDS))
+                fields += [inner for one in fields if one.expandable for inner in islice(one.children, MOST_FIELDS)]
+                texts = {f"{prefix}.{field.name}": field.text for field in fields}
+                found |= {name: text for name, text in texts.items() if name in numbers}
+    except FormatError:
+        pass  # the fields themselves are there
+    return found
+
+
+def _field_text(value: Value) -> str:
+    """The value of a header field: byte strings that are letters as these, others in hex."""
+    return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
+
+
+def _node_line(node: Node) -> str:
+    place = f"{node.span.start}..{node.span.stop}"
+    value = f" = {node.text}" if node.text else ""
+    error = f"  !! {node.error}" if node.error else ""
+    bits = f" bits {node.bits[0]}..{node.bits[1]}" if node.bits else ""
+    return f"{node.name}{value}  [{place}{bits}]{error}"
+
+
+def _print_tree(node: Node, depth: int, level: int, count: NodeCount) -> None:
+    print_line("  " * level + _node_line(node))
+    if depth <= 0:
+        return
+    children, error = children_of(node, count)
+    for child in children:
+        _print_tree(child, depth - 1, level + 1, count)
+    if error:
+        print_line("  " * (level + 1) + f"!! {error}")

@@ -1,0 +1,370 @@
+"""Commands that write new shards: pack, convert, rekey."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardcore.cli.options import (
+    USUAL,
+    Force,
+    Json,
+    Opening,
+    Uri,
+    WrittenFormat,
+    format_options,
+    opens,
+    progress_bar,
+    reaches,
+    size_from,
+)
+from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn, write_text_to
+from shardcore.cli.targets import Target, target_of
+from shardcore.errors import UsageError
+from shardcore.model.finding import Depth, Severity
+from shardcore.model.number_words import plural
+from shardcore.model.options import Purpose
+
+if TYPE_CHECKING:
+    from shardcore.model.finding import Report
+    from shardcore.operations.pack import Packed
+    from shardcore.writing.inputs import Skipped
+    from shardcore.writing.manifest import Loss
+    from shardcore.writing.plan import Plan, PlannedFile
+
+ESTIMATE = "≈ "
+MOST_TOLD = 20
+"""Inputs that were skipped, for people."""
+
+Options = Annotated[
+    list[str] | None,
+    typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1; -O help lists them."),
+]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index always is.")]
+
+
+@reaches
+def pack(
+    format_name: WrittenFormat,
+    out: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
+    ],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INPUT", help="Files, folders; - reads names from standard input."),
+    ] = None,
+    manifest: Annotated[
+        str | None,
+        typer.Option("--manifest", metavar="FILE|-", help="The key of each file: JSON Lines, or extract's manifest."),
+    ] = None,
+    spec: Annotated[
+        str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
+    ] = None,
+    option: Options = None,
+    dedupe: Annotated[
+        bool, typer.Option("--dedupe", help="swh: keep one of several objects with the same content.")
+    ] = False,
+    skip_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unreadable", help="Skip files that cannot be read or whose names are no keys; the exit code is 1."
+        ),
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write the key of every input to a JSON file; -: standard output.",
+            dir_okay=False,
+            allow_dash=True,
+        ),
+    ] = None,
+    plan: PlanOnly = False,
+    no_verify: NoVerify = False,
+    force: Force = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Pack files into a new shard; it appears when it is complete, and is read back."""
+    from shardcore.operations.pack import pack as pack_files
+    from shardcore.shards.registry import format_of
+
+    if option == ["help"]:
+        return tell_options(format_name)
+    options = written_with(option, spec, how)
+    if dedupe:
+        if not any(one.name == "dedupe" for one in format_of(format_name).options_for(Purpose.WRITE)):
+            raise UsageError(f"--dedupe is not supported for {format_name} (supported: swh)")
+        options["dedupe"] = True
+    with target_of(out, how, force=force) as target, _report_file(report) as report_path:
+        with progress_bar("packing") as progress:
+            done = pack_files(
+                format_name,
+                target.path,
+                inputs or [],
+                manifest=manifest,
+                options=options,
+                force=force,
+                plan=plan,
+                skip_unreadable=skip_unreadable,
+                report=report_path,
+                verify=Depth.INDEX if no_verify else Depth.CONTENT,
+                jobs=how.jobs,
+                progress=progress,
+            )
+        if report_path == report or not report_path or not report_path.exists():
+            return sent(done, target, as_json=json)
+        write_text_to("-", report_path.read_text(encoding="utf-8"))
+        # Standard output is the report alone.
+        with redirect_stdout(sys.stderr):
+            return sent(done, target, as_json=json)
+
+
+@contextmanager
+def _report_file(report: Path | None) -> Iterator[Path | None]:
+    """The file of a report; for standard output a temporary one."""
+    if str(report) != "-":
+        yield report
+        return
+    with TemporaryDirectory(prefix="shardcore-") as folder:
+        yield Path(folder) / "report.json"
+
+
+@reaches
+def convert(
+    uri: Uri,
+    format_name: WrittenFormat,
+    out: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
+    ],
+    key: Annotated[
+        str,
+        typer.Option("--key", metavar="RULE", help="Keys: as-is, sha256, number or name; as-is where they fit."),
+    ] = "",
+    manifest: Annotated[
+        str | None,
+        typer.Option(
+            "--manifest",
+            metavar="FILE",
+            help="The result manifest of the conversion that wrote URI: restores its keys.",
+        ),
+    ] = None,
+    spec: Annotated[
+        str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the specification to write with.")
+    ] = None,
+    source_format: Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format of URI.")] = None,
+    source_spec: Annotated[
+        str | None, typer.Option("--source-spec", metavar="JSON|FILE", help="neuroglancer: the specification of URI.")
+    ] = None,
+    xorbs: Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder of the xorbs.")] = None,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Convert tombstoned objects, too.")] = False,
+    option: Options = None,
+    plan: PlanOnly = False,
+    no_verify: NoVerify = False,
+    limit_bytes: Annotated[
+        int | None,
+        typer.Option(
+            "--limit-bytes",
+            metavar="N",
+            help="Refuse contents of more than N bytes together; 0: no limit; default: 512 MiB + 64 × the stored size.",
+            parser=size_from,
+            show_default=False,
+        ),
+    ] = None,
+    force: Force = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Write all objects of a shard into a new one of another format."""
+    from shardcore.operations.convert import convert as convert_shard
+
+    if option == ["help"]:
+        return tell_options(format_name)
+    options = written_with(option, spec, how)
+    how = replace(how, format=source_format, options={"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
+    with target_of(out, how, force=force) as target:
+        with how.open(uri) as shard, progress_bar("converting") as progress:
+            done = convert_shard(
+                shard,
+                format_name,
+                target.path,
+                keys=key,
+                manifest=manifest,
+                deleted=deleted,
+                options=options,
+                force=force,
+                plan=plan,
+                verify=Depth.INDEX if no_verify else Depth.CONTENT,
+                jobs=how.jobs,
+                limit=limit_bytes,
+                progress=progress,
+                checking=progress,
+            )
+        return sent(done, target, as_json=json)
+
+
+@opens
+def rekey(
+    uri: Uri,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="The new file.", show_default=False)],
+    key: Annotated[str | None, typer.Option("--key", metavar="HEX", help="The HMAC key, 64 hex digits.")] = None,
+    expiry: Annotated[
+        str | None, typer.Option("--expiry", metavar="WHEN", help="An ISO date, Unix seconds, or none.")
+    ] = None,
+    option: Options = None,
+    force: Force = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Write a Xet shard again with an HMAC key for its chunk hashes, another expiry, or both."""
+    from shardcore.operations.edit import edit_for
+    from shardcore.operations.edit import rekey as rekey_shard
+
+    with target_of(out, how, force=force) as target, how.open(uri) as shard:
+        edit_for(shard, "rekey")
+        if option == ["help"]:
+            return tell_options(shard.format, Purpose.REKEY)
+        given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
+        done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
+        return sent(done, target, as_json=json)
+
+
+COMMANDS = (pack, convert, rekey)
+
+
+def tell_options(format_name: str, purpose: Purpose = Purpose.WRITE) -> int:
+    """Prints what `-O` takes for a format, one option on each line; the exit code.
+
+    Raises:
+        UsageError: There is no such format.
+    """
+    from shardcore.shards.registry import format_of
+
+    options = [one for one in format_of(format_name).options_for(purpose) if not one.hidden]
+    width = max((len(option.name) for option in options), default=0)
+    for option in options:
+        choices = f" One of {', '.join(option.choices)}." if option.choices else ""
+        print_line(f"{option.name:<{width}}  {option.help}{choices}")
+    return 0
+
+
+def written_with(option: list[str] | None, spec: str | None, how: Opening) -> dict[str, Any]:
+    """The options of `-O`, and `--spec`, which is `-O spec=`.
+
+    Raises:
+        UsageError: One is not `NAME=VALUE`.
+        SourceError: The specification is at an address, and cannot be had.
+    """
+    from shardcore.sources.remote.address import is_address
+    from shardcore.sources.where import text_at
+
+    given = dict(format_options(option))
+    if is_address(spec):
+        spec = text_at(str(spec), how.remote, how.tape).decode("utf-8", "surrogateescape")
+    return given if spec is None else given | {"spec": spec}
+
+
+def sent(done: Packed, target: Target, *, as_json: bool) -> int:
+    """Sends what was written, if it has no errors, and prints it; the exit code."""
+    if done.written and (done.report is None or done.report.ok):
+        target.send()
+    return tell_packed(done, target.path, as_json=as_json, named=target.named)
+
+
+def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
+    """Prints what was written, or would be; the exit code. `named` says what a path is called."""
+    for note in done.notes:
+        warn(note)
+    if done.plan is not None:
+        _print_plan(done.plan, out, done.losses, as_json=as_json)
+    unchecked = _unchecked(done)
+    for written in done.written:
+        line = {
+            "path": named(written.path),
+            "objects": written.objects,
+            "size": written.size,
+            "sha256": written.sha256,
+        }
+        if as_json:
+            tell_json(line | {"unchecked": unchecked})
+        else:
+            tell_line("  ".join(str(value) for value in line.values()))
+    for message in unchecked:
+        warn(message)
+    _tell_skipped(done.skipped, as_json=as_json)
+    for path in done.removed:
+        warn(f"{path} was removed: the new data set does not have it")
+    return _tell_report(done.report) or int(bool(done.skipped))
+
+
+def _unchecked(done: Packed) -> list[str]:
+    """Return a sentence for each object that reading back could not check."""
+    findings = done.report.findings if done.report is not None else ()
+    return [finding.message for finding in findings if finding.code.endswith(".unchecked")]
+
+
+def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
+    """Prints the inputs that are not in the shard; for people the first of them."""
+    if as_json:
+        for one in skipped:
+            tell_json({"skipped": one.name, "error": one.why})
+        return
+    for one in skipped[:MOST_TOLD]:
+        warn(f"skipped: {one.why}")
+    if len(skipped) > MOST_TOLD:
+        warn(f"skipped: {plural(len(skipped) - MOST_TOLD, 'more input')}; --json or --report lists all")
+
+
+def _tell_report(report: Report | None) -> int:
+    """Tells errors that reading back found; the exit code."""
+    if report is None or report.ok:
+        return 0
+    for finding in report.findings:
+        if finding.severity is Severity.ERROR:
+            warn(f"what was written has an error: {finding.code}: {finding.message}")
+    return 1
+
+
+def _print_plan(plan: Plan, out: str, losses: Sequence[Loss], *, as_json: bool) -> None:
+    if as_json:
+        files = [_planned_json(file, out) for file in plan.files]
+        print_json({"files": files, "exact": plan.exact, "losses": [one.to_json() for one in losses]})
+        return
+    about = "" if plan.exact else ESTIMATE
+    for file in plan.files:
+        size = f"{about}{plural(file.size, 'byte')}"
+        print_line(f"{_planned_path(file, out)}: {size}, {plural(len(file.objects), 'object')}")
+        for section in file.sections:
+            print_line(f"  {section.name:<16} {section.start:>14} .. {section.stop}")
+        for size, key in zip(file.objects[:].size.tolist(), file.objects.keys[:], strict=True):
+            print_line(f"  {size:>12}  {key}")
+
+
+def _planned_path(file: PlannedFile, out: str) -> str:
+    from shardcore.shards.registry import means_folder
+
+    if means_folder(out):
+        return str(Path(out) / file.name)
+    return str(Path(out).parent / file.name)
+
+
+def _planned_json(file: PlannedFile, out: str) -> dict[str, Any]:
+    columns = file.objects[:]
+    places = zip(columns.size.tolist(), columns.start.tolist(), columns.stop.tolist(), strict=True)
+    objects = [
+        {"key": key, "size": size, "start": start if start >= 0 else None, "stop": stop if stop >= 0 else None}
+        for key, (size, start, stop) in zip(file.objects.keys[:], places, strict=True)
+    ]
+    sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in file.sections]
+    return {"path": _planned_path(file, out), "size": file.size, "sections": sections, "objects": objects}

@@ -1,0 +1,92 @@
+"""The command that saves what it can: salvage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
+from shardcore.cli.output import tell_json, tell_line, warn
+from shardcore.errors import DEFAULT_LIMIT, UsageError
+from shardcore.model.number_words import plural
+from shardcore.model.text import visible
+
+if TYPE_CHECKING:
+    from shardcore.operations.recover import Salvage, Saved
+
+
+@opens
+def salvage(
+    uri: Uri,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="Created if it does not exist.", show_default=False)
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")
+    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Extract unclaimed bytes, too (des).")] = False,
+    limit_bytes: Limit = DEFAULT_LIMIT,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Extract the intact objects of a damaged file, also without its index, and write a report."""
+    if folder is None and not plan:
+        raise UsageError("give the folder to write to, or --plan to only report")
+    from shardcore.operations.extraction import ANY_SIZE
+    from shardcore.operations.recover import salvage as save
+
+    with progress_bar("salvaging") as progress:
+        done = save(
+            uri,
+            None if plan else folder,
+            format=how.format,
+            limit=limit_bytes or ANY_SIZE,
+            raw=raw,
+            progress=progress,
+            remote=how.remote,
+            **how.options,
+        )
+    for one in done.items:
+        if json:
+            tell_json(one.to_json())
+        else:
+            _tell(one)
+    if json:
+        tell_json(done.summary())
+    else:
+        _sum_up(done)
+    lost = [one for one in done.items if one.condition.value in ("damaged", "lost")]
+    return 1 if lost or done.missing or not done.items else 0
+
+
+def _tell(one: Saved) -> None:
+    """One line about one thing that was found."""
+    name = visible(one.path or one.key or one.name)
+    if one.raw:
+        tell_line(f"{'raw':9}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
+    elif one.sha256:
+        by = f"checked by {one.checked_by}" if one.checked_by else "unverified: it has no checksum"
+        key = "" if one.key is not None else "; found without a key"
+        tell_line(f"{one.condition.value:9}  {name}  {one.size}  {one.sha256}  ({by}{key})")
+    else:
+        tell_line(f"{one.condition.value:9}  {name}  {visible(one.why)}")
+
+
+def _sum_up(done: Salvage) -> None:
+    """The last line, and what to know besides."""
+    counts = done.counts
+    parts = [f"{counts[name]:,} {name}" for name in ("whole", "unchecked", "damaged", "lost")]
+    keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
+    stretches = f"; {plural(done.raw, 'stretch', 'stretches')} of unclaimed bytes" if done.raw else ""
+    found = len(done.items) - done.raw
+    what = f"{found:,} of {plural(done.declared or 0, 'object')} found" if done.missing else plural(found, "object")
+    tell_line(f"{done.format}: {what}: {', '.join(parts)}{keyless}{stretches}")
+    if done.opens:
+        warn(f"the file cannot be opened: {done.opens}")
+    for note in done.notes:
+        warn(note)
+
+
+COMMANDS = (salvage,)

@@ -1,0 +1,1 @@
+"""Bounded decompression, JSON text, and the hashes, chunks and xorbs of Xet."""

@@ -1,0 +1,413 @@
+"""Bounded decompression: what stored bytes expand to, and never more of it than was allowed.
+
+All output is produced in pieces and counted while it appears, so that no declared size is ever allocated:
+the content size in a zstd or LZ4 frame header and the last word of a gzip member are claims until the content
+is there. One payload is exactly one frame, member or stream; bytes after its end are an error.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
+from typing import IO, Literal, cast, get_args
+
+from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
+from shardcore.model.budget import charge_expanded
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+
+Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
+"""The compressions: `lz4` is the LZ4 frame, `gzip` a single member, `zlib` an RFC 1950 stream."""
+
+CODECS: tuple[Codec, ...] = get_args(Codec)
+
+DEFAULT_LIMIT = 1 << 30
+"""Most bytes that one decoded object may have unless asked for: 1 GiB."""
+
+SHOWN_LIMIT = 1 << 25
+"""Most bytes that a payload may decompress to for these bytes to be shown as a source of their own: 32 MiB."""
+
+MAX_WINDOW = 1 << 27
+"""Largest zstd window accepted, 128 MiB: the most that the decoder itself may allocate for one frame."""
+
+Data = bytes | bytearray | memoryview
+
+_FEED = 1 << 18  # input handed to an engine at once; engines copy what they leave over
+_FIRST_PIECE = 1 << 16
+_WBITS = {"gzip": 31, "zlib": 15}
+_SMALL = 1 << 16  # stored bytes of a short payload
+_PIECE = 1 << 20
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+
+def decompress(
+    codec: Codec | str,
+    data: Data,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    expected: int | None = None,
+    span: Span | None = None,
+) -> bytes:
+    """Expand one payload.
+
+    Args:
+        codec: One of `CODECS`.
+        data: The stored bytes: one whole frame, member or stream and nothing after it.
+        limit: Most bytes that the result may have.
+        expected: Declared size of the result in bytes, when the format states one that must hold.
+        span: Place of the stored bytes, for the errors.
+
+    Returns:
+        The plain bytes.
+
+    Raises:
+        LimitExceeded: The result is, or is declared to be, larger than `limit`.
+        Truncated: The stored bytes end before the frame does.
+        FormatError: They are corrupt, go on after the end of the frame, or expand to another size than `expected`.
+    """
+    pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
+    first = next(pieces, b"")
+    second = next(pieces, None)
+    if second is None:
+        return first
+    # Grows in place, and gives its memory away: joining a list of pieces would take twice as much.
+    whole = BytesIO()
+    whole.write(first)
+    whole.write(second)
+    del first, second
+    for piece in pieces:
+        whole.write(piece)
+    return whole.getvalue()
+
+
+def decompress_shown(codec: Codec | str, data: Data, *, expected: int | None = None, span: Span | None = None) -> bytes:
+    """As `decompress`, for bytes that are shown as a source of their own: at most `SHOWN_LIMIT`, as all are in memory.
+
+    Raises:
+        LimitExceeded: The result is, or is declared to be, larger. Objects of that size can be streamed.
+        Truncated: The stored bytes end before the frame does.
+        FormatError: They are damaged.
+    """
+    try:
+        return decompress(codec, data, limit=SHOWN_LIMIT, expected=expected, span=span)
+    except LimitExceeded as error:
+        more = f"decompresses to more than the {SHOWN_LIMIT >> 20} MiB that can be shown; extract the object instead"
+        raise LimitExceeded(more, span=span) from error
+
+
+def decompress_many(
+    codec: Codec | str, payloads: Iterable[Data], place: Callable[[int], Span]
+) -> Iterator[bytes | ShardError]:
+    """Expand many payloads, each within the default limit; made for hundreds of thousands of small ones.
+
+    Args:
+        codec: One of `CODECS`.
+        payloads: The stored bytes of each.
+        place: Gives the place of one of them by its number, for the errors.
+
+    Yields:
+        The plain bytes of each, or why there are none.
+    """
+    wbits = _WBITS.get(codec)
+    engine_of = zlib.decompressobj
+    for number, data in enumerate(payloads):
+        # Deflate expands at most 1032 times: what is short needs no counting.
+        if wbits is not None and len(data) <= _SMALL:
+            engine = engine_of(wbits)
+            try:
+                plain = engine.decompress(data)
+            except zlib.error:
+                pass  # told below, with its place
+            else:
+                if engine.eof and not engine.unused_data:
+                    charge_expanded(len(plain))
+                    yield plain
+                    continue
+        try:
+            yield decompress(codec, data, span=place(number))
+        except (FormatError, LimitExceeded) as error:
+            yield error
+
+
+def decompress_stream(
+    codec: Codec | str,
+    chunks: Iterable[Data],
+    *,
+    limit: int = DEFAULT_LIMIT,
+    expected: int | None = None,
+    span: Span | None = None,
+) -> Iterator[bytes]:
+    """Expand one payload that arrives in chunks; yields the plain bytes in pieces of at most 1 MiB.
+
+    What was yielded before an error was expanded from bytes before the damage; only when the iterator ends
+    without one is the payload complete and its checksums right. (Pieces of codec `none` are the chunks.)
+
+    Args:
+        codec: One of `CODECS`.
+        chunks: The stored bytes, in order, cut anywhere.
+        limit: Most bytes that the result may have.
+        expected: Declared size of the result in bytes, when the format states one that must hold.
+        span: Place of the stored bytes, for the errors.
+
+    Raises:
+        LimitExceeded: The result is, or is declared to be, larger than `limit`.
+        Truncated: The stored bytes end before the frame does.
+        FormatError: They are corrupt, go on after the end of the frame, or expand to another size than `expected`.
+    """
+    expand = _ENGINES.get(codec)
+    if expand is None:
+        raise Unsupported(f"no decoder for codec {codec!r}", span=span)
+    return _bounded(codec, expand(_nonempty(chunks)), limit, expected, span)
+
+
+def _bounded(
+    codec: str, pieces: Iterator[bytes], limit: int, expected: int | None, span: Span | None
+) -> Iterator[bytes]:
+    """Count what comes out, and stop where it becomes too much; give every failure its place."""
+    if expected is not None and expected > limit:
+        raise LimitExceeded(f"{plural(expected, 'byte')} when decompressed, over the limit of {limit:,}", span=span)
+    total = 0
+    while True:
+        try:
+            piece = next(pieces, None)
+        except _Corrupt as failure:
+            raise failure.kind(f"{codec}: {failure}", span=span) from failure.__cause__
+        if piece is None:
+            break
+        total += len(piece)
+        if codec != "none":
+            charge_expanded(len(piece))
+        if expected is not None and total > expected:
+            raise FormatError(f"{codec}: decompresses to more than the {plural(expected, 'byte')} declared", span=span)
+        if total > limit:
+            raise LimitExceeded(f"{codec}: decompresses to more than the limit of {plural(limit, 'byte')}", span=span)
+        yield piece
+    if expected is not None and total != expected:
+        verb = "has" if codec == "none" else "decompresses to"
+        raise FormatError(f"{codec}: {verb} {plural(total, 'byte')}; {expected:,} declared", span=span)
+
+
+class _Corrupt(Exception):
+    """What an engine found wrong, before it has a place; `kind` is the public error it becomes."""
+
+    def __init__(self, message: str, kind: type[ShardError] = FormatError) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def _call(engine: Callable[..., bytes], *arguments: object, raised: type[Exception] = zlib.error) -> bytes:
+    """Call a library's decoder; what it raises for corrupt input becomes `_Corrupt`. `raised` is its own error."""
+    try:
+        return engine(*arguments)
+    except (raised, RuntimeError, EOFError) as error:
+        text = str(error) or type(error).__name__
+        if "heck" in text and ("data check" in text or "hecksum" in text):
+            raise _Corrupt(text, BadChecksum) from error
+        if "too much memory" in text:
+            raise _Corrupt(f"the window is larger than {plural(MAX_WINDOW, 'byte')}", Unsupported) from error
+        raise _Corrupt(text) from error
+
+
+def _slices(data: Data) -> Iterator[Data]:
+    view = memoryview(data).cast("B") if len(data) > _FEED else data
+    for start in range(0, len(data), _FEED):
+        yield view[start : start + _FEED]
+
+
+def _nonempty(chunks: Iterable[Data]) -> Iterator[bytes]:
+    return (bytes(chunk) for chunk in chunks if len(chunk))
+
+
+def _piece_sizes() -> Iterator[int]:
+    """Room to offer for each next piece: little for the first, most objects are small."""
+    yield _FIRST_PIECE
+    while True:
+        yield _PIECE
+
+
+_TRAILING = "bytes follow the end of the compressed data"
+_ENDS_EARLY = "the compressed data ends early"
+
+
+def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    return chunks
+
+
+def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
+    """Zlib (`wbits` 15) and gzip (31); zlib itself compares the trailer."""
+    engine = zlib.decompressobj(wbits)
+    sizes = _piece_sizes()
+    for chunk in chunks:
+        if engine.eof:
+            raise _Corrupt(_TRAILING)
+        data, room = chunk, 0
+        while not engine.eof:
+            room = next(sizes)
+            piece = _call(engine.decompress, data, room)
+            if piece:
+                yield piece
+            data = engine.unconsumed_tail
+            if not data and len(piece) < room:
+                break
+    if not engine.eof:
+        raise _Corrupt(_ENDS_EARLY, Truncated)
+    if engine.unused_data:
+        raise _Corrupt(_TRAILING)
+
+
+def _expand_gzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    return _expand_deflate(chunks, 31)
+
+
+def _expand_zlib(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    return _expand_deflate(chunks, 15)
+
+
+def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    import lz4.frame  # here and below: looking at a file decompresses nothing
+
+    engine = lz4.frame.LZ4FrameDecompressor()
+    sizes = _piece_sizes()
+    for chunk in _checked_magic(chunks, _LZ4_MAGIC):
+        if engine.eof:
+            raise _Corrupt(_TRAILING)
+        data = chunk
+        while not engine.eof:
+            room = next(sizes)
+            piece = _call(engine.decompress, data, room)
+            if piece:
+                yield piece
+            data = b""
+            # The engine wants input when it has consumed all of it, even while it holds output back.
+            if engine.needs_input and len(piece) < room:
+                break
+    if not engine.eof:
+        raise _Corrupt(_ENDS_EARLY, Truncated)
+    if engine.unused_data:
+        raise _Corrupt(_TRAILING)
+
+
+def _checked_magic(chunks: Iterator[bytes], magic: bytes) -> Iterator[bytes]:
+    """The same bytes, after a look at the first four: skippable and legacy frames are not taken."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= len(magic):
+            if not head.startswith(magic):
+                raise _Corrupt(f"no {magic.hex(' ')} at the start", BadMagic)
+            yield head
+            yield from chunks
+            return
+    raise _Corrupt(_ENDS_EARLY, Truncated)
+
+
+def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    import zstandard
+
+    frame = _ZstdFrame(chunks)
+    engine = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(cast(IO[bytes], frame))
+    sizes = _piece_sizes()
+    total = 0
+    while piece := _call(engine.read, next(sizes), raised=zstandard.ZstdError):
+        total += len(piece)
+        yield piece
+    frame.finish(total)
+
+
+class _ZstdFrame:
+    """The bytes of exactly one zstd frame, as a file for the library's bounded reader.
+
+    The reader ends silently where its input ends, so the blocks are walked here (RFC 8878, 3.1.1) to know
+    whether the frame was whole and whether something follows it.
+    """
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+        self._head = bytearray()  # of the frame or block header being collected
+        self._wanted = 5  # bytes of that header; first the frame's magic and descriptor
+        self._descriptor: int | None = None
+        self._content_size: int | None = None
+        self._skip = 0  # bytes of the current part still to pass
+        self._blocks = False
+        self._last = False
+        self._done = False
+
+    def read(self, size: int) -> bytes:
+        """At most `size` next bytes of the frame; nothing after its end."""
+        if self._done:
+            return b""
+        chunk = self._rest or next(self._chunks, b"")
+        chunk, self._rest = chunk[:size], chunk[size:]
+        inside = self._walk(chunk)
+        if inside < len(chunk):
+            self._rest = chunk[inside:] + self._rest
+        return chunk[:inside]
+
+    def finish(self, total: int) -> None:
+        """Refuse a frame that is not complete, not the last of the input, or states another size than `total`.
+
+        (The library compares the content size, but not when the last block is empty.)
+        """
+        while not self._done and self.read(_FEED):
+            pass
+        if not self._done:
+            raise _Corrupt(_ENDS_EARLY, Truncated)
+        if self._rest or next(self._chunks, b""):
+            raise _Corrupt(_TRAILING)
+        if self._content_size not in (None, total):
+            raise _Corrupt(f"the frame states {plural(self._content_size, 'byte')} of content and has {total:,}")
+
+    def _walk(self, chunk: bytes) -> int:
+        """How many bytes of `chunk` belong to the frame."""
+        at = 0
+        while at < len(chunk) and not self._done:
+            if self._skip:
+                step = min(self._skip, len(chunk) - at)
+                self._skip -= step
+            else:
+                step = min(self._wanted - len(self._head), len(chunk) - at)
+                self._head += chunk[at : at + step]
+                if len(self._head) == self._wanted:
+                    self._take_header()
+            at += step
+            self._done = self._last and not self._skip
+        return at
+
+    def _take_header(self) -> None:
+        """Go on from a complete header: the start of the frame's, the rest of it, or a block's."""
+        head, self._head = bytes(self._head), bytearray()
+        if self._descriptor is None:
+            if not head.startswith(_ZSTD_MAGIC):
+                raise _Corrupt(f"no {_ZSTD_MAGIC.hex(' ')} at the start", BadMagic)
+            self._descriptor = head[4]
+            self._wanted = sum(self._rest_of_header(head[4]))
+        elif self._blocks:
+            word = int.from_bytes(head, "little")
+            self._skip = 1 if word >> 1 & 3 == 1 else word >> 3  # an RLE block stores one byte
+            if word & 1:
+                self._last = True
+                self._skip += self._descriptor & 4  # the bit of the checksum is its size, too
+        else:
+            width = self._rest_of_header(self._descriptor)[-1]
+            if width:
+                bias = 256 if width == 2 else 0
+                self._content_size = int.from_bytes(head[-width:], "little") + bias
+            self._blocks, self._wanted = True, 3
+
+    @staticmethod
+    def _rest_of_header(descriptor: int) -> tuple[int, int, int]:
+        """Sizes of what follows the descriptor: window, dictionary id, content size (at least one byte in all)."""
+        single = descriptor >> 5 & 1
+        return 1 - single, (0, 1, 2, 4)[descriptor & 3], (single, 2, 4, 8)[descriptor >> 6]
+
+
+_ENGINES: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
+    "none": _expand_none,
+    "zstd": _expand_zstd,
+    "lz4": _expand_lz4,
+    "gzip": _expand_gzip,
+    "zlib": _expand_zlib,
+}

@@ -1,0 +1,228 @@
+"""JSON text out of files, parsed by one function within limits: size, depth, number of values, digits of numbers.
+
+The parser of the standard library has no limits of its own. Ten megabytes of `[],[],` take a quarter of a gigabyte,
+an integer of a million digits cannot be printed, and a thousand brackets end in a `RecursionError`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError
+from shardcore.model.span import Span
+from shardcore.model.text import short
+
+INTEGER_DIGITS = 20
+"""Digits of an unsigned 64-bit integer; what the files of a format state is never longer."""
+FREE_DIGITS = 1000
+"""Digits of an integer in metadata that belongs to the user. Python prints up to 4,300."""
+FLOAT_LETTERS = 1000
+"""Letters of a number with a point or an exponent."""
+
+_COMMA = "a comma stands before the closing bracket"
+_SMALL = 4096  # texts of up to this many bytes are not counted before they are parsed: they cannot hold many values
+_BLOCK = 1 << 20
+_QUOTE = 0x22
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLimits:
+    """What is parsed at most.
+
+    Attributes:
+        size: Bytes of the text.
+        depth: Arrays and objects within each other.
+        values: Values, the names of members included. Of a long text one for each 16 bytes is allowed in any case.
+        containers: Arrays and objects among them; they take ten times the memory. One for each 64 bytes likewise.
+        digits: Digits of an integer.
+    """
+
+    size: int = 16 << 20
+    depth: int = 200
+    values: int = 1_000_000
+    containers: int = 250_000
+    digits: int = INTEGER_DIGITS
+
+    def fault(self, values: int, containers: int, depth: int, size: int) -> str:
+        """Which limit a text breaks; empty for none."""
+        if depth > self.depth:
+            return f"nested more than {self.depth} deep"
+        if values > max(self.values, size // 16):
+            return f"more than {max(self.values, size // 16)} values"
+        if containers > max(self.containers, size // 64):
+            return f"more than {max(self.containers, size // 64)} arrays and objects"
+        return ""
+
+
+USUAL = JsonLimits()
+FREE = JsonLimits(digits=FREE_DIGITS)
+"""For metadata that belongs to the user, not to the format."""
+
+
+def parse_json(
+    text: str | bytes, what: str, *, limits: JsonLimits = USUAL, span: Span | None = None, encoding: str = "utf-8"
+) -> Any:
+    """The value of a JSON text.
+
+    Args:
+        text: The text; bytes are decoded.
+        what: What it is, for the messages: `the info`.
+        limits: What is parsed at most.
+        span: The place of the text, for the errors.
+        encoding: How bytes are decoded: `utf-8`, or `utf-8-sig` where a byte order mark is passed over.
+
+    Raises:
+        FormatError: It is not JSON, or more than the limits allow.
+    """
+    if len(text) > limits.size:
+        raise FormatError(f"{what} has {len(text)} bytes; at most {limits.size} are read", span=span)
+    fault = structure_fault(text, limits)
+    if fault:
+        raise FormatError(f"{what}: {fault}", span=span)
+    try:
+        if isinstance(text, bytes):
+            text = text.decode(encoding)
+        decoder = _decoder(limits.digits)
+        if text.startswith("{"):
+            # Without the searches for white space that `decode` begins and ends with.
+            value, end = decoder.raw_decode(text)
+            if not text[end:].strip(" \t\r\n"):
+                return value
+        return decoder.decode(text)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{what} is not UTF-8: {error.reason} at byte {error.start}", span=span) from None
+    except _TooLong as error:
+        raise FormatError(f"{what}: {error}", span=span) from None
+    except RecursionError:
+        raise FormatError(f"{what}: nested more than {limits.depth} deep", span=span) from None
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{what} is not JSON: {json_fault(error)}", span=span) from None
+
+
+def json_fault(error: json.JSONDecodeError) -> str:
+    """What is wrong with a text that is not JSON, and where, in plain words: those of the parser are Python's."""
+    told, close = error.msg, error.doc[error.pos : error.pos + 1]
+    if told.startswith("Extra data"):
+        text = "there is more after its end"
+    elif told.startswith("Unterminated string"):
+        text = "a string begins here and does not end"
+    elif "control character" in told:
+        text = "a string holds a control character; write it as an escape such as \\n"
+    elif "\\" in told:
+        text = "a string holds an escape that JSON does not know"
+    elif close == "\ufeff":
+        text = "it begins with a byte order mark"
+    elif not close:
+        text = "it ends too early"
+    elif told.startswith(("Expecting property name", "Illegal trailing comma")):
+        text = _COMMA if close == "}" else "a name in double quotes should stand here"
+    elif told.startswith("Expecting ':'"):
+        text = "a colon should stand here, after a name"
+    elif told.startswith("Expecting ','"):
+        text = "a comma or a closing bracket should stand here"
+    else:
+        text = _COMMA if close == "]" else "a value should stand here"
+    place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
+    return f"{text} ({place})"
+
+
+def whole_number(value: object, what: str, low: int, high: int, *, span: Span | None = None) -> int:
+    """An integer that JSON states, within its range; `3.0` is one, `true` is not.
+
+    Args:
+        value: The value.
+        what: Its name, for the message.
+        low: Smallest value allowed.
+        high: Largest value allowed.
+        span: Its place.
+
+    Raises:
+        FormatError: It is no integer, or out of range.
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**64:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise FormatError(f"{what} is {short(value)}, not a whole number", span=span)
+    if not low <= value <= high:
+        raise FormatError(f"{what} is {short(value)}, outside {low} to {high}", span=span)
+    return value
+
+
+def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
+    """Which limit on depth and values a text breaks, counted without parsing it; empty for none.
+
+    A text that is not JSON may be counted wrong; the parser refuses it.
+    """
+    opening = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    if len(text) <= _SMALL and opening <= limits.depth:
+        return ""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    values = containers = depth = deepest = 0
+    for _, kinds in structure(data):
+        opens = np.isin(kinds, _OPENING)
+        closes = np.isin(kinds, _CLOSING)
+        containers += int(np.count_nonzero(opens))
+        values += len(kinds) - int(np.count_nonzero(closes))
+        if opens.any():
+            levels = np.cumsum(opens.astype(np.int32) - closes)
+            deepest = max(deepest, depth + int(levels.max()))
+            depth += int(levels[-1])
+        else:
+            depth -= int(np.count_nonzero(closes))
+        fault = limits.fault(values, containers, deepest, len(data))
+        if fault:
+            return fault
+    return ""
+
+
+def structure(data: bytes) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+    """The characters `{ } [ ] , :` of a JSON text outside its strings, block by block.
+
+    Args:
+        data: The text in UTF-8.
+
+    Yields:
+        Their places in the text, `int64`, in order, and the characters, `uint8`, of the same length.
+    """
+    # Within a string an escape is two characters; blanked, no quote that is left is part of one.
+    if b"\\" in data:
+        data = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+    whole = np.frombuffer(data, np.uint8)
+    inside = 0
+    for start in range(0, len(whole), _BLOCK):
+        block = whole[start : start + _BLOCK]
+        strings = np.cumsum(block == _QUOTE, dtype=np.int32) + inside
+        found = np.flatnonzero(_STRUCTURAL[block] & (strings & 1 == 0))
+        inside = int(strings[-1]) & 1
+        yield found + start, block[found]
+
+
+_OPENING: NDArray[np.uint8] = np.frombuffer(b"[{", np.uint8)
+_CLOSING: NDArray[np.uint8] = np.frombuffer(b"]}", np.uint8)
+_STRUCTURAL: NDArray[np.bool_] = np.isin(np.arange(256), np.frombuffer(b"{}[],:", np.uint8))
+
+
+class _TooLong(ValueError):
+    """A number of too many digits."""
+
+
+@functools.cache
+def _decoder(digits: int) -> json.JSONDecoder:
+    def integer(text: str) -> int:
+        if len(text) > digits and len(text.lstrip("-")) > digits:
+            raise _TooLong(f"a number of {len(text.lstrip('-'))} digits; at most {digits} are read")
+        return int(text)
+
+    def number(text: str) -> float:
+        if len(text) > FLOAT_LETTERS:
+            raise _TooLong(f"a number of {len(text)} letters; at most {FLOAT_LETTERS} are read")
+        return float(text)
+
+    return json.JSONDecoder(parse_int=integer, parse_float=number)

@@ -1,0 +1,90 @@
+"""The stored bytes of one xorb chunk: schemes none, LZ4 and byte-grouped LZ4, both ways.
+
+A chunk is small (at most 128 KiB unpacked), so each is expanded whole, but never past the length its record
+declares.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shardcore.codecs.decompress import Codec, decompress
+from shardcore.codecs.xet.xorb_layout import MAX_UNPACKED, Scheme, chunk_fault
+from shardcore.errors import FormatError, Unsupported
+from shardcore.model.span import Span
+
+GROUPS = 4
+"""Byte-grouping collects the bytes at positions 0, 1, 2 and 3 modulo this."""
+
+
+_CODECS: dict[int, Codec] = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_LZ4: "lz4"}
+
+
+def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span | None = None) -> bytes:
+    """Unpack the stored bytes of a chunk.
+
+    Args:
+        scheme: The scheme byte of the chunk record.
+        stored: Exactly the stored bytes, without the record's header.
+        unpacked_length: Bytes that the record declares; never exceeded while unpacking.
+        span: Place of the stored bytes, for the errors.
+
+    Raises:
+        Unsupported: No such scheme.
+        FormatError: A length is over its limit, the LZ4 frame is damaged or has bytes after its end, or the
+            chunk does not have the declared length.
+    """
+    if fault := chunk_fault(scheme, len(stored), unpacked_length):
+        raise (FormatError if scheme in _CODECS else Unsupported)(fault, span=span)
+    data = decompress(_CODECS[scheme], stored, expected=unpacked_length, span=span)
+    return read_groups(data) if scheme == Scheme.BG4_LZ4 else data
+
+
+def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
+    """Pack a chunk; the inverse of `read_chunk`.
+
+    Args:
+        scheme: The scheme wanted. A chunk that it does not make smaller is stored as it is.
+        data: The unpacked chunk.
+
+    Returns:
+        The scheme that was used, and the stored bytes.
+
+    Raises:
+        Unsupported: No such scheme.
+        FormatError: The chunk is over its limit.
+    """
+    if len(data) > MAX_UNPACKED:
+        raise FormatError(f"a chunk has at most {MAX_UNPACKED:,} bytes; this one has {len(data):,}")
+    if scheme not in tuple(Scheme):
+        raise Unsupported(f"unknown compression scheme {scheme}")
+    if scheme != Scheme.NONE:
+        stored = _write_frame(write_groups(data) if scheme == Scheme.BG4_LZ4 else data)
+        if len(stored) < len(data):
+            return Scheme(scheme), stored
+    return Scheme.NONE, data
+
+
+def read_groups(grouped: bytes) -> bytes:
+    """Put byte-grouped data back in order: `00 04 08 01 05 09 02 06 03 07` gives `00` to `09`."""
+    packed = np.frombuffer(grouped, dtype=np.uint8)
+    data = np.empty_like(packed)
+    start = 0
+    for first in range(GROUPS):
+        places = data[first::GROUPS]
+        places[:] = packed[start : start + len(places)]
+        start += len(places)
+    return data.tobytes()
+
+
+def write_groups(data: bytes) -> bytes:
+    """Collect the bytes at positions 0, then 1, 2 and 3 modulo 4; the inverse of `read_groups`."""
+    return b"".join(data[first::GROUPS] for first in range(GROUPS))
+
+
+def _write_frame(data: bytes) -> bytes:
+    """One LZ4 frame as the reference client writes it: independent blocks, no checksums, no content size."""
+    import lz4.frame  # takes long to import, and only writing needs it
+
+    size = lz4.frame.BLOCKSIZE_MAX64KB if len(data) <= 65_536 else lz4.frame.BLOCKSIZE_MAX256KB
+    return bytes(lz4.frame.compress(data, block_size=size, block_linked=False, store_size=False))

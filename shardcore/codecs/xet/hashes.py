@@ -1,0 +1,267 @@
+"""The Xet hashes that MDB shards and xorbs have in common: text form, chunk hash, tree root.
+
+A hash is 32 bytes, thought of as four little-endian 64-bit words. Many hashes at once are one `uint8` array
+of shape `(n, 32)`, so that nothing here makes a Python object per hash. Neither format may import the other,
+hence a module of its own below both.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import struct
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import UsageError
+from shardcore.model.text import short
+
+HashArray = npt.NDArray[np.uint8]
+"""Hashes as rows: shape `(n, 32)`, dtype `uint8`."""
+
+SIZE = 32
+"""Bytes in a hash."""
+
+ZERO = bytes(SIZE)
+"""No hash: an empty file, an absent HMAC key, an unknown SHA-256."""
+
+END_MARK = b"\xff" * SIZE
+"""All ones: closes a section of a shard, and is never the hash of anything."""
+
+DATA_KEY = bytes.fromhex("6697f5775b9550de3135cbaca597181c9de421109beb2b58b4d0b04b93adf229")
+"""BLAKE3 key of chunk hashes, and of the hash that names a shard file."""
+
+NODE_KEY = bytes.fromhex("017ec5c7a5472996fd946666b48a02e65ddd536f37c76dd2f86352e64a53713f")
+"""BLAKE3 key of the inner nodes of a hash tree."""
+
+MIN_GROUP, MAX_GROUP, CUT_MODULUS = 3, 9, 4
+"""A group of tree items has 3 to 9 members and ends after a hash whose last word is 0 modulo 4."""
+
+_TEXT = re.compile(r"[0-9a-fA-F]{64}")
+
+_BASE64 = re.compile(r"[0-9A-Za-z_-]{43}=?")
+
+_GROUPS_AT_ONCE = 4096  # their text, some 1.5 MB, stays in the processor's cache
+
+
+def to_text(raw: bytes) -> str:
+    """The text form of a hash: its words as 16 hexadecimal digits each, so 8-byte groups appear reversed.
+
+    Args:
+        raw: 32 bytes.
+    """
+    return "".join(f"{word:016x}" for word in struct.unpack("<4Q", raw))
+
+
+def text_of_key(raw: bytes) -> str:
+    """The text form of a hash that a caller gave.
+
+    Raises:
+        UsageError: It does not have 32 bytes.
+    """
+    if len(raw) != SIZE:
+        raise UsageError(f"a hash has {SIZE} bytes, not {len(raw)}")
+    return to_text(raw)
+
+
+def from_text(text: str) -> bytes:
+    """The 32 bytes behind a text form; the inverse of `to_text`.
+
+    Upper-case digits are taken, and so is the rare base64url form (43 or 44 characters, of the raw bytes).
+
+    Raises:
+        UsageError: `text` is neither.
+    """
+    if _TEXT.fullmatch(text):
+        return struct.pack("<4Q", *(int(text[at : at + 16], 16) for at in range(0, 64, 16)))
+    if _BASE64.fullmatch(text):
+        try:
+            raw = base64.urlsafe_b64decode(text.rstrip("=") + "=")
+        except binascii.Error as error:
+            raise UsageError(f"not a hash: {short(text)} ({error})") from error
+        if len(raw) == SIZE:
+            return raw
+    raise UsageError(f"not a hash: {short(text)} is not 64 hex digits")
+
+
+def to_texts(hashes: HashArray) -> list[str]:
+    """The text forms of many hashes, in order."""
+    digits = words(hashes).byteswap().tobytes().hex()
+    return [digits[at : at + 64] for at in range(0, len(digits), 64)]
+
+
+def words(hashes: HashArray) -> npt.NDArray[np.uint64]:
+    """The same hashes as rows of four little-endian words, shape `(n, 4)`; a view where the rows allow it.
+
+    Comparing the words of two hashes from left to right is the order of their text forms.
+    """
+    return np.ascontiguousarray(hashes).view("<u8").reshape(-1, 4)
+
+
+def truncated(raw: bytes) -> int:
+    """The first word of a hash: the key that the lookup tables of a shard use."""
+    return int.from_bytes(raw[:8], "little")
+
+
+def as_rows(hashes: Sequence[bytes]) -> HashArray:
+    """Hashes given one by one, as the rows of an array."""
+    return np.frombuffer(b"".join(hashes), dtype=np.uint8).reshape(-1, SIZE)
+
+
+def keyed(key: bytes, data: bytes | memoryview) -> bytes:
+    """BLAKE3 of `data` under a 32-byte key."""
+    from blake3 import blake3  # here and below: looking at a file needs no hashes
+
+    return blake3(data, key=key).digest()
+
+
+def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
+    """BLAKE3 under a key of each piece."""
+    from blake3 import blake3
+
+    # One hasher for all of them: making a new one, or copying one, takes as long as hashing a short piece.
+    hasher = blake3(key=key)
+    update, digest, reset = hasher.update, hasher.digest, hasher.reset
+    digests: list[bytes] = []
+    keep = digests.append
+    for piece in pieces:
+        update(piece)
+        keep(digest())
+        reset()
+    return digests
+
+
+def chunk_hash(data: bytes | memoryview) -> bytes:
+    """The hash of a chunk: BLAKE3 of its unpacked bytes under the DATA key."""
+    return keyed(DATA_KEY, data)
+
+
+def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
+    """The root of the hash tree over one ordered list.
+
+    This is the hash of a xorb when the list is its chunks. An empty list has the zero hash; a list of one is
+    its own root.
+
+    Args:
+        hashes: Shape `(n, 32)`.
+        sizes: Shape `(n,)`: bytes that each hash stands for.
+
+    Raises:
+        UsageError: The sizes add up to more than 64 bits hold.
+    """
+    if len(hashes) == 1:
+        return bytes(hashes[0])
+    return tree_roots(hashes, sizes, np.array([0, len(hashes)])).tobytes()
+
+
+def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
+    """The roots of many lists that lie one after the other, computed level by level for all of them together.
+
+    Args:
+        hashes: Shape `(n, 32)`.
+        sizes: Shape `(n,)`: bytes that each hash stands for.
+        bounds: Shape `(m + 1,)`: list `i` is rows `bounds[i]` to `bounds[i + 1]`; ascending, from 0 to `n`.
+
+    Returns:
+        Shape `(m, 32)`, in the order of the lists.
+
+    Raises:
+        UsageError: The sizes add up to more than 64 bits hold.
+    """
+    sizes = sizes.astype(np.uint64)
+    if len(sizes) and int(sizes.max()) * len(sizes) >= 1 << 64:
+        raise UsageError("the sizes of a hash tree add up to more than 64 bits hold")
+    roots = np.zeros((len(bounds) - 1, SIZE), dtype=np.uint8)
+    counts = np.diff(bounds).astype(np.int64)
+    lists = np.flatnonzero(counts)
+    counts = counts[lists]
+    while len(lists):
+        done = counts == 1
+        ends = np.cumsum(counts)
+        if done.any():
+            roots[lists[done]] = hashes[ends[done] - 1]
+            rest = np.repeat(~done, counts)
+            hashes, sizes = hashes[rest], sizes[rest]
+            lists, counts = lists[~done], counts[~done]
+            continue
+        edges = _group_edges(hashes, ends, counts)
+        hashes, sizes = _merge(hashes, sizes, edges)
+        above = np.searchsorted(edges, ends)
+        counts = np.diff(above, prepend=0)
+    return roots
+
+
+def _group_edges(
+    hashes: HashArray, ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Where the groups of one level begin, and the end of the last: shape `(groups + 1,)`.
+
+    A group has at least three items, as far as its list has them. It ends just after the first item, from the
+    third on, whose last word is 0 modulo 4; else after nine items, or where the list ends.
+    """
+    total = len(hashes)
+    after = np.full(total + MIN_GROUP - 1, total)  # for each item, the end of a group cut there or later
+    starts = np.arange(total)
+    np.copyto(after[:total], starts + 1, where=hashes[:, SIZE - 8] % CUT_MODULUS == 0)
+    after = np.minimum.accumulate(after[::-1])[::-1][MIN_GROUP - 1 :]
+    jump = np.minimum(np.minimum(after, starts + MAX_GROUP), np.repeat(ends, counts)).tolist()
+    edges = [0]
+    at, found = 0, edges.append
+    while at < total:
+        at = jump[at]
+        found(at)
+    return np.array(edges, dtype=np.int64)
+
+
+def _merge(
+    hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]
+) -> tuple[HashArray, npt.NDArray[np.uint64]]:
+    """One item for each group: the NODE hash of its lines of text, and the sum of its sizes."""
+    digests: list[bytes] = []
+    for at in range(0, len(edges) - 1, _GROUPS_AT_ONCE):
+        block = edges[at : at + _GROUPS_AT_ONCE + 1]
+        first, last = int(block[0]), int(block[-1])
+        digests += keyed_all(NODE_KEY, _texts(hashes[first:last], sizes[first:last], block - first))
+    return as_rows(digests), np.add.reduceat(sizes, edges[:-1])
+
+
+def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]) -> list[bytes]:
+    """The text of each group: for each item a line of text form, space, colon, space, decimal size.
+
+    All lines are laid out at once, with a zero byte after each group, and cut there.
+    """
+    count, largest = len(hashes), int(sizes.max())
+    digits = len(str(largest))
+    # The end of a line, with leading zeros; they fall on the hash of the same line, which is written over them.
+    tails = np.empty((count, 1 + digits), dtype=np.uint8)
+    tails[:, digits] = ord("\n")
+    left = sizes.astype(np.uint32) if largest < 1 << 32 else sizes
+    ten = left.dtype.type(10)
+    for column in range(digits - 1, -1, -1):
+        rest = left // ten
+        tails[:, column] = left - rest * ten + ord("0")
+        left = rest
+    powers = np.array([10**power for power in range(1, digits)], dtype=np.uint64)
+    lengths = np.searchsorted(powers, sizes, side="right") + (64 + 3 + 2)
+    lasts = edges[1:] - 1
+    lengths[lasts] += 1  # the zero byte after a group
+    stops = np.cumsum(lengths)
+    starts = stops - lengths
+    lines = np.empty(int(stops[-1]), dtype=np.uint8)
+    lines[stops[lasts] - 1] = 0
+    stops[lasts] -= 1
+    _scatter(tails, lines, stops - tails.shape[1])
+    hexadecimal = np.frombuffer(binascii.hexlify(words(hashes).byteswap()), dtype=np.uint8)
+    _scatter(np.frombuffer(b" : " * count, dtype=np.uint8).reshape(count, 3), lines, starts + 64)
+    _scatter(hexadecimal.reshape(count, 64), lines, starts)
+    return lines[:-1].tobytes().split(b"\0")
+
+
+def _scatter(rows: npt.NDArray[np.uint8], into: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> None:
+    """Write each row of bytes at its place in a flat buffer."""
+    whole = np.dtype((np.void, rows.shape[1]))
+    windows = np.lib.stride_tricks.sliding_window_view(into, rows.shape[1], writeable=True)
+    windows.view(whole)[:, 0][places] = rows.view(whole)[:, 0]

@@ -1,0 +1,238 @@
+"""A xorb that is being written: chunk records one after the other, and the info block at the end."""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.xet.chunk import write_chunk
+from shardcore.codecs.xet.hashes import HashArray, chunk_hash, tree_root
+from shardcore.codecs.xet.xorb_info import FIXED, PER_CHUNK, Info, write_info
+from shardcore.codecs.xet.xorb_layout import (
+    CHUNK_HEADER,
+    CHUNKS,
+    HEADER_SIZE,
+    INFO_BLOCK,
+    INFO_LENGTH,
+    MAX_CHUNKS,
+    MAX_XORB_SIZE,
+    SENTENCES,
+    Scheme,
+    write_u24,
+)
+from shardcore.model.section import Section, SectionRole
+
+COMPRESSIONS: dict[str, tuple[Scheme, ...]] = {
+    "auto": (Scheme.LZ4, Scheme.BG4_LZ4),
+    "none": (Scheme.NONE,),
+    "lz4": (Scheme.LZ4,),
+    "bg4": (Scheme.BG4_LZ4,),
+}
+"""The schemes that are tried, by the name of the choice; what gives the fewest bytes is kept."""
+
+WORTH_A_THREAD = 16 * 1024
+"""Bytes of the smallest chunk that is given to a thread."""
+
+MOST_WAITING = 64
+"""Chunks that threads compress ahead of writing."""
+
+MOST_HASHED = 128
+"""Chunks that are hashed ahead: those that the chunker finds at once, and as many again."""
+
+Stored = tuple[Scheme, bytes]
+"""Scheme of a chunk, and its record."""
+
+USUAL_CHUNK = 64 * 1024
+"""Bytes that chunks of content are expected to have where only its size is known."""
+
+
+class Takes(Protocol):
+    """What a xorb is written to."""
+
+    def write(self, data: bytes) -> None:
+        """Appends bytes."""
+
+    def skip(self, size: int) -> None:
+        """Leaves bytes out of which only the number is known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedXorb:
+    """A xorb that is complete.
+
+    Attributes:
+        hash: Its hash.
+        info: What its info block says.
+        schemes: The scheme of every chunk, uint8.
+        size: Bytes of the file.
+    """
+
+    hash: bytes
+    info: Info
+    schemes: NDArray[np.uint8]
+    size: int
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Bytes of each unpacked chunk."""
+        ends = self.info.unpacked_ends
+        return np.zeros(0, np.int64) if ends is None else np.diff(ends, prepend=0)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The parts of the file."""
+        end = int(self.info.ends[-1]) if self.info.count else 0
+        chunks = Section(CHUNKS, SectionRole.DATA, 0, end, SENTENCES[CHUNKS])
+        info = Section(INFO_BLOCK, SectionRole.FOOTER, end, self.size, SENTENCES[INFO_BLOCK])
+        return (chunks, info) if end else (info,)
+
+
+class XorbPacker:
+    """Packs chunks into one xorb.
+
+    Args:
+        file: Where to write.
+        compression: One of `COMPRESSIONS`.
+        workers: Threads that compress chunks; None: the caller's alone.
+    """
+
+    def __init__(self, file: Takes, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
+        self._file = file
+        self._workers = workers
+        self._waiting: deque[Future[Stored]] = deque()
+        self._schemes = COMPRESSIONS[compression]
+        self._hashes = bytearray()
+        self._ends = array("Q")
+        self._unpacked_ends = array("Q")
+        self._used = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._unpacked_ends)
+
+    @property
+    def unpacked(self) -> int:
+        """Bytes of the chunks so far, unpacked."""
+        return self._unpacked_ends[-1] if self._unpacked_ends else 0
+
+    def fault_of(self, size: int, count: int = 1) -> str:
+        """Why chunks of `size` bytes together find no place any more, or empty.
+
+        Unpacked bytes count, as the reference counts them, and the headers, so that no record passes the limit.
+        """
+        if len(self) + count > MAX_CHUNKS:
+            return f"{len(self) + count:,} chunks; a xorb has at most {MAX_CHUNKS:,}"
+        whole = self.unpacked + size + (len(self) + count) * HEADER_SIZE
+        return f"{whole:,} bytes; a xorb has at most {MAX_XORB_SIZE:,}" if whole > MAX_XORB_SIZE else ""
+
+    def add(self, chunk: bytes, digest: bytes) -> int:
+        """Writes a chunk, with its hash; returns its number."""
+        self._hashes += digest
+        self._unpacked_ends.append(self.unpacked + len(chunk))
+        if self._workers is None or len(chunk) < WORTH_A_THREAD:
+            self.settle()
+            self._write(stored_chunk(self._schemes, chunk))
+        else:
+            self._waiting.append(self._workers.submit(stored_chunk, self._schemes, chunk))
+            self.settle(MOST_WAITING)
+        return len(self) - 1
+
+    def skip(self, size: int, digest: bytes) -> int:
+        """Leaves place for a chunk of which only the size is known, under a made-up hash; returns its number."""
+        self.settle()
+        self._hashes += digest
+        self._unpacked_ends.append(self.unpacked + size)
+        self._file.skip(HEADER_SIZE + size)
+        self._note(HEADER_SIZE + size, Scheme.NONE)
+        return len(self) - 1
+
+    def settle(self, most: int = 0) -> None:
+        """Write chunks that were added, until at most so many are left that threads still compress."""
+        while len(self._waiting) > most:
+            self._write(self._waiting.popleft().result())
+
+    def plan(self) -> PackedXorb:
+        """The xorb as it would be with the chunks so far."""
+        self.settle()
+        info = self._info()
+        size = (int(info.ends[-1]) if info.count else 0) + FIXED[1] + PER_CHUNK[1] * info.count + INFO_LENGTH.size
+        return PackedXorb(info.cas_hash, info, np.frombuffer(bytes(self._used), np.uint8), size)
+
+    def finish(self) -> PackedXorb:
+        """Writes the info block."""
+        packed = self.plan()
+        self._file.write(write_info(packed.info))
+        return packed
+
+    def forget(self, count: int) -> None:
+        """Forget all chunks but the first `count`; the caller rewinds the file."""
+        self.settle()
+        del self._hashes[32 * count :], self._ends[count:], self._unpacked_ends[count:], self._used[count:]
+
+    def _write(self, chunk: Stored) -> None:
+        scheme, record = chunk
+        self._file.write(record)
+        self._note(len(record), scheme)
+
+    def _note(self, stored: int, scheme: Scheme) -> None:
+        self._ends.append((self._ends[-1] if self._ends else 0) + stored)
+        self._used.append(scheme)
+
+    def _info(self) -> Info:
+        hashes: HashArray = np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
+        unpacked = np.array(self._unpacked_ends, np.int64)
+        root = tree_root(hashes, np.diff(unpacked, prepend=0).astype(np.uint64))
+        return Info(1, root, hashes, np.array(self._ends, np.int64), unpacked)
+
+
+def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:
+    """Return the record of a chunk, header and stored bytes, in the scheme that takes the fewest bytes."""
+    scheme, stored = smallest(schemes, chunk)
+    header = CHUNK_HEADER.pack(
+        compressed_size=write_u24(len(stored)), compression_type=scheme, uncompressed_size=write_u24(len(chunk))
+    )
+    return scheme, header + stored
+
+
+def with_hashes(chunks: Iterable[bytes], workers: ThreadPoolExecutor | None) -> Iterator[tuple[bytes, bytes]]:
+    """Yield each chunk with its hash; threads hash some megabytes ahead.
+
+    Args:
+        chunks: The chunks.
+        workers: The threads; None: the caller's alone.
+    """
+    waiting: deque[tuple[bytes, Future[bytes] | bytes]] = deque()
+    for chunk in chunks:
+        if workers is None or len(chunk) < WORTH_A_THREAD:
+            waiting.append((chunk, chunk_hash(chunk)))
+        else:
+            waiting.append((chunk, workers.submit(chunk_hash, chunk)))
+        if len(waiting) > MOST_HASHED:
+            yield _hashed(*waiting.popleft())
+    while waiting:
+        yield _hashed(*waiting.popleft())
+
+
+def _hashed(chunk: bytes, digest: Future[bytes] | bytes) -> tuple[bytes, bytes]:
+    return chunk, digest.result() if isinstance(digest, Future) else digest
+
+
+def smallest(schemes: tuple[Scheme, ...], chunk: bytes) -> tuple[Scheme, bytes]:
+    """The scheme among some that takes the fewest bytes, and those; of equal ones the first, and none before all."""
+    best: tuple[Scheme, bytes] = (Scheme.NONE, chunk)
+    for scheme in schemes:
+        found = write_chunk(scheme, chunk)
+        best = min(best, found, key=lambda one: len(one[1]))
+    return best
+
+
+def usual_chunks(size: int) -> list[int]:
+    """Sizes of the chunks of content of which only the size is known: a guess."""
+    whole, rest = divmod(size, USUAL_CHUNK)
+    return [USUAL_CHUNK] * whole + [rest] * bool(rest)

@@ -1,0 +1,226 @@
+"""The info block of a xorb: which records it consists of, both ways, and what it must say.
+
+It holds three lists of one entry per chunk, so it is a pair of functions, `read_info` and `write_info`, around records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.xet.hashes import HashArray
+from shardcore.codecs.xet.xorb_layout import (
+    BOUNDARIES_HEADER,
+    BUFFER,
+    CHUNK_HASH,
+    COUNT,
+    HASHES_HEADER,
+    HEADER_SIZE,
+    IDENT,
+    INFO_HEADER,
+    INFO_LENGTH,
+    MAX_STORED,
+    MAX_UNPACKED,
+    STORED_END,
+    TRAILER,
+    UNPACKED_END,
+)
+from shardcore.errors import FormatError, Unsupported
+from shardcore.model.number_words import plural
+from shardcore.model.record import Record
+from shardcore.model.span import Span
+
+FIXED = {
+    0: INFO_HEADER.size + COUNT.size + BUFFER.size,
+    1: INFO_HEADER.size + HASHES_HEADER.size + BOUNDARIES_HEADER.size + TRAILER.size,
+}
+"""Bytes of an info block without its lists, by version."""
+
+PER_CHUNK = {0: STORED_END.size + CHUNK_HASH.size, 1: CHUNK_HASH.size + STORED_END.size + UNPACKED_END.size}
+"""Bytes that the lists of an info block take per chunk, by version."""
+
+
+@dataclass(frozen=True)
+class InfoPart:
+    """A stretch of the info block: a record, or a list of them.
+
+    Attributes:
+        name: What it is called.
+        record: Its layout.
+        start: First byte, from the start of the info block.
+        count: Number of records; a list may have any.
+        is_list: Whether it has one record per chunk.
+    """
+
+    name: str
+    record: Record
+    start: int
+    count: int = 1
+    is_list: bool = False
+
+    @property
+    def stop(self) -> int:
+        """One past the last byte."""
+        return self.start + self.count * self.record.size
+
+
+def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
+    """The parts of an info block of a version and a number of chunks, in the order of their bytes."""
+    lists = {"chunk hashes": CHUNK_HASH, "stored ends": STORED_END, "unpacked ends": UNPACKED_END}
+    fixed = {
+        "header": INFO_HEADER,
+        "count": COUNT,
+        "hashes": HASHES_HEADER,
+        "boundaries": BOUNDARIES_HEADER,
+        "trailer": TRAILER,
+        "buffer": BUFFER,
+    }
+    order = (
+        ("header", "count", "stored ends", "chunk hashes", "buffer")
+        if version == 0
+        else ("header", "hashes", "chunk hashes", "boundaries", "stored ends", "unpacked ends", "trailer")
+    )
+    parts, at = [], 0
+    for name in order:
+        part = InfoPart(name, lists[name], at, count, True) if name in lists else InfoPart(name, fixed[name], at)
+        parts.append(part)
+        at = part.stop
+    return tuple(parts)
+
+
+@dataclass(frozen=True)
+class Info:
+    """What the info block declares.
+
+    Attributes:
+        version: 0 or 1.
+        cas_hash: Hash of the xorb.
+        hashes: Chunk hashes, shape `(n, 32)`.
+        ends: Where each chunk's record ends, int64.
+        unpacked_ends: Where each chunk ends in the unpacked xorb, int64; None in version 0, which does not say.
+        nonce: The buffer of 16 bytes.
+    """
+
+    version: int
+    cas_hash: bytes
+    hashes: HashArray
+    ends: NDArray[np.int64]
+    unpacked_ends: NDArray[np.int64] | None
+    nonce: bytes = bytes(16)
+
+    @property
+    def count(self) -> int:
+        """Number of chunks."""
+        return len(self.hashes)
+
+
+def read_info(data: bytes, start: int) -> Info:
+    """Reads an info block.
+
+    Args:
+        data: Exactly the block, without the length after it.
+        start: Where it begins in the file; the chunk records end there.
+
+    Raises:
+        FormatError: The idents are not there, the numbers of chunks differ or do not fit the length, the distances
+            are wrong, or the ends are not ascending or not the chunk records' end.
+        Unsupported: The version is not known.
+    """
+    place = Span("", start, start + len(data))
+    header = INFO_HEADER.read_one(data, place=place)
+    version = header["version"]
+    if header["ident"] != IDENT:
+        raise FormatError("no XETBLOB where the info block begins", span=Span("", start, start + len(IDENT)))
+    if version not in FIXED:
+        raise Unsupported(f"info block version {version}; 0 and 1 are known", span=Span("", start + 7, start + 8))
+    count, rest = divmod(len(data) - FIXED[version], PER_CHUNK[version])
+    if count < 0 or rest:
+        raise FormatError(
+            f"an info block of version {version} cannot have {plural(len(data), 'byte')}",
+            span=place,
+        )
+    values: dict[str, Any] = {}
+    lists: dict[str, NDArray[Any]] = {}
+    for part in info_parts(version, count):
+        rows = part.record.read(data, part.start, part.count, place=place)
+        if part.is_list:
+            lists[part.name] = rows[part.record.fields[0].name]
+        else:
+            span = Span("", start + part.start, start + part.stop)
+            _check_part(part, part.record.values(rows[0]), count, span, len(data))
+            values |= part.record.values(rows[0])
+    ends = lists["stored ends"].astype(np.int64)
+    unpacked = lists["unpacked ends"].astype(np.int64) if version else None
+    _check_ends(ends, start, place)
+    if unpacked is not None and (np.diff(unpacked, prepend=0) > MAX_UNPACKED).any():
+        raise FormatError(
+            f"a chunk has at most {MAX_UNPACKED:,} uncompressed bytes; by the unpacked ends one has more", span=place
+        )
+    if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
+        raise FormatError("the unpacked ends do not ascend", span=place)
+    return Info(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
+
+
+def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span, length: int) -> None:
+    """The idents, counts and distances of one fixed part."""
+    if values.get("num_chunks", count) != count:
+        raise FormatError(
+            f"{part.name}: num_chunks is {values['num_chunks']:,}; the info block's length declares {count:,}",
+            span=place,
+        )
+    for field in part.record.fields:
+        if field.name.startswith("ident_") and values[field.name] != field.default:
+            raise FormatError(f"{part.name}: does not begin with {field.default!r}", span=place)
+        if field.name in ("hashes_version", "boundaries_version") and values[field.name] != field.default:
+            raise Unsupported(f"{part.name}: version {values[field.name]}", span=place)
+    if part.record is TRAILER:
+        wanted = {"hashes_section_offset_from_end": length - INFO_HEADER.size}
+        wanted["boundary_section_offset_from_end"] = TRAILER.size + BOUNDARIES_HEADER.size + 8 * count
+        for name, distance in wanted.items():
+            if values[name] != distance:
+                raise FormatError(f"{name} is {values[name]}; it has to be {distance}", span=place)
+
+
+def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
+    """The ends of the records: each has a header and not too many bytes, the last is where the info block begins."""
+    sizes = np.diff(ends, prepend=0) - HEADER_SIZE
+    if (sizes < 0).any() or (sizes > MAX_STORED).any():
+        raise FormatError(
+            f"the stored ends fit no chunk records: each has {HEADER_SIZE} to {HEADER_SIZE + MAX_STORED:,} bytes",
+            span=place,
+        )
+    last = int(ends[-1]) if len(ends) else 0
+    if last != start:
+        raise FormatError(
+            f"by the stored ends the chunk records end at {last}; the info block begins at {start}", span=place
+        )
+
+
+def write_info(info: Info) -> bytes:
+    """The info block and the length after it; the inverse of `read_info`."""
+    count = info.count
+    length = FIXED[info.version] + PER_CHUNK[info.version] * count
+    fixed = {
+        "header": INFO_HEADER.pack(version=info.version, cas_hash=info.cas_hash),
+        "count": COUNT.pack(num_chunks=count),
+        "hashes": HASHES_HEADER.pack(num_chunks=count),
+        "boundaries": BOUNDARIES_HEADER.pack(num_chunks=count),
+        "trailer": TRAILER.pack(
+            num_chunks=count,
+            hashes_section_offset_from_end=length - INFO_HEADER.size,
+            boundary_section_offset_from_end=TRAILER.size + BOUNDARIES_HEADER.size + 8 * count,
+            _buffer=info.nonce,
+        ),
+        "buffer": BUFFER.pack(_buffer=info.nonce),
+    }
+    unpacked = np.zeros(0, np.int64) if info.unpacked_ends is None else info.unpacked_ends
+    lists = {
+        "chunk hashes": info.hashes.tobytes(),
+        "stored ends": info.ends.astype("<u4").tobytes(),
+        "unpacked ends": unpacked.astype("<u4").tobytes(),
+    }
+    parts = info_parts(info.version, count)
+    return b"".join((fixed | lists)[part.name] for part in parts) + INFO_LENGTH.pack(info_length=length)

@@ -1,0 +1,176 @@
+"""A bcolz column as a data set: one array in many files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from shardcore.errors import KeyAbsent
+from shardcore.formats.bloscpack.arrays import ArrayInfo
+from shardcore.formats.bloscpack.bcolz import (
+    SIZES,
+    STORAGE,
+    Column,
+    read_column,
+)
+from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
+from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, column_ref
+from shardcore.formats.bloscpack.elements import element_at, tell_none
+from shardcore.formats.bloscpack.keys import ALL, Asked, BloscpackKey, parse_key
+from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
+from shardcore.model.finding import Depth, Findings
+from shardcore.model.keys import NUMBERS
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import Value
+from shardcore.model.span import Span
+from shardcore.shards.format import OpenContext
+from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.trace import Look
+from shardcore.sources.base import Folder
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnKey(BloscpackKey):
+    """A key of a column, which knows its file: what it asks for counts in that file.
+
+    Attributes:
+        chunk: The chunk of the column.
+    """
+
+    chunk: int = 0
+
+
+class BloscpackColumn(BloscpackDataSet):
+    """A column: an array whose chunks are files.
+
+    Args:
+        folder: The folder.
+        context: How members are opened.
+
+    Attributes:
+        column: What the JSON files say of it.
+    """
+
+    key_form = NUMBERS
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        self.column = read_column(folder)
+        super().__init__(folder, [self.column], {}, context)
+        self._chunks = BcolzChunks(self.column, self.member, self.borrowed, self._is_known)
+        self._rows = {file.name: row for row, file in enumerate(self.column.files)}
+
+    @property
+    def array(self) -> ArrayInfo:
+        """How the whole content is a NumPy array."""
+        return self.column.array
+
+    @property
+    def objects(self) -> BcolzChunks:
+        """The chunks, one for each file."""
+        return self._chunks
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """Type, shape and sizes."""
+        return super().fields | column_fields("column", self.column)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """`all`: the whole content."""
+        return (ALL,)
+
+    def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """The column as a NumPy array; read-only.
+
+        Raises:
+            FormatError: A chunk is damaged.
+            LimitExceeded: It has more than `limit` bytes.
+        """
+        return self.array.of(self.read(self.find(ALL), limit=limit))
+
+    def parse_key(self, text: str) -> BloscpackKey:
+        """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
+        return parse_key(text)
+
+    def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
+        """Finds a chunk by its number or one of its bytes, in the file that is named after it; or the whole."""
+        column = self.column
+        about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
+        look.step(
+            "The column",
+            f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
+            f"{plural(column.nbytes, 'uncompressed byte')}, in chunks of {plural(column.chunklen, 'item')}, which are "
+            f"{plural(column.chunk_bytes, 'byte')}.",
+            *about,
+            why="Shape and chunk length stand in two small files, so no chunk has to be opened to place an item.",
+            nbytes=column.nbytes,
+            chunklen=column.chunklen,
+            chunk_bytes=column.chunk_bytes,
+        )
+        if key.asked is Asked.ALL:
+            ref = column_ref(column, ALL, -1, "content")
+            text = "The chunks one after the other, cut where the column ends."
+            look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
+            return ref
+        if key.asked is Asked.ELEMENT:
+            key = BloscpackKey(Asked.BYTE, self._which_byte(key, look))
+        inside = ColumnKey(Asked.CHUNK, 0, chunk=key.number)
+        if key.asked is Asked.BYTE:
+            number, within = divmod(key.number, column.chunk_bytes)
+            if key.number >= column.nbytes:
+                size = plural(column.nbytes, "byte")
+                text = f"None: the column has {size}."
+                look.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
+                raise KeyAbsent(str(key), f"there is no plain byte {key.number}; the column has {size}")
+            text = (
+                f"Plain byte {key.number} is byte {within} of chunk {number}: {key.number} // {column.chunk_bytes} = "
+                f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
+            )
+            look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
+            inside = ColumnKey(Asked.BYTE, within, chunk=number)
+        if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
+            count = plural(column.chunks, "chunk")
+            text = f"The column has {count}, numbered from 0."
+            look.step("No such chunk", text, why=COUNT_WHY, inputs=about, chunks=column.chunks)
+            raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
+        return replace(super().lookup(inside, look), key=str(inside.chunk))
+
+    def _which_byte(self, key: BloscpackKey, look: Look) -> int:
+        """From an element of the column to its first plain byte."""
+        place = Span(STORAGE, 0, len(self._texts[STORAGE]))
+        try:
+            element = element_at(key.index, self.array)
+        except KeyAbsent as error:
+            tell_none(error, look, place)
+            raise
+        element.tell(look, place)
+        return element.byte
+
+    def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
+        """The one file that is named after the chunk."""
+        name = self.column.file_of(key.chunk).name
+        look.step(
+            "Which file",
+            f"Each file of a column is named after its one chunk: chunk {key.chunk} is in {name}.",
+            why="One file for each chunk: a column grows by new files, and those that are there are never moved.",
+            inputs=tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE)),
+            file=name,
+        )
+        return (name,)
+
+    def _column_of(self, ref: ObjectRef) -> Column:
+        return self.column
+
+    def _check_columns(self, findings: Findings, depth: Depth) -> None:
+        self._check_column(self.column, findings, depth)
+
+    def first_row_of(self, name: str) -> int | None:
+        """The row of the chunk in a file."""
+        return self._rows.get(name)
+
+    def _is_known(self, name: str) -> bool:
+        return name in self.unreadable or self.is_open(name)

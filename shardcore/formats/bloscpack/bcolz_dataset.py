@@ -1,0 +1,279 @@
+"""The files of bcolz columns as one data set: what a column and a table have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from shardcore.codecs.json_text import parse_json
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.formats.bloscpack.bcolz import (
+    DOCS,
+    SIZES,
+    Column,
+)
+from shardcore.formats.bloscpack.bcolz_objects import chunk_of
+from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
+from shardcore.formats.bloscpack.step_values import MEANINGS
+from shardcore.formats.bloscpack.worker import Worker
+from shardcore.model.children import Deferred
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Findings, Report
+from shardcore.model.node import Node
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import FieldRole, Value
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.format import OpenContext
+from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Part, Shard
+from shardcore.shards.trace import FOUND, Trace
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.opening import PrefetchedSource
+
+
+class BloscpackDataSet(DataSet):
+    """Files with one chunk each, that make up columns.
+
+    Args:
+        folder: The folder.
+        columns: The columns, in order.
+        texts: JSON files beside those of the columns, by name.
+        context: How members are opened.
+    """
+
+    meanings = MEANINGS
+
+    joins = False
+
+    def __init__(
+        self, folder: Folder, columns: Sequence[Column], texts: dict[str, bytes], context: OpenContext
+    ) -> None:
+        # One process decompresses for all files: each would start its own.
+        self._worker = Worker() if context.values.get("isolated") else None
+        rest = {name: value for name, value in context.values.items() if name != "isolated"}
+        self._context = replace(context, values=rest)
+        self._texts = texts | {name: text for column in columns for name, text in column.texts.items()}
+        files = [file for column in columns for file in column.files]
+        super().__init__("bloscpack", folder, [Member(file.name, file.size) for file in files])
+
+    def open_member(self, name: str, source: Source) -> BloscpackShard:
+        """Opens a file; see `DataSet.open_member`.
+
+        Raises:
+            Unsupported: It has not one chunk, as bcolz writes and reads them.
+        """
+        shard = open_shard(PrefetchedSource(source), self._context.member())
+        if (count := len(shard.objects)) != 1:
+            raise Unsupported(
+                f"the file has {plural(count, 'chunk')}; the files of a column have one each",
+                span=Span("", 0, source.size),
+            )
+        if self._worker is not None:
+            shard.file.isolate(self._worker)
+        return shard
+
+    @property
+    def declared_objects(self) -> int:
+        """How many objects there are; the folder tells."""
+        return len(self.objects)
+
+    @property
+    def tree(self) -> Node:
+        """One node for each JSON file and for each member."""
+        root = super().tree
+        return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Those of the file that a lookup ended in; of its first file where it found a whole column, or is none."""
+        if trace is not None and trace.member in self._by_name:
+            return super().sketches(trace)
+        first = self.first_member if trace is None else self._first_file(trace)
+        if not first:
+            return ()
+        scene = ChunkScene(lambda: self._file_of(first), None, ready=lambda: self.is_open(first))
+        return self.placed_sketches(sketches_of(scene), first)
+
+    def _first_file(self, trace: Trace) -> str:
+        """The first file of the column that a lookup found; empty where it found none."""
+        if trace.outcome != FOUND or trace.ref is None:
+            return ""
+        return next((file.name for file in self._column_of(trace.ref).files), "")
+
+    def _file_of(self, name: str) -> BloscpackFile:
+        shard = self.member(name)
+        assert isinstance(shard, BloscpackShard)
+        return shard.file
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The uncompressed bytes of a chunk, or those of a column that its shape counts."""
+        return super().stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Uncompressed bytes `[start, stop)`; of a column only the chunks that hold them are read."""
+        if ref.shard:
+            return super().read_range(ref, start, stop, limit=limit)
+        if not 0 <= start <= stop:
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
+        column = self._column_of(ref)
+        first, last = min(start, column.nbytes), min(stop, column.nbytes)
+        if last - first > limit:
+            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {grouped_digits(limit)}")
+        return b"".join(self._pieces(column, first, last))
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """There are no parts."""
+        return Shard.read_part(self, ref, part, limit=limit)
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """A file by the key."""
+        return Shard.file_names(self, ref)
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """The array that a column is."""
+        return {} if ref.shard else {name: ref.extras[name] for name in ("dtype", "shape") if name in ref.extras}
+
+    @cached_property
+    def checksum(self) -> str:
+        """The checksum of the first file."""
+        if not self.first_member:
+            return ""
+        with self.borrowed(self.first_member) as first:
+            return first.checksum
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The checksum of the first file, and the JSON files of bcolz as texts."""
+        texts = {name: text.decode("utf-8", "replace").strip() for name, text in self._texts.items()}
+        return {"checksum": self.checksum or "None", "bcolz": texts}
+
+    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+        """The one object with a parsed key, or none."""
+        return Shard.lookup_all(self, key)
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Verifies every file, then whether they make up the columns that the JSON files describe."""
+        depth = Depth(depth)
+        findings = Findings()
+        report = super().verify(depth, progress)
+        for finding in report.findings:
+            findings.add(finding)
+        self._check_columns(findings, depth)
+        # Columns of a table are objects of several chunks: verified where all chunks are.
+        objects = len(self.objects)
+        checked = objects if not report.unverified else 0
+        return Report(depth, objects, findings.all(), checked, objects if report.without_checksum else 0)
+
+    def close(self) -> None:
+        """Closes all members, and ends the process that decompresses for them."""
+        super().close()
+        if self._worker is not None:
+            self._worker.close()
+
+    @abstractmethod
+    def _column_of(self, ref: ObjectRef) -> Column:
+        """The column that an object is; raises what is wrong with it."""
+
+    @abstractmethod
+    def _check_columns(self, findings: Findings, depth: Depth) -> None:
+        """Reports what is wrong between the files."""
+
+    def _pieces(self, column: Column, start: int, stop: int | None) -> Iterator[bytes]:
+        """The uncompressed bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
+        end = column.nbytes if stop is None else stop
+        while start < end:
+            number, skip = divmod(start, column.chunk_bytes)
+            plain = memoryview(self._chunk(column, number))[skip : skip + end - start]
+            for at in range(0, len(plain), PIECE):
+                yield bytes(plain[at : at + PIECE])
+            start += len(plain)
+
+    def _chunk(self, column: Column, number: int) -> bytes:
+        """The uncompressed bytes of a chunk, those after the end of the column included."""
+        data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
+        column.check_chunk(number, len(data))
+        return data
+
+    def _check_column(self, column: Column, findings: Findings, depth: Depth) -> None:
+        """Reports files that are missing or too many, and chunks of another size than the column says."""
+        span = Span(str(SourceName(column.inside(SIZES))), 0, len(self._texts[column.inside(SIZES)]))
+        for number in column.missing:
+            message = f"chunk {number} has no file; the column has {plural(column.chunks, 'chunk')}"
+            findings.error("bloscpack.column-file-missing", span, message, key=str(number))
+        for file in column.surplus:
+            place = Span(str(SourceName(file.name)), 0, file.size)
+            findings.note(
+                "bloscpack.column-file-surplus",
+                place,
+                f"{file.name} is after the end of the column, which has {plural(column.chunks, 'chunk')}",
+            )
+        if not depth.reaches(Depth.INDEX):
+            return
+        for file in column.files:
+            if file.number >= column.chunks:
+                continue
+            try:
+                ref = self.member(file.name).objects.ref(0)
+            except ShardError:
+                continue  # told already: the file cannot be opened
+            try:
+                column.check_chunk(file.number, ref.size)
+            except FormatError as error:
+                findings.error("bloscpack.column-chunk-size", error.span, error.message, key=str(file.number))
+
+    def _text_node(self, name: str) -> Node:
+        """The node of a JSON file; its children are read from its own tree."""
+        source, size = str(SourceName(name)), len(self._texts[name])
+        kids = Deferred(lambda: list(self.part(source).tree().children), source)
+        return Node(name, Span(source, 0, size), text=plural(size, "byte"), doc=_doc_of(name), children=kids)
+
+    def _part(self, name: SourceName) -> Part:
+        """A JSON file."""
+        text = self._texts.get(name.path)
+        if text is None or name.stretches:
+            return super()._part(name)
+        return Part(
+            BytesSource(text, str(name)),
+            (Section(name.path, SectionRole.METADATA, 0, len(text), _doc_of(name.path)),),
+            lambda: _json_node(str(name), text),
+        )
+
+
+def column_fields(name: str, column: Column) -> dict[str, Value]:
+    """The fields of a column.
+
+    Args:
+        name: What stands before their names.
+        column: The column.
+    """
+    return {
+        f"{name}.dtype": str(column.array.dtype),
+        f"{name}.shape": str(list(column.array.shape)),
+        f"{name}.nbytes": column.nbytes,
+        f"{name}.cbytes": column.cbytes,
+        f"{name}.chunklen": column.chunklen,
+    }
+
+
+def _doc_of(name: str) -> str:
+    return next((doc for ending, doc in DOCS.items() if name.endswith(ending)), "")
+
+
+def _json_node(source: str, text: bytes) -> Node:
+    """The tree of a JSON file."""
+    span = Span(source, 0, len(text))
+    try:
+        parse_json(text, "the text", span=span)
+    except FormatError as error:
+        return Node(source, span, role=FieldRole.TEXT, error=error.message)
+    return Node(source, span, role=FieldRole.TEXT, children=(JsonTree(text, source).root(),))

@@ -1,0 +1,141 @@
+"""A bcolz table as a data set: its objects are its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from numpy.typing import NDArray
+
+from shardcore.errors import KeyAbsent, ShardError
+from shardcore.formats.bloscpack.bcolz import (
+    ATTRS,
+    MAX_TEXT,
+    ROOTDIRS,
+    Column,
+    read_column,
+    read_names,
+)
+from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
+from shardcore.formats.bloscpack.bcolz_objects import TableObjects
+from shardcore.model.finding import Depth, Findings
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import Value
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.format import OpenContext
+from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.trace import Look
+from shardcore.sources.base import Folder
+
+MOST_FIELDS = 1000
+"""Columns of a table whose type and shape stand among its fields."""
+
+
+class BloscpackTable(BloscpackDataSet):
+    """A table: columns of one length.
+
+    Args:
+        folder: The folder.
+        context: How members are opened.
+
+    Attributes:
+        names: The columns, in order.
+        columns: Those that can be read, by name.
+    """
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        texts = {ROOTDIRS: folder.read(ROOTDIRS, MAX_TEXT)}
+        if any(entry.name == ATTRS for entry in folder.list()):
+            texts[ATTRS] = folder.read(ATTRS, MAX_TEXT)
+        self.names = tuple(read_names(texts[ROOTDIRS]))
+        self.columns: dict[str, Column] = {}
+        self._damaged: dict[str, ShardError] = {}
+        for name in self.names:
+            try:
+                self.columns[name] = read_column(folder, name)
+            except ShardError as error:
+                self._damaged[name] = error
+        super().__init__(folder, list(self.columns.values()), texts, context)
+        self._rows = {file.name: self.names.index(n) for n, column in self.columns.items() for file in column.files}
+        starts = accumulate((len(column.files) for column in self.columns.values()), initial=0)
+        firsts = dict(zip(self.columns, starts, strict=False))
+        self._objects = TableObjects(self.names, self.columns, self._damaged, self._file_damage, firsts)
+
+    @property
+    def objects(self) -> TableObjects:
+        """The columns."""
+        return self._objects
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """How many columns there are; type and shape of each."""
+        fields = super().fields | {"table.columns": len(self.names)}
+        for name in self.names[:MOST_FIELDS]:
+            if name in self.columns:
+                fields |= column_fields(name, self.columns[name])
+        return fields
+
+    def read_array(self, name: str, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """A column as a NumPy array; read-only. See `BloscpackColumn.read_array`."""
+        ref = self.find(name)
+        return self._column_of(ref).array.of(self.read(ref, limit=limit))
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Finds a column by its name."""
+        look.step(
+            "The names",
+            f"The table has {plural(len(self.names), 'column')}; "
+            f"{key!r} is {'one' if key in self.names else 'none'} of them.",
+            Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS])),
+            why="One small file names the columns in their order; the folders alone have no order.",
+            columns=list(self.names[:100]),
+        )
+        if key not in self.names:
+            raise KeyAbsent(key, f"there is no column {key!r}; the table has {plural(len(self.names), 'column')}")
+        ref = self._objects.ref(self.names.index(key))
+        if key in self._damaged:
+            raise self._damaged[key]
+        column, names = self.columns[key], self.route(key, look)
+        look.step(
+            "The column",
+            f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
+            f"{plural(column.nbytes, 'uncompressed byte')} in {plural(len(names), 'file')}.",
+            *(Span(str(SourceName(name)), 0, len(text)) for name, text in column.texts.items()),
+            why="Each column is compressed by itself, so that reading one does not touch the others.",
+            nbytes=column.nbytes,
+            chunklen=column.chunklen,
+        )
+        return ref
+
+    def route(self, key: str, look: Look) -> Sequence[str]:
+        """The files of a column."""
+        return [file.name for file in self.columns[key].files]
+
+    def _column_of(self, ref: ObjectRef) -> Column:
+        name = self.names[ref.row]
+        if name in self._damaged:
+            raise self._damaged[name]
+        return self.columns[name]
+
+    def _check_columns(self, findings: Findings, depth: Depth) -> None:
+        place = Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS]))
+        for name, error in self._damaged.items():
+            findings.error("bloscpack.column", error.span or place, f"{name}: {error.message}", key=name)
+        for column in self.columns.values():
+            self._check_column(column, findings, depth)
+        if len(lengths := {column.array.shape[0] for column in self.columns.values()}) > 1:
+            found = ", ".join(map(grouped_digits, sorted(lengths)[:10]))
+            message = f"the columns of a table have as many items each; these have {found}"
+            findings.error("bloscpack.column-length", place, message)
+
+    def _file_damage(self, name: str) -> str:
+        row = self.names.index(name)
+        errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
+        return next(errors, "")
+
+    def row_of_member(self, name: str) -> int | None:
+        """The row of the column that a file belongs to."""
+        return self._rows.get(name)

@@ -1,0 +1,284 @@
+"""A folder of Bloscpack files as a data set: each file is one content, under the name that it was packed from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import KeyAbsent, ShardError
+from shardcore.formats.bloscpack.keys import ALL
+from shardcore.formats.bloscpack.shard import HEAD, BloscpackShard, open_shard
+from shardcore.formats.bloscpack.step_values import MEANINGS
+from shardcore.formats.bloscpack.verify import intact_report
+from shardcore.model.finding import Depth, Report
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.progress import Progress
+from shardcore.shards.dataset import DataSet, Member
+from shardcore.shards.format import OpenContext
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard
+from shardcore.shards.trace import Look
+from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.local import LocalFolder
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.writing.temporary_names import is_left_over
+from shardcore.writing.undo_chain import SUFFIX as JOURNAL
+
+SUFFIX = ".blp"
+DEEPEST = 32
+"""Folders within each other that are looked through."""
+LOOKED_THROUGH = 16
+"""Folders that are listed to recognise a folder without files."""
+
+I64 = NDArray[np.int64]
+
+
+FILE_WHY = "The folder is the index here: one name, one file, one content."
+
+
+class BloscpackFiles(DataSet):
+    """Files of one content each. A key is the name of a file below the folder, without its ending.
+
+    Args:
+        folder: The folder.
+        context: How members are opened.
+    """
+
+    meanings = MEANINGS
+
+    joins = False
+    files_are_objects = True
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        super().__init__("bloscpack", folder, members_of(folder))
+        self._context = context.member()
+        self._files = FilesObjects(self)
+        self._rows = {member.name: row for row, member in enumerate(self.members)}
+
+    def open_member(self, name: str, source: Source) -> BloscpackShard:
+        """Opens a file; see `DataSet.open_member`."""
+        return open_shard(PrefetchedSource(source), self._context)
+
+    @property
+    def objects(self) -> FilesObjects:
+        """One row for each file."""
+        return self._files
+
+    @property
+    def declared_objects(self) -> int:
+        """How many files there are; the folder tells."""
+        return len(self.members)
+
+    def parse_key(self, text: str) -> str:
+        """The name of a file below the folder, without `.blp`."""
+        return text
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Finds a content by the name of its file."""
+        names = self.route(key, look)
+        if not names:
+            raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} here")
+        ref = self.ref(self._rows[names[0]])
+        if ref.error:
+            self.member(names[0])  # raises what is wrong with it
+        return ref
+
+    def lookup_all(self, key: str) -> tuple[ObjectRef, ...]:
+        """The one object with a key, or none."""
+        return Shard.lookup_all(self, key)
+
+    def route(self, key: str, look: Look) -> Sequence[str]:
+        """The one file of that name."""
+        name = key + SUFFIX
+        row = self._rows.get(name)
+        if row is None:
+            text = f"None of {plural(len(self.members), 'file')} is called {short(name)}."
+            look.step("Which file", text, why=FILE_WHY)
+            return ()
+        span = Span(str(SourceName(name)), 0, self.members[row].size)
+        text = f"The key is the name of the file without its ending: {short(name)}."
+        look.step("Which file", text, span, why=FILE_WHY, file=name)
+        return (name,)
+
+    def ref(self, row: int) -> ObjectRef:
+        """One content as an object; opens its file."""
+        member = self.members[row]
+        key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
+        ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")
+        try:
+            whole = self._shard(member.name).find(ALL)
+        except ShardError as error:
+            return replace(ref, state=State.DAMAGED, error=str(error))
+        return replace(ref, size=whole.size)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The uncompressed bytes of a file, in pieces."""
+        shard = self._shard_of(ref)
+        return shard.stream(shard.find(ALL))
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Uncompressed bytes `[start, stop)`; only the chunks that hold them are read."""
+        shard = self._shard_of(ref)
+        return shard.read_range(shard.find(ALL), start, stop, limit=limit)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """There are no parts."""
+        return Shard.read_part(self, ref, part, limit=limit)
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """A file by the key."""
+        return Shard.file_names(self, ref)
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """What the metadata of a file says."""
+        shard = self._shard_of(ref)
+        return shard.facts(shard.find(ALL))
+
+    @property
+    def checksum(self) -> str:
+        """That of the first file; others may have another one."""
+        return str(self.settings.get("checksum", "")).removeprefix("None")
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the first file."""
+        if not self.first_member:
+            return {}
+        with self.borrowed(self.first_member) as first:
+            return first.settings
+
+    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
+        """Verify a file: its chunks are one object."""
+        report = super().verify_member(member, depth, progress)
+        return replace(
+            report, objects=1, checked=int(not report.unverified), without_checksum=int(report.without_checksum > 0)
+        )
+
+    def report_unopened(self, member: Member, depth: Depth) -> Report | None:
+        """Return the report of a small local file that is intact; None for all others."""
+        if self._context.values.get("isolated") or not isinstance(self.folder, LocalFolder):
+            return None
+        if not 0 <= member.size <= HEAD:
+            return None
+        with self.folder.open(member.name) as source:
+            if os.path.lexists(f"{source.path}{JOURNAL}"):
+                return None
+            return intact_report(source.read(0, source.size), depth)
+
+    def row_of_member(self, name: str) -> int | None:
+        """The row of a file."""
+        return self._rows.get(name)
+
+    def size_of(self, row: int) -> tuple[int, State]:
+        """Uncompressed bytes and state of a file, as far as that is known without opening it; -1 before."""
+        name = self.members[row].name
+        if name in self.unreadable:
+            return -1, State.DAMAGED
+        return (self.ref(row).size, State.LIVE) if self.is_open(name) else (-1, State.LIVE)
+
+    def _shard_of(self, ref: ObjectRef) -> BloscpackShard:
+        return self._shard(self.members[ref.row].name)
+
+    def _shard(self, name: str) -> BloscpackShard:
+        shard = self.member(name)
+        assert isinstance(shard, BloscpackShard)
+        return shard
+
+
+class FilesObjects(Objects):
+    """One row for each file.
+
+    Args:
+        files: The data set.
+    """
+
+    kinds = ("content",)
+    codecs = ("blosc",)
+
+    def __init__(self, files: BloscpackFiles) -> None:
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files.members)
+
+    def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
+        """Sizes and states; of files that nobody opened yet only the stored size, unless with `sizes`."""
+        members = self._files.members
+        if sizes:
+            refs = [self.ref(row) for row in rows.tolist()]
+            known = [(ref.size, ref.state) for ref in refs]
+        else:
+            known = [self._files.size_of(row) for row in rows.tolist()]
+        stored = [members[row].size for row in rows.tolist()]
+        return ObjectColumns.of(
+            rows,
+            0,
+            stored,
+            [size for size, _ in known],
+            stored_size=stored,
+            state=[state for _, state in known],
+            shard=rows.astype(np.int32),
+        )
+
+    def key_texts(self, rows: I64) -> list[str | None]:
+        """The names of the files, without their ending."""
+        return [self._files.members[row].name.removesuffix(SUFFIX) for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        """One content as an object; opens its file."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._files.ref(row)
+
+
+def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]:
+    """The Bloscpack files in a folder and in those below, sorted by name; without those that are being written.
+
+    Raises:
+        SourceError: A folder cannot be listed.
+    """
+    found: list[Member] = []
+    for entry in folder.list(prefix):
+        if is_left_over(_last(entry)):
+            continue
+        if entry.is_folder and depth < DEEPEST:
+            found += members_of(folder, entry.name, depth + 1)
+        elif not entry.is_folder and entry.name.endswith(SUFFIX):
+            found.append(Member(entry.name, entry.size))
+    return sorted(found, key=lambda member: member.name)
+
+
+def is_files(folder: Folder) -> bool:
+    """Return True when a folder holds Bloscpack files and, but for a manifest and hidden files, nothing else.
+
+    Where it has no such file itself, the folders below are looked through, at most `LOOKED_THROUGH` of them.
+    """
+    waiting, found = [""], False
+    for listed in range(LOOKED_THROUGH):
+        if not waiting:
+            break
+        here = [entry for entry in folder.list(waiting.pop()) if not is_left_over(_last(entry))]
+        files = [_last(entry) for entry in here if not entry.is_folder]
+        if not listed and "manifest.json" in files:
+            files.remove("manifest.json")
+        if not all(name.endswith(SUFFIX) or name.startswith(".") for name in files):
+            return False
+        if any(name.endswith(SUFFIX) for name in files):
+            found = True
+            if not listed:
+                break
+        waiting += [entry.name for entry in here if entry.is_folder]
+    return found
+
+
+def _last(entry: Entry) -> str:
+    return entry.name.rpartition("/")[2]

@@ -1,0 +1,73 @@
+"""What is opened as DES: a shard, or a zones file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from shardcore.errors import ShardError
+from shardcore.formats.des import folder as shards
+from shardcore.formats.des import shard
+from shardcore.formats.des.layout import MAGIC
+from shardcore.formats.des.zones import MAX_TEXT, looks_like_zones
+from shardcore.formats.des.zones_dataset import DesZones, open_zones
+from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.sources.base import Folder
+from shardcore.sources.opening import PrefetchedSource
+
+HEAD = 1 << 16
+"""Bytes of a text in which the keys of a zones file are looked for; they come with the first read."""
+
+
+def detect(probe: PrefetchedSource) -> Verdict | None:
+    """DES by the magic numbers of both ends; a zones file by its keys."""
+    if _is_zones(probe):
+        return Verdict(Certainty.BESIDE, "a zones file: n_bits and zones")
+    return shard.detect(probe)
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard | DesZones:
+    """Opens a shard, or the zones that a zones file names.
+
+    Raises:
+        FormatError: It is damaged.
+        SourceError: The bytes cannot be had.
+    """
+    return open_zones(probe, context) if _is_zones(probe) else shard.open_shard(probe, context)
+
+
+def detect_folder(folder: Folder) -> Verdict | None:
+    """A folder of shards; or one that has none, and a zones file that says where they are."""
+    verdict = shards.detect_folder(folder)
+    if verdict is None and (name := _zones_in(folder)) is not None:
+        return Verdict(Certainty.BESIDE, f"{name}, a zones file, and no shards")
+    return verdict
+
+
+def open_folder(folder: Folder, context: OpenContext) -> shards.DesDataSet:
+    """Opens a folder of shards, or the zones that a zones file in it names.
+
+    Raises:
+        NotAShard: There is neither.
+        FormatError: The zones file is damaged.
+        SourceError: The folder cannot be listed, or the file not be read.
+    """
+    name = None if shards.shards_in(folder) else _zones_in(folder)
+    return shards.open_folder(folder, context) if name is None else open_zones(folder.open(name), context, folder)
+
+
+def _zones_in(folder: Folder) -> str | None:
+    """The zones file of a folder."""
+    there = {entry.name for entry in folder.list() if not entry.is_folder}
+    for name in shards.ZONES_NAMES:
+        if name in there:
+            with suppress(ShardError):
+                if looks_like_zones(folder.read(name, MAX_TEXT)):
+                    return name
+    return None
+
+
+def _is_zones(probe: PrefetchedSource) -> bool:
+    head = probe.head(min(HEAD, probe.head_size))
+    if head.startswith(MAGIC) or b"\0" in head:
+        return False
+    return looks_like_zones(probe.head(HEAD))

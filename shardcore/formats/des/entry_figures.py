@@ -1,0 +1,98 @@
+"""The tape of entries that a reader walks along, and the stamp that a sidecar puts on one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from shardcore.formats.des.address_figures import shown_uid
+from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.layout import INDEX_HEAD
+from shardcore.formats.des.tombstone_span import tombstone_span
+from shardcore.model.drawing import Item, Link, Ruler, Table, Tone
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
+from shardcore.model.text import visible
+
+SKIPPED = 7
+"""Entries before the last one that are drawn with an arc each; those before them are counted."""
+FACTS = 3
+_FACT_LETTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """The entries around one.
+
+    Attributes:
+        figure: The ruler over the index.
+        links: An arc for each entry that is skipped.
+        more: Entries that are not drawn.
+    """
+
+    figure: Ruler
+    links: tuple[Link, ...]
+    more: int
+
+
+def tape(file: DesFile, row: int | None) -> Tape:
+    """The walk up to an entry; to the end of the index where no entry has the uid.
+
+    Args:
+        file: The shard.
+        row: The entry; None where there is none.
+    """
+    entries = file.entries
+    count = len(entries)
+    last = count - 1 if row is None else row
+    first = max(last - SKIPPED, 0)
+    shown = range(first, min(last + (1 if row is None else 2), count))
+    start = entries.span(first).start if first else entries.data_stop
+    stop = entries.span(shown[-1]).stop if shown else start + INDEX_HEAD.size
+    items = []
+    if first:
+        doc = f"{plural(first, 'entry')} lie before: each was walked past, too."
+        items.append(Item(f"{grouped_digits(first)} before", (), start, 0, Tone.FAINT, doc, "walk -1"))
+    else:
+        head = Span("", start, start + INDEX_HEAD.size)
+        doc = f"The number of entries, {grouped_digits(entries.declared)}; the first entry follows."
+        items.append(Item("count", (head,), start, head.size, Tone.SIZE, doc, "walk -1"))
+    items += [_entry_item(file, n, here=n == row) for n in shown]
+    ends = [f"walk {n}" for n in (-1, *(n for n in shown if n <= last))]
+    if row is None:
+        doc = f"{plural(count, 'entry was', 'entries were')} walked: none has this uid."
+        items.append(Item("no entry", (), stop, 0, Tone.MISS, doc, "end", here=True))
+        ends.append("end")
+    counts = range(first, last + 2)
+    links = [
+        Link(a, b, grouped_digits(number) if number else "", Tone.KEY)
+        for (a, b), number in zip(pairwise(ends), counts, strict=False)
+    ]
+    title = f"The entries, walked one after the other: entry {last}" if row is not None else "All entries, walked"
+    return Tape(Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown))
+
+
+def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
+    span = file.entries.span(row)
+    uid = file.uid(row)
+    text = shown_uid(uid) if uid is not None else file.entries.uid(row)[:8].hex()
+    dead = row in file.tombstoned
+    tone = Tone.DEAD if dead else Tone.HIT if here else Tone.KEY
+    doc = f"Entry {row}: {plural(span.size, 'byte')}." + (" Deleted, says the sidecar." if dead else "")
+    return Item(text, (span,), span.start, span.size, tone, doc, f"walk {row}", here=here)
+
+
+def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
+    """The tombstone of an entry, in a place that is looked for where it is not known; None where it was not deleted."""
+    sidecar, tombstone = file.sidecar, file.tombstone(row)
+    if sidecar is None or tombstone is None:
+        return None
+    spans = (place or tombstone_span(file, sidecar, tombstone),)
+    facts = list(tombstone.facts.items())[:FACTS]
+    doc = f"It stands in {visible(sidecar.name)}: the bytes of the shard itself did not change."
+    row_items = (
+        Item("deleted", spans, tone=Tone.DEAD, doc=doc, name="stamp", here=True),
+        *(Item(visible(value[:_FACT_LETTERS]), spans, tone=Tone.METADATA, doc=doc) for _, value in facts),
+    )
+    headings = ("tombstone", *(visible(name[:_FACT_LETTERS]) for name, _ in facts))
+    return Table(f"A stamp from the sidecar {visible(sidecar.name)}", headings, (row_items,))

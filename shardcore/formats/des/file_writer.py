@@ -1,0 +1,154 @@
+"""One shard while it is written: payloads as they come, then index and footer (des_core.shard_io, ShardWriter)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shardcore.formats.des.entries import Entries
+from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.layout import (
+    BIGFILE_FLAG,
+    BIGFILE_HEAD,
+    BIGFILE_TAIL,
+    CODECS,
+    FOOTER,
+    HEADER,
+    INDEX_HEAD,
+    INLINE,
+    PLACE_V1,
+    UID_HEAD,
+    section_claims,
+)
+from shardcore.formats.des.objects import DesObjects
+from shardcore.model.section import tile
+from shardcore.sources.memory import BytesSource
+from shardcore.writing.plan import PlannedFile
+from shardcore.writing.temporary import Draining
+
+_uid_head = UID_HEAD.packer.pack
+_inline = INLINE.packer.pack
+_place_v1 = PLACE_V1.packer.pack
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the index says of an object, besides its place.
+
+    Attributes:
+        uid: The uid, UTF-8.
+        meta: The metadata as stored.
+        size: Uncompressed bytes of the content.
+        codec: How it is stored.
+        digest: Of a BigFile, its sha256 in hex; empty for others.
+    """
+
+    uid: bytes
+    meta: bytes
+    size: int
+    codec: str = "none"
+    digest: str = ""
+
+
+class ShardFile:
+    """A shard that is being written.
+
+    Args:
+        file: Where its bytes go.
+        name: Its name in the plan.
+        version: 1 or 2.
+
+    Attributes:
+        plain: Uncompressed bytes of what it holds, BigFiles included: what packers limit.
+        count: Its objects.
+    """
+
+    def __init__(self, file: Draining, name: str, version: int) -> None:
+        self.file = file
+        self.name = name
+        self.plain = 0
+        self.count = 0
+        self._version = version
+        self._index = bytearray()
+        file.write(HEADER.pack(version=version))
+
+    def add_inline(self, entry: Entry, start: int) -> None:
+        """Notes an object whose payload was written from `start` on."""
+        length = self.file.at - start
+        code = CODECS.index(entry.codec)
+        head = _uid_head(len(entry.uid)) + entry.uid
+        if self._version == 1:
+            self._index += head + _place_v1(start, length, code, length, entry.size)
+        else:
+            place = _inline(0, start, length, code, length, entry.size, len(entry.meta))
+            self._index += head + place + entry.meta
+        self.count += 1
+        self.plain += entry.size
+
+    def add_bigfile(self, entry: Entry) -> None:
+        """Notes an object whose content is an external file."""
+        digest = entry.digest.encode()
+        self._index += b"".join(
+            (
+                UID_HEAD.pack(uid_length=len(entry.uid)),
+                entry.uid,
+                BIGFILE_HEAD.pack(flags=BIGFILE_FLAG, hash_length=len(digest)),
+                digest,
+                BIGFILE_TAIL.pack(size=entry.size, meta_length=len(entry.meta)),
+                entry.meta,
+            )
+        )
+        self.count += 1
+        self.plain += entry.size
+
+    def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
+        """Adds many objects without compression and metadata at once (version 2)."""
+        places = np.zeros(len(uids), INLINE.dtype)
+        places["length"] = places["compressed_size"] = places["uncompressed_size"] = sizes
+        places["offset"] = np.cumsum(sizes) - sizes + self.file.at
+        heads = np.fromiter(map(len, uids), "<u2", len(uids)).tobytes()
+        tails, width = places.tobytes(), INLINE.size
+        parts: list[bytes] = [b""] * (3 * len(uids))
+        parts[::3] = [heads[at : at + 2] for at in range(0, len(heads), 2)]
+        parts[1::3] = uids
+        parts[2::3] = [tails[at : at + width] for at in range(0, len(tails), width)]
+        self._index += b"".join(parts)
+        self.file.write(b"".join(contents))
+        self.count += len(uids)
+        self.plain += int(sizes.sum())
+
+    @property
+    def index(self) -> bytes:
+        """The index of what was added so far."""
+        return INDEX_HEAD.pack(entry_count=self.count) + bytes(self._index)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file with what was added so far."""
+        return self.file.at + INDEX_HEAD.size + len(self._index) + FOOTER.size
+
+    def entries(self) -> Entries:
+        """The index as reading gives it."""
+        return Entries(self.index, self._version, self.file.at)
+
+    def planned(self) -> PlannedFile:
+        """The file as it would be written now."""
+        entries = self.entries()
+        claims = section_claims(self.file.at, self.size - FOOTER.size, self.size)
+        header: dict[str, Any] = {"version": self._version}
+        objects = DesObjects(DesFile(BytesSource(b"", self.name), entries, header, {}))
+        return PlannedFile(self.name, self.size, tile(claims, self.size)[0], objects)
+
+    def complete(self) -> None:
+        """Writes the index and the footer.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        index = self.index
+        self.file.write(index)
+        self.file.write(FOOTER.pack(index_size=len(index)))
+        self.file.complete(self.count)

@@ -1,0 +1,38 @@
+"""What the reference reader does about damage, as far as it was tried."""
+
+from shardcore.model.other_readers import SILENT, Answer, Peer
+
+_NAME = "The reference reader of DES"
+
+
+def peers() -> tuple[Peer, ...]:
+    """What is known of other readers."""
+    return (
+        Peer(
+            _NAME,
+            ("des.entry",),
+            Answer.REFUSES,
+            "One entry that cannot be right makes it refuse the whole file; here the others stay readable.",
+        ),
+        Peer(_NAME, ("des.duplicate-uid",), Answer.IGNORES, "Of equal uids the last one wins, and nothing is said."),
+        Peer(
+            _NAME,
+            ("des.two-lengths",),
+            Answer.WRONG,
+            "The local reader goes by length, the S3 reader by compressed_size.",
+        ),
+        Peer(
+            _NAME,
+            ("des.checksum", "des.gap", "des.overlap", "des.offset-in-header", SILENT),
+            Answer.WRONG,
+            "Content that is stored uncompressed is returned as it is: no checksum, and its size is not compared.",
+        ),
+        Peer(_NAME, ("des.bigfile",), Answer.WRONG, "Of a BigFile it compares the size alone, not the sha256."),
+        Peer(
+            _NAME,
+            ("des.tombstone-key",),
+            Answer.WRONG,
+            "Its retrievers look up uid:timestamp alone: they return objects with a tombstone under the bare uid.",
+        ),
+        Peer(_NAME, ("des.index-trailing", "des.flags"), Answer.IGNORES, "It ignores these bytes."),
+    )

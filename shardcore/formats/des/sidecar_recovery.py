@@ -1,0 +1,171 @@
+"""What a sidecar says of contents, for a file that is damaged: where they were, and the sha256 of each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from shardcore.codecs.decompress import decompress_stream
+from shardcore.errors import BadChecksum, ShardError, ends_reading
+from shardcore.formats.des.layout import CODECS, HEADER
+from shardcore.formats.des.sidecar import Sidecar, created_at_of, named_by, read_sidecar, sidecar_name
+from shardcore.model.finding import Work
+from shardcore.model.span import Span
+from shardcore.shards.salvage import Damaged, Found, pieces_of
+
+BY_SIDECAR = "the sha256 in its sidecar"
+_SHA256 = 64
+_EACH = 4096
+"""What a trial costs besides its bytes."""
+
+Pieces = Callable[[], Iterator[bytes]]
+
+
+def sidecar_of(damaged: Damaged) -> Sidecar | None:
+    """The sidecar beside a file, as far as it can be understood; else it is noted why not."""
+    name, folder = sidecar_name(damaged.source.name), damaged.source.folder
+    if folder is None or not name:
+        return None
+    sidecar, error = read_sidecar(folder, name)
+    if error is not None:
+        if ends_reading(error):
+            raise error
+        damaged.notes.append(f"the sidecar is of no help: {error.message}")
+    return sidecar
+
+
+def checksum_in(said: dict[str, Any] | None) -> str:
+    """The sha256 that a sidecar states for an entry, in lower-case hex; empty for none."""
+    checksum = said.get("checksum") if said else None
+    if not said or said.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
+        return ""
+    return checksum.lower() if len(checksum) == _SHA256 else ""
+
+
+def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
+    """A content that has to have the sha256 of the sidecar when it comes to its end.
+
+    Raises:
+        BadChecksum: It has another one.
+    """
+    digest = hashlib.sha256()
+    for piece in pieces():
+        digest.update(piece)
+        yield piece
+    if digest.hexdigest() != checksum:
+        raise BadChecksum(f"sha256: computed {digest.hexdigest()}, in the sidecar {checksum}", span=span)
+
+
+def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None) -> Iterator[bytes]:
+    """What the bytes of a payload decompress to."""
+    stored = pieces_of(damaged.source, span.start, span.stop)
+    return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
+
+
+def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[Found]:
+    """The contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
+    missing = _missing(damaged, sidecar)
+    for uid, said, deleted in _said(sidecar):
+        if uid in listed or deleted:
+            continue
+        place = _place(said)
+        if place is None:
+            continue
+        if not damaged.looks(place[0]):
+            return
+        yield _found(damaged, uid, said, place, missing, trials)
+
+
+def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, int]]:
+    """Where contents are that were deleted, by the sidecar: nothing there is found again as a frame."""
+    missing = _missing(damaged, sidecar)
+    for _, said, deleted in _said(sidecar):
+        place = _place(said) if deleted else None
+        if place is not None:
+            for span in _spans(damaged, place, missing):
+                yield span.start, span.stop
+
+
+def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """The uid of each entry, what is said of it, and whether it was deleted."""
+    for key, said in sidecar.index.items():
+        uid, created_at = named_by(key, said)
+        meta = said.get("meta")
+        created_at = (created_at_of(meta) if isinstance(meta, dict) else "") or created_at
+        yield uid, said, sidecar.tombstone(uid, created_at) is not None
+
+
+def _missing(damaged: Damaged, sidecar: Sidecar) -> int:
+    """How many bytes the file had more, by the sidecar."""
+    size = sidecar.fields.get("shard_size")
+    return size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
+
+
+def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]:
+    """Where a payload may be now: where it was, or as much earlier as bytes are missing."""
+    start, length = place
+    return [
+        Span("", at, at + length)
+        for at in dict.fromkeys((start, start - missing))
+        if HEADER.size <= at and at + length <= damaged.source.size
+    ]
+
+
+def _place(said: dict[str, Any]) -> tuple[int, int] | None:
+    """Where a payload was, by the sidecar; None for BigFiles, and where it does not say."""
+    start, length = said.get("offset"), said.get("length")
+    numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in (start, length))
+    if not numbers or said.get("codec") not in CODECS or not isinstance(start, int) or not isinstance(length, int):
+        return None
+    return (start, length) if start >= HEADER.size and length >= 0 else None
+
+
+def _found(
+    damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: Trials
+) -> Found:
+    checksum, codec = checksum_in(said), str(said["codec"])
+    size = said.get("uncompressed_size")
+    expected = size if isinstance(size, int) and 0 <= size < 1 << 63 else None
+    spans = _spans(damaged, place, missing)
+    for span in spans:
+        pieces = partial(plain_pieces, damaged, codec, span, expected)
+        if not checksum:
+            return Found(uid, uid, (span,), pieces, without_index=True)
+        whole = partial(held_against, pieces, checksum, span)
+        if comes_to_its_end(trials, whole):
+            return Found(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
+    if spans and trials.left < 0:
+        # Too much was tried: whether it is where it was turns out when it is written.
+        pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
+        whole = partial(held_against, pieces, checksum, spans[0])
+        return Found(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
+    why = "its bytes are not in the file any more" if not spans else "what stands at its place has another sha256"
+    return Found(uid, uid, tuple(spans), why=why, without_index=True)
+
+
+class Trials:
+    """Contents that are read to find out where they are: a few stored bytes may decompress to a GiB.
+
+    Args:
+        size: Bytes of the file.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.left = Work(size).left
+
+
+def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
+    """Whether a content can be had, all of it; no when too much was tried before."""
+    trials.left -= _EACH
+    try:
+        for piece in pieces():
+            trials.left -= len(piece)
+            if trials.left < 0:
+                return False
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return False
+    return True

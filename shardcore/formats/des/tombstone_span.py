@@ -1,0 +1,77 @@
+"""Where a tombstone stands in the text of its sidecar."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from shardcore.errors import ShardError
+from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.sidecar import Sidecar, Tombstone
+from shardcore.model.span import Span
+
+MOST_SOUGHT = 1 << 20
+"""Bytes of a sidecar in which the place of a tombstone is looked for; of a larger one all is meant."""
+
+_BLANK = " \t\r\n"
+
+
+def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Span:
+    """The bytes of a tombstone, key and all; the whole sidecar where they cannot be told.
+
+    Args:
+        file: The shard.
+        sidecar: Its sidecar.
+        tombstone: One of it.
+    """
+    folder = file.source.folder
+    if folder is None or sidecar.size > MOST_SOUGHT:
+        return sidecar.span
+    try:
+        data = folder.read(sidecar.name, MOST_SOUGHT)
+    except ShardError:
+        return sidecar.span
+    found = _place(data, tombstone) if len(data) == sidecar.size else None
+    return Span(sidecar.span.source, *found) if found is not None else sidecar.span
+
+
+def _place(data: bytes, tombstone: Tombstone) -> tuple[int, int] | None:
+    """First byte and end of the member of `tombstones` with the key of a tombstone."""
+    # One letter for each byte: what gives a text its form is ASCII, so places in it are places in the file.
+    text = data.decode("latin-1")
+    try:
+        start = next((at for name, _, at, _ in _members(text, 0) if name == "tombstones"), None)
+        for name, first, _, stop in _members(text, start) if start is not None else ():
+            if _as_text(name) == tombstone.key:
+                return first, stop
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int, int]]:
+    """The members of the object that begins at `at`: name, where the name begins, where the value, where it ends."""
+    decoder = json.JSONDecoder()
+    at = _past_blank(text, _past_blank(text, at) + 1)
+    while text[at : at + 1] == '"':
+        first = at
+        name, at = decoder.raw_decode(text, at)
+        value = _past_blank(text, _past_blank(text, at) + 1)
+        _, at = decoder.raw_decode(text, value)
+        yield name, first, value, at
+        at = _past_blank(text, at)
+        at = _past_blank(text, at + 1) if text[at : at + 1] == "," else at
+
+
+def _past_blank(text: str, at: int) -> int:
+    while text[at : at + 1] and text[at] in _BLANK:
+        at += 1
+    return at
+
+
+def _as_text(name: str) -> str:
+    """A name that was read a letter for each byte, as the text that it is; escapes were resolved already."""
+    try:
+        return name.encode("latin-1").decode()
+    except UnicodeError:
+        return name

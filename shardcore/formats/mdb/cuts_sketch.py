@@ -1,0 +1,160 @@
+"""Insert 10 bytes: what has to be stored anew when a file is cut at fixed places, and when its content says where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from shardcore.codecs.xet.chunker import MAX_CHUNK, MIN_CHUNK
+from shardcore.errors import ExternalMissing
+from shardcore.formats.mdb.content import read_range
+from shardcore.formats.mdb.cut_rules import FINEST, Cut, Rule
+from shardcore.formats.mdb.geometry import FILE
+from shardcore.formats.mdb.objects import MdbObjects
+from shardcore.formats.mdb.sketch_scene import Scene
+from shardcore.model.drawing import Control, Drawing, Item, Kind, Ruler, Tone
+from shardcore.model.drawing_controls import chosen
+from shardcore.model.number_words import plural
+
+NEW = b"0123456789"
+"""What is inserted."""
+
+MOST_BYTES = 1 << 20
+"""Bytes of a file that are looked at, from its beginning on."""
+
+SEVERAL = 6
+"""Pieces that there should be to see what becomes of them."""
+
+FEW = 3
+"""Fewer pieces show nothing."""
+
+SHOWN = 13
+"""Pieces drawn on a ruler."""
+
+_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: has to be stored"}
+_PLACE = Control(
+    "place", "Insert at, in % of the file", Kind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
+)
+
+
+class CutsSketch:
+    """A file cut in two ways, before and after 10 bytes are inserted.
+
+    Args:
+        scene: The shard, and which file.
+    """
+
+    name = "cuts"
+    title = "Insert 10 bytes"
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._held: tuple[int, Cut | str] | None = None
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """Which file, and where bytes are inserted."""
+        return (*self._scene.controls, _PLACE)
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        wanted = chosen((*self._scene.ready_controls(), _PLACE), values)
+        if not self._scene.index.counts[0]:
+            return Drawing(self.title, (), caption="This shard lists no file: only chunks, and the xorbs they lie in.")
+        cut = self._cut(wanted.get(FILE, self._scene.number))
+        if isinstance(cut, str):
+            return Drawing(self.title, (), caption=cut)
+        return cuts_drawing(cut, len(cut.data) * int(wanted["place"]) // 100)
+
+    def _cut(self, number: int) -> Cut | str:
+        """The content of a file, cut; or why there is none to cut. The last one is kept."""
+        if self._held is None or self._held[0] != number:
+            self._held = number, self._read(number)
+        return self._held[1]
+
+    def _read(self, number: int) -> Cut | str:
+        file = self._scene.file
+        ref = MdbObjects(file).ref(number)
+        if not ref.size:
+            return "This file is empty: there is nothing to cut."
+        try:
+            return Cut(b"".join(read_range(file, ref, 0, min(ref.size, MOST_BYTES))), SEVERAL)
+        except ExternalMissing as error:
+            return (
+                "To cut a file its bytes are needed, and they lie in a xorb that is not within reach: "
+                f"{error.message}. Choose the folder of the xorbs, and they are cut here."
+            )
+
+
+def cuts_drawing(cut: Cut, place: int) -> Drawing:
+    """Four rulers: fixed cuts before and after, cuts by content before and after.
+
+    Args:
+        cut: The content, cut.
+        place: Where bytes are inserted.
+    """
+    rule, size = cut.rule, len(cut.data)
+    after, moved = cut.with_inserted(place, NEW)
+    figures: list[Ruler] = []
+    told, left_out = [], 0
+    ways = (
+        (f"Fixed cuts, every {plural(rule.fixed, 'byte')}", rule.fixed_ends(size), rule.fixed_ends(len(after))),
+        ("Cuts by content", cut.ends, moved),
+    )
+    for what, before, then in ways:
+        old = {cut.data[a:b] for a, b in pairwise((0, *before))}
+        new = [after[a:b] not in old for a, b in pairwise((0, *then))]
+        there = [False] * len(before)
+        for when, ends, misses in (("before", before, there), ("after", then, new)):
+            items, start, stop, rest = _pieces(ends, misses, place)
+            items += (_mark(place, when),) if start <= place <= stop else ()
+            figures.append(Ruler(f"{what}: {when}", start, max(stop, start + 1), items, "bytes"))
+            left_out += rest
+        anew = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
+        told.append((sum(new), len(new), anew))
+    caption = _caption(told, rule, size)
+    return Drawing("Insert 10 bytes", tuple(figures), (), caption, more=left_out, what_if=True, legend=_LEGEND)
+
+
+def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
+    """The pieces around a place as items; where they begin and end, and how many are left out."""
+    starts = [0, *ends[:-1]]
+    at = next((n for n, end in enumerate(ends) if end > place), len(ends) - 1)
+    first = max(min(at - SHOWN // 3, len(ends) - SHOWN), 0)
+    items = []
+    for n in range(first, min(first + SHOWN, len(ends))):
+        size, miss = ends[n] - starts[n], misses[n]
+        doc = f"Piece {n}, {plural(size, 'byte')}: " + ("it is new and has to be stored." if miss else "it is stored.")
+        items.append(Item(f"{size:,}", (), starts[n], size, Tone.MISS if miss else Tone.DATA, doc))
+    return tuple(items), starts[first], ends[first + len(items) - 1], len(ends) - len(items)
+
+
+def _mark(place: int, when: str) -> Item:
+    text = "10 bytes go in here" if when == "before" else "+10"
+    return Item(text, (), place, 0, Tone.PLAIN, f"10 bytes are inserted at byte {place:,}.")
+
+
+def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
+    """What both ways cost, and at which limits."""
+    (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
+    part = f" Only the first {size:,} bytes of the file are looked at." if size == MOST_BYTES else ""
+    if rule.finer == FINEST and of_new < FEW:
+        return (
+            f"{plural(size, 'byte')} are too few to be cut by their content, even {rule.finer} times finer than Xet "
+            f"does. Choose a larger file.{part}"
+        )
+    costs = (
+        f"Cut at fixed places {_new(fixed, of_fixed)}, {plural(fixed_bytes, 'byte')} to store; cut by content "
+        f"{_new(new, of_new)}, {plural(new_bytes, 'byte')}: further on the same bytes make the same cuts again."
+    )
+    limits = f"A cut is where the top {rule.bits} bits of a hash of the last 64 bytes are 0"
+    if rule.finer > 1:
+        limits += f": cut {rule.finer} times finer than Xet does, so that there are several."
+    else:
+        limits += f", as Xet does it: chunks of {MIN_CHUNK:,} to {MAX_CHUNK:,} bytes."
+    return f"{costs} {limits}{part}"
+
+
+def _new(count: int, of: int) -> str:
+    return f"{count} of {plural(of, 'piece')} {'is' if count == 1 else 'are'} new"

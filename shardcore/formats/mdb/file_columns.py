@@ -1,0 +1,153 @@
+"""What a writer remembers of the files and xorbs of a shard: columns of few bytes."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, keyed
+from shardcore.codecs.xet.xorb_builder import PackedXorb
+from shardcore.formats.mdb.hashes import RANGE_KEY, file_hash, range_hash, sha256_field
+from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY
+from shardcore.formats.mdb.serialize import Recipes
+
+
+class FileChunks:
+    """The chunks of one file, as they come."""
+
+    def __init__(self) -> None:
+        self._hashes = bytearray()
+        self._sizes = array("Q")
+        self._xorbs = array("Q")
+        self._numbers = array("Q")
+
+    def add(self, digest: bytes, size: int, xorb: int, number: int) -> None:
+        """Adds a chunk: which it is in which xorb, both counted by the writer."""
+        self._hashes += digest
+        self._sizes.append(size)
+        self._xorbs.append(xorb)
+        self._numbers.append(number)
+
+    @property
+    def hashes(self) -> HashArray:
+        """The chunk hashes, in order."""
+        return np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
+
+    @property
+    def sizes(self) -> NDArray[np.uint64]:
+        """Bytes of each chunk."""
+        return np.array(self._sizes, np.uint64)
+
+    @property
+    def hash(self) -> bytes:
+        """The hash of the file."""
+        return file_hash(self.hashes, self.sizes)
+
+    def segments(self) -> list[tuple[int, int, int, int, bytes]]:
+        """Runs of neighbours: number of the xorb, first chunk, one past the last, bytes, and range hash."""
+        if len(self._sizes) == 1:
+            number = self._numbers[0]
+            return [(self._xorbs[0], number, number + 1, self._sizes[0], keyed(RANGE_KEY, bytes(self._hashes)))]
+        xorbs, numbers = np.array(self._xorbs, np.int64), np.array(self._numbers, np.int64)
+        cuts = np.flatnonzero((np.diff(xorbs) != 0) | (np.diff(numbers) != 1)) + 1
+        bounds = [0, *cuts.tolist(), len(xorbs)] if len(xorbs) else [0]
+        hashes, sizes = self.hashes, self.sizes
+        return [
+            (
+                int(xorbs[a]),
+                int(numbers[a]),
+                int(numbers[b - 1]) + 1,
+                int(sizes[a:b].sum()),
+                range_hash(hashes[a:b]),
+            )
+            for a, b in pairwise(bounds)
+        ]
+
+
+class Collected:
+    """The files of a shard, as they come; each content once.
+
+    Attributes:
+        last: Segments of the file that was noted last; 0 where it was there already.
+    """
+
+    def __init__(self) -> None:
+        self.last = 0
+        self._files = bytearray()
+        self._sha256s = bytearray()
+        self._counts = array("Q")
+        self._segments = array("Q")  # four numbers for each
+        self._ranges = bytearray()
+        self._known: set[bytes] = set()
+
+    @property
+    def files(self) -> int:
+        """Number of files."""
+        return len(self._counts)
+
+    @property
+    def segments(self) -> int:
+        """Number of segments of all files."""
+        return len(self._segments) // 4
+
+    def add(self, chunks: FileChunks, sha256: str) -> bytes:
+        """Notes a file; one that is there already is not noted again. Returns its hash."""
+        found = chunks.hash
+        self.last = 0
+        if found in self._known:
+            return found
+        self._known.add(found)
+        self._files += found
+        # Of an empty file the reference stores no SHA-256.
+        self._sha256s += sha256_field(sha256) if found != ZERO else ZERO
+        segments = chunks.segments()
+        self.last = len(segments)
+        self._counts.append(len(segments))
+        for *numbers, digest in segments:
+            self._segments.extend(numbers)
+            self._ranges += digest
+        return found
+
+    def after(self) -> NDArray[np.int64]:
+        """How many xorbs have to be there for each file, `(files,)`."""
+        counts = np.array(self._counts, np.int64)
+        xorbs = np.array(self._segments, np.int64).reshape(-1, 4)[:, 0] + 1
+        found = np.zeros(len(counts), np.int64)
+        starts = np.cumsum(counts) - counts
+        some = counts > 0
+        if some.any():
+            found[some] = np.maximum.reduceat(xorbs, starts[some])
+        return found
+
+    def recipes(self, xorbs: list[PackedXorb]) -> Recipes:
+        """What a shard says of the files and of the xorbs that they are in."""
+        numbers = np.array(self._segments, np.int64).reshape(-1, 4)
+        hashes = as_rows([xorb.hash for xorb in xorbs])
+        segments = np.zeros(len(numbers), FILE_ENTRY.dtype)
+        segments["cas_hash"] = hashes[numbers[:, 0]]
+        segments["chunk_index_start"], segments["chunk_index_end"] = numbers[:, 1], numbers[:, 2]
+        segments["unpacked_segment_bytes"] = numbers[:, 3]
+        sizes = [xorb.sizes for xorb in xorbs]
+        counts = np.array([len(one) for one in sizes], np.int64)
+        chunks = np.zeros(int(counts.sum()), CAS_ENTRY.dtype)
+        if xorbs:
+            chunks["chunk_hash"] = np.concatenate([xorb.info.hashes for xorb in xorbs])
+            chunks["unpacked_segment_bytes"] = np.concatenate(sizes)
+            chunks["chunk_byte_range_start"] = np.concatenate([np.cumsum(one) - one for one in sizes])
+        return Recipes(
+            _rows(self._files),
+            _rows(self._sha256s),
+            np.array(self._counts, np.int64),
+            segments,
+            _rows(self._ranges),
+            hashes,
+            counts,
+            chunks,
+        )
+
+
+def _rows(raw: bytearray) -> HashArray:
+    return np.frombuffer(bytes(raw), np.uint8).reshape(-1, 32)

@@ -1,0 +1,29 @@
+"""What the reference reader does about damage, as far as its source says."""
+
+from shardcore.model.other_readers import Answer, Peer
+
+_NAME = "hf-xet 1.8.0"
+
+
+def peers() -> tuple[Peer, ...]:
+    """What is known of other readers."""
+    return (
+        Peer(
+            _NAME,
+            ("mdb.name",),
+            Answer.IGNORES,
+            "A shard has no digest inside, and its name is not compared again.",
+        ),
+        Peer(
+            _NAME,
+            ("mdb.file-hash", "mdb.range-hash"),
+            Answer.WRONG,
+            "It follows segments as they stand and compares no hash: a segment of other chunks returns other bytes.",
+        ),
+        Peer(
+            _NAME,
+            ("mdb.segment",),
+            Answer.REFUSES,
+            "It fails where no xorb is called so, or a range does not fit the chunks of the xorb.",
+        ),
+    )

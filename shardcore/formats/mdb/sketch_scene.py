@@ -1,0 +1,162 @@
+"""What the sketches of a shard have in common: its index, the file they are about, and which segments use a xorb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.xet.hashes import words
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import FILE
+from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
+from shardcore.model.drawing import Control, Kind
+
+AT_ONCE = 1 << 18
+"""Bytes of the largest shard whose controls are made before something is drawn."""
+
+
+MOST_KEPT = 16
+"""Xorbs whose segments are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What the recipes of a shard come to.
+
+    Attributes:
+        described: Bytes of all segments in xorbs that the shard lists.
+        elsewhere: Bytes of all segments in other xorbs.
+        stored: Bytes of the chunks that the shard lists, each counted once.
+    """
+
+    described: int
+    elsewhere: int
+    stored: int
+
+
+class Scene:
+    """A shard, and what a lookup in it is about.
+
+    Args:
+        opened: Gives the file of the shard.
+        key: What is looked for; without it the first file that is not empty is drawn.
+        ready: The file, where it is open already.
+    """
+
+    def __init__(self, opened: Callable[[], MdbFile], key: MdbKey | None, ready: MdbFile | None = None) -> None:
+        self._opened = opened
+        self._ready = ready
+        self.key = key
+        self._users: dict[bytes, NDArray[np.int64]] = {}
+
+    @cached_property
+    def file(self) -> MdbFile:
+        """The file of the shard."""
+        self._ready = self._ready or self._opened()
+        return self._ready
+
+    @cached_property
+    def index(self) -> MdbIndex:
+        """Its index; read when somebody asks for it."""
+        return self.file.load()
+
+    @cached_property
+    def row(self) -> int:
+        """The row of what is looked for; -1 where there is no such object."""
+        return -1 if self.key is None else int(MdbLookup(self.file).find_many([self.key])[0])
+
+    @cached_property
+    def number(self) -> int:
+        """The file that is drawn first: the one looked for, or one that uses what is looked for."""
+        index, row = self.index, self.row
+        files = index.counts[0]
+        if 0 <= row < files:
+            return row
+        using = np.zeros(0, np.int64)
+        if row >= files:
+            xorb, chunk = self.place
+            name = index.xorb_headers["cas_hash"][xorb].tobytes()
+            using = self.users(name) if chunk < 0 else self.users_of(name, chunk, chunk + 1)
+        if not len(using):
+            using = np.arange(min(len(index.segments), 1))
+        return int(self.files_of(using)[0]) if len(using) else 0
+
+    @cached_property
+    def place(self) -> tuple[int, int]:
+        """The xorb and the chunk that are looked for; -1 for what is not."""
+        index, row = self.index, self.row
+        files, xorbs, _ = index.counts
+        if row < files + xorbs:
+            return max(row - files, -1), -1
+        inside = row - files - xorbs
+        xorb = int(np.searchsorted(index.xorbs.bounds, inside, "right")) - 1
+        return xorb, inside - int(index.xorbs.bounds[xorb])
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """Which file is drawn, where there are several; of a large shard there from the first drawing on."""
+        known = self._ready.index if self._ready is not None else None
+        if known is None or ("number" not in self.__dict__ and len(known.data) > AT_ONCE):
+            return ()
+        last = known.counts[0] - 1
+        if last < 1:
+            return ()
+        doc = "Which file of the shard is drawn, in the order of their records."
+        return (Control(FILE, "File", Kind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
+
+    def ready_controls(self) -> tuple[Control, ...]:
+        """The same, with the index read where it was not."""
+        assert self.number >= 0
+        return self.controls
+
+    @cached_property
+    def _first_words(self) -> NDArray[np.uint64]:
+        """The first word of the xorb hash of every segment: what can be compared quickly."""
+        index = self.index
+        hashes = index.files.hashes[index.files.entries]
+        return np.ascontiguousarray(hashes[:, :8]).view("<u8").ravel()
+
+    @cached_property
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Of every segment the first chunk, and one past the last."""
+        rows = self.index.segments
+        return rows["chunk_index_start"].astype(np.int64), rows["chunk_index_end"].astype(np.int64)
+
+    def users(self, xorb: bytes) -> NDArray[np.int64]:
+        """The segments, counted over all files, that use a xorb."""
+        if xorb not in self._users:
+            if len(self._users) >= MOST_KEPT:
+                self._users.clear()
+            found = np.flatnonzero(self._first_words == np.frombuffer(xorb, "<u8", 1)[0])
+            hashes = self.index.files.hashes[self.index.files.entries[found]]
+            self._users[xorb] = found[(hashes == np.frombuffer(xorb, np.uint8)).all(axis=1)]
+        return self._users[xorb]
+
+    def users_of(self, xorb: bytes, first: int, last: int) -> NDArray[np.int64]:
+        """The segments that use any of some chunks of a xorb."""
+        users, (starts, stops) = self.users(xorb), self.edges
+        return users[(starts[users] < last) & (stops[users] > first)]
+
+    def files_of(self, segments: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The file of each segment."""
+        files: NDArray[np.int64] = np.searchsorted(self.index.files.bounds, segments, "right") - 1
+        return files
+
+    @cached_property
+    def sums(self) -> Sums:
+        """What is described and what is stored, over the whole shard."""
+        index = self.index
+        sizes = index.segments["unpacked_segment_bytes"].astype(np.int64)
+        inside = index.segment_xorbs >= 0
+        chunks, stored = words(np.ascontiguousarray(index.chunks["chunk_hash"])), 0
+        if len(chunks):
+            order = np.lexsort((chunks[:, 1], chunks[:, 0]))
+            ordered = chunks[order]
+            new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
+            stored = int(index.chunks["unpacked_segment_bytes"][order[new]].sum(dtype=np.int64))
+        return Sums(int(sizes[inside].sum()), int(sizes[~inside].sum()), stored)

@@ -1,0 +1,25 @@
+"""What the values are that the steps of a lookup name."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from shardcore.shards.trace import Meaning, Meanings
+
+MEANINGS: Meanings = MappingProxyType(
+    {
+        "plain": Meaning("the hash of the chunk's uncompressed bytes"),
+        "stored": Meaning("the hash as the shard stores it, keyed by the HMAC key"),
+        "key": Meaning("the first 16 digits of the hash, as a number; stored as 8 bytes, the lowest first"),
+        "hash": Meaning("the hash that is looked for in the tables"),
+        "entry": Meaning("where the first entry with this table key stands, or would stand"),
+        "entries": Meaning("how many entries have this table key", "entries"),
+        "record": Meaning("position of the header in its section"),
+        "chunk": Meaning("the number of the chunk in its xorb"),
+        "xorb": Meaning("the hash of the xorb, which is its name, too"),
+        "start": Meaning("where the chunks begin in the file of the xorb", "byte"),
+        "stop": Meaning("where they end", "byte"),
+        "size": Meaning("size of the plain content", "bytes"),
+        "shards": Meaning("how many shards may list the hash", "shards"),
+    }
+)

@@ -1,0 +1,152 @@
+"""Where every value of a data set goes: shards, minishards and their indices, from columns of keys and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.formats.neuroglancer.gzip_member import gzip_member
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.minishard import index_of
+from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec, shift_right
+
+Rows = npt.NDArray[np.int64]
+
+
+class Order(Enum):
+    """What follows what in a shard."""
+
+    BY_MINISHARD = "by-minishard"
+    """The values of a minishard, then its index, then the next minishard: tensorstore's order."""
+    INDICES_LAST = "indices-last"
+    """All values, then all indices: one range holds the whole second level; cloud-volume's order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """What is known of every value, in the order of adding; arrays of one length.
+
+    Attributes:
+        keys: Keys, uint64.
+        before: Bytes in front of the value that no index lists: the fragments of a mesh.
+        sizes: Stored bytes of the value.
+    """
+
+    keys: Keys
+    before: Rows
+    sizes: Rows
+
+    def take(self, rows: Rows) -> Columns:
+        """Some of them."""
+        return Columns(self.keys[rows], self.before[rows], self.sizes[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrangedShard:
+    """One shard that is going to be written.
+
+    Attributes:
+        number: Its number.
+        spec: How keys are sharded.
+        order: What follows what.
+        rows: The rows of its values, by minishard, then by key.
+        starts: Where each of these begins in the file.
+        minishards: The minishards that have values, ascending.
+        bounds: Where the rows of each of them begin; one more at the end.
+        pairs: First and last byte of the index of each of them, relative to the end of the shard index.
+        indices: The stored index of each of them.
+        size: Bytes of the shard.
+    """
+
+    number: int
+    spec: ShardingSpec
+    order: Order
+    rows: Rows
+    starts: Rows
+    minishards: Rows
+    bounds: Rows
+    pairs: Rows
+    indices: tuple[bytes, ...]
+    size: int
+
+    def head(self) -> bytes:
+        """The shard index."""
+        entries = np.zeros(self.spec.minishards, SHARD_INDEX_ENTRY.dtype)
+        entries["start_offset"][self.minishards] = self.pairs[:, 0]
+        entries["end_offset"][self.minishards] = self.pairs[:, 1]
+        return SHARD_INDEX_ENTRY.write(entries)
+
+    def slots(self) -> tuple[Rows, Rows]:
+        """Minishard, and place in its index, of each of the rows."""
+        counts = np.diff(self.bounds)
+        return np.repeat(self.minishards, counts), np.arange(len(self.rows)) - np.repeat(self.bounds[:-1], counts)
+
+
+def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
+    """The rows by shard, minishard and key; and the numbers of shard and minishard in one, in this order."""
+    bits = spec.minishard_bits + spec.shard_bits
+    places = spec.hashed_many(keys)
+    if bits < 64:
+        places = places & np.uint64((1 << bits) - 1)
+    order = np.lexsort((keys, places)) if bits else np.argsort(keys, kind="stable")
+    return order, places[order]
+
+
+def arranged(spec: ShardingSpec, columns: Columns, order: Order) -> Iterator[ArrangedShard]:
+    """All shards that have values, by their numbers; shard 0 where there are no values at all."""
+    if not len(columns.keys):
+        none = np.zeros(0, np.int64)
+        yield ArrangedShard(
+            0, spec, order, none, none, none, np.zeros(1, np.int64), none.reshape(0, 2), (), spec.index_size
+        )
+        return
+    rows, places = routed(spec, columns.keys)
+    shards = shift_right(places, spec.minishard_bits)
+    cuts = np.append(np.flatnonzero(np.diff(shards)) + 1, len(rows))
+    first = 0
+    for last in cuts.tolist():
+        part = slice(first, last)
+        minishards = (places[part] & np.uint64(spec.minishards - 1)).astype(np.int64)
+        yield _shard(int(shards[first]), spec, columns.take(rows[part]), rows[part], minishards, order)
+        first = last
+
+
+def _shard(
+    number: int, spec: ShardingSpec, columns: Columns, rows: Rows, minishards: Rows, order: Order
+) -> ArrangedShard:
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(minishards)) + 1, [len(rows)]]).astype(np.int64)
+    base = spec.index_size
+    starts = base + np.cumsum(columns.before + columns.sizes) - columns.sizes
+    values_end = int(starts[-1] + columns.sizes[-1])
+    indices: list[bytes] = []
+    pairs = np.zeros((len(bounds) - 1, 2), np.int64)
+    written, sizes = 0, columns.sizes.astype(np.uint64)
+    for at, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
+        if order is Order.BY_MINISHARD:
+            # So far, the starts know nothing of the indices between the values.
+            starts[first:last] += written
+            place = int(starts[last - 1] + columns.sizes[last - 1])
+        else:
+            place = values_end + written
+        places = starts[first:last].astype(np.uint64)
+        index = index_of(columns.keys[first:last], places, sizes[first:last], base)
+        stored = gzip_member(index) if spec.minishard_index_encoding == "gzip" else index
+        indices.append(stored)
+        pairs[at] = place - base, place - base + len(stored)
+        written += len(stored)
+    return ArrangedShard(
+        number,
+        spec,
+        order,
+        rows,
+        starts,
+        minishards[bounds[:-1]],
+        bounds,
+        pairs,
+        tuple(indices),
+        values_end + written,
+    )

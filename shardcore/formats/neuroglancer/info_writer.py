@@ -1,0 +1,262 @@
+"""What a data set says of itself: the `info` that is written with its shards."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore.errors import FormatError, UsageError
+from shardcore.formats.neuroglancer.info import (
+    ANNOTATION_TYPE,
+    MESH_TYPE,
+    SKELETON_TYPE,
+    VOLUME_TYPE,
+    KeySpace,
+    SpaceKind,
+    parse_info,
+)
+from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
+from shardcore.formats.neuroglancer.spec_origin import given_origin
+from shardcore.model.number_words import plural
+
+IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
+KINDS = ("mesh", "skeleton", "image", "segmentation")
+"""What keys can be said to be; the latter two are types of volumes."""
+
+_UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
+
+
+Place = tuple[str | int, ...]
+"""The way to the part of an info that has the sharding object of a key space: `("scales", 0)`; empty for all of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """A key space without its specification.
+
+    Attributes:
+        kind: What the keys stand for.
+        members: The info, without sharding objects; None where nothing is known that could be written.
+        place: Where in the info the key space is.
+        base: The folder of the info, relative to the data set; empty for the data set's own.
+    """
+
+    kind: SpaceKind = SpaceKind.UNKNOWN
+    members: Mapping[str, Any] | None = None
+    place: Place = ()
+    base: str = ""
+
+    def info(self, spec: ShardingSpec, *, beside: bool = False) -> dict[str, Any]:
+        """The info with a specification in its place.
+
+        Args:
+            spec: How keys are sharded.
+            beside: Whether the shards lie beside the info, instead of in a folder of their own.
+        """
+        if self.kind is SpaceKind.UNKNOWN:
+            return dict(self.members or {})
+        more = {"sharding": spec.to_json()} | ({"key": "."} if beside and self.place else {})
+        return dict(_with(self.members or {}, self.place, more))
+
+    def text(self, spec: ShardingSpec, *, beside: bool = False) -> bytes:
+        """The same, as it is written."""
+        return _text(self.info(spec, beside=beside))
+
+    def told(self, spec: ShardingSpec) -> dict[str, Any]:
+        """What `spec` has to be where no info is written, so that reading knows as much as writing did."""
+        if self.members is not None:
+            return self.info(spec)
+        return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
+
+    def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
+        """The key space, as reading would find it.
+
+        Raises:
+            UsageError: The info states none.
+        """
+        if self.members is None:
+            return KeySpace(self.kind, "keys", "", spec)
+        try:
+            found = parse_info(self.info(spec))
+        except FormatError as error:
+            raise UsageError(f"the info cannot be used: {error.message}") from error
+        if len(found.spaces) != 1:
+            raise UsageError(f"the info cannot be used: {'; '.join(found.others) or 'it has several key spaces'}")
+        return found.spaces[0]
+
+    def folder(self, space: KeySpace) -> str:
+        """Where the shards of the key space lie, relative to the data set; empty for the data set's own folder."""
+        return "/".join(part for part in (self.base, space.folder) if part)
+
+
+def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
+    """An info with the specifications of all its key spaces."""
+    members: Any = spaces[0][0].members or {}
+    for said, spec in spaces:
+        members = _with(members, said.place, {"sharding": spec.to_json()})
+    return _text(members)
+
+
+def _with(members: Any, place: Place, more: Mapping[str, Any]) -> Any:
+    """A copy of a part of an info with further members at a place below it."""
+    if not place:
+        return {**members, **more}
+    at, rest = place[0], place[1:]
+    inner = _with(members[at], rest, more)
+    if isinstance(members, list):
+        return [inner if number == at else one for number, one in enumerate(members)]
+    return {**members, at: inner}
+
+
+def _text(members: Any) -> bytes:
+    return json.dumps(members, indent=2).encode() + b"\n"
+
+
+def of_kind(kind: str) -> Described:
+    """What can be said where only the kind is known.
+
+    Raises:
+        UsageError: It is not enough for that kind.
+    """
+    if kind == "mesh":
+        members = {
+            "@type": MESH_TYPE,
+            "vertex_quantization_bits": 16,
+            "transform": list(IDENTITY_TRANSFORM),
+            "lod_scale_multiplier": 1.0,
+        }
+        return Described(SpaceKind.MESH, members)
+    if kind == "skeleton":
+        members = {"@type": SKELETON_TYPE, "transform": list(IDENTITY_TRANSFORM), "vertex_attributes": []}
+        return Described(SpaceKind.SKELETON, members)
+    raise UsageError(f"kind={kind} is said of volume=FILE.npy; chunks that are there already need their info as spec")
+
+
+def check_kind(kind: str, said: Described) -> None:
+    """Refuses a kind that is another than the info states.
+
+    Raises:
+        UsageError: It is.
+    """
+    kinds = {"mesh": SpaceKind.MESH, "skeleton": SpaceKind.SKELETON}
+    stated = (said.members or {}).get("type", kind) if said.kind is SpaceKind.VOLUME else kind
+    if kinds.get(kind, SpaceKind.VOLUME) is not said.kind or stated != kind:
+        raise UsageError(f"kind={kind}, but the info is that of another kind: {said.kind.value}")
+
+
+def of_info(members: Mapping[str, Any]) -> Described:
+    """What an info of one key space says, sharded or not.
+
+    Raises:
+        UsageError: It says nothing that can be used.
+    """
+    found = spaces_of(members)
+    if len(found) != 1:
+        raise UsageError(f"the info has {plural(len(found), 'key space')}; one is required")
+    return found[0]
+
+
+def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
+    """All key spaces of an info, sharded or not.
+
+    Args:
+        members: The info.
+        base: Its folder, relative to the data set.
+
+    Raises:
+        UsageError: It says nothing that can be used.
+    """
+    kind = members.get("@type", VOLUME_TYPE if "scales" in members else None)
+    if not isinstance(kind, str) or kind not in _PLACES:
+        told = "volumes, multi-resolution meshes, skeletons and annotations can be written"
+        raise UsageError(f"the info is of type {kind}; {told}")
+    places = list(_PLACES[kind](members))
+    bare: Any = members
+    for place, _ in places:
+        bare = _without_sharding(bare, place)
+    found = [Described(what, bare, place, base) for place, what in places]
+    for one in found:
+        one.space()
+    return found
+
+
+def _without_sharding(members: Any, place: Place) -> Any:
+    if not place:
+        return {name: value for name, value in members.items() if name != "sharding"}
+    at, rest = place[0], place[1:]
+    inner = _without_sharding(members[at], rest)
+    if isinstance(members, list):
+        return [inner if number == at else one for number, one in enumerate(members)]
+    return {**members, at: inner}
+
+
+def _parts(members: Mapping[str, Any], name: str, kind: SpaceKind) -> Iterator[tuple[Place, SpaceKind]]:
+    """The places of the parts that an info lists under a name.
+
+    Raises:
+        UsageError: One of them is no object.
+    """
+    listed = members.get(name, [])
+    if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+        raise UsageError(f"the info cannot be used: {name} is not a list of objects")
+    yield from (((name, number), kind) for number in range(len(listed)))
+
+
+def _annotation_places(members: Mapping[str, Any]) -> Iterator[tuple[Place, SpaceKind]]:
+    if isinstance(members.get("by_id"), Mapping):
+        yield ("by_id",), SpaceKind.ANNOTATION_ID
+    yield from _parts(members, "relationships", SpaceKind.ANNOTATION_RELATION)
+    yield from _parts(members, "spatial", SpaceKind.ANNOTATION_SPATIAL)
+
+
+_PLACES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[Place, SpaceKind]]]] = {
+    VOLUME_TYPE: lambda members: _parts(members, "scales", SpaceKind.VOLUME),
+    MESH_TYPE: lambda members: [((), SpaceKind.MESH)],
+    SKELETON_TYPE: lambda members: [((), SpaceKind.SKELETON)],
+    ANNOTATION_TYPE: _annotation_places,
+}
+
+
+def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
+    """What `spec` states: a sharding object alone, or the whole info of one key space.
+
+    Raises:
+        UsageError: It is neither, or an info of several key spaces.
+        SourceError: The file it names cannot be read.
+    """
+    origin = given_origin(given)
+    space = origin.space
+    if space.kind is SpaceKind.UNKNOWN:
+        return origin.spec, Described()
+    members = json.loads(origin.text)
+    if space.kind is SpaceKind.VOLUME:
+        # Of the other scales no chunks are written.
+        scales = [
+            each for each in members["scales"] if posixpath.normpath(each.get("key") or "") == (space.folder or ".")
+        ]
+        members["scales"] = scales[:1]
+        return origin.spec, of_info(members)
+    for said in spaces_of(members):
+        if (said.kind, said.space().folder) == (space.kind, space.folder):
+            return origin.spec, said
+    raise UsageError("the specification given states no key space that can be written")
+
+
+def inherited(settings: Mapping[str, Any], given: Mapping[str, Any], folder: bool, renamed: bool) -> dict[str, Any]:
+    """Return the options that keep the info of a converted source; see `Writes.inherited`.
+
+    A specification that was given stays, and so does the suggested one where all keys go into one file. The info of a
+    volume is about its keys, which are places.
+    """
+    spec = settings.get("spec")
+    if not isinstance(spec, Mapping) or {"template", "volume"} & given.keys() or (renamed and "scales" in spec):
+        return {}
+    bare = "@type" not in spec and "scales" not in spec
+    if given.get("spec") is not None:
+        return {"template": spec} if not bare and of_spec(given["spec"])[1].members is None else {}
+    if folder:
+        return {"spec": spec}
+    return {} if bare else {"template": spec}

@@ -1,0 +1,76 @@
+"""What inputs are to a data set: files named by their keys, chunks of an array, a data set that is not sharded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import UsageError
+from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
+from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
+from shardcore.formats.neuroglancer.info_writer import of_spec
+from shardcore.formats.neuroglancer.keys import key_of_name
+from shardcore.formats.neuroglancer.unsharded import MANIFEST, chunk_key, pairs, unsharded_at
+from shardcore.formats.neuroglancer.voxels import chunks, described_volume
+from shardcore.writing.inputs import LeftOut, input_files
+from shardcore.writing.items import Gathered, Item
+
+
+def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
+    """The objects that inputs are.
+
+    Args:
+        paths: Files and folders.
+        options: What was chosen for writing.
+        left_out: Told what is left out and skipped.
+
+    Raises:
+        UsageError: An input is no object, or several data sets were given.
+        SourceError: An input cannot be read.
+    """
+    volume = options.get("volume")
+    if volume is not None:
+        if paths:
+            raise UsageError("volume is all that is written: give no inputs besides")
+        said = described_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
+        return Gathered(chunks(volume, said))
+    sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
+    if not sets:
+        return _files(paths, options, left_out)
+    if len(paths) > 1:
+        raise UsageError(f"{sets[0].folder} is a data set: give it alone")
+    items, notes = sets[0].items()
+    return Gathered(items, {"template": dict(sets[0].infos)}, notes)
+
+
+def _files(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
+    """Files that are named by their keys."""
+    files = list(input_files(paths, left_out))
+    items: list[Item] = []
+    space = _space(options)
+    if any(plain_name(name).endswith(MANIFEST) for _, name in files):
+        items, files = pairs(files)
+        space = None
+    return Gathered(chain(items, _items(files, space, left_out)))
+
+
+def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: LeftOut) -> Iterator[Item]:
+    for path, name in files:
+        plain = plain_name(name)
+        try:
+            key = chunk_key(plain.rpartition("/")[2], space) if space is not None else None
+            key = key if key is not None else key_of_name(plain)
+        except UsageError as error:
+            left_out.fail(str(path), error)
+        else:
+            yield Item(key, content_of(path), str(path), name)
+
+
+def _space(options: Mapping[str, Any]) -> KeySpace | None:
+    """The key space of an info that was given as the specification; None where nothing says what keys are."""
+    if options.get("spec") is None:
+        return None
+    _, said = of_spec(options["spec"])
+    return said.space() if said.kind is not SpaceKind.UNKNOWN else None

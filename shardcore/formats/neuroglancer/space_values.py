@@ -1,0 +1,275 @@
+"""The values of one key space, from their arrival until they are written into its shards."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from shardcore.errors import UsageError
+from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Columns, Order, Rows, arranged
+from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
+from shardcore.formats.neuroglancer.info import SpaceKind
+from shardcore.formats.neuroglancer.info_writer import Described
+from shardcore.formats.neuroglancer.input_values import checked_manifest, first_of
+from shardcore.formats.neuroglancer.keys import key_number, key_numbers
+from shardcore.formats.neuroglancer.morton import decode_many
+from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
+from shardcore.formats.neuroglancer.spool import KEPT, Spool
+from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
+from shardcore.formats.neuroglancer.volume import DATA_TYPES
+from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
+from shardcore.writing.output import Output
+from shardcore.writing.temporary import Draining
+from shardcore.writing.writer import Data, More, Sized, pieces_of
+
+FRAGMENTS = "fragments"
+MEMBER_SIZE = 20
+"""Bytes of a gzip member with nothing in it: what is added to the size of content that is not known."""
+JOINED = 1 << 14
+"""Values that are compressed before they are put into the spool together."""
+
+
+class SpaceValues:
+    """Values by the numbers that are their keys, in any order; where they go is known when all are there.
+
+    Args:
+        output: Where the shards are going to be written.
+        said: What the info says of the key space.
+        spec: How keys are sharded; without it that is suggested.
+        order: What follows what in a shard.
+        single: Whether all values have to be in one file.
+        among: How many key spaces share the memory.
+
+    Attributes:
+        said: See above.
+        space: The key space, as reading will find it.
+        spool: The values until their places are known.
+        content: Bytes of content so far.
+        exact: Whether the sizes so far are those that are going to be written.
+        why: Why the suggested specification is what it is; empty where one was given.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        said: Described,
+        spec: ShardingSpec | None = None,
+        order: Order = Order.BY_MINISHARD,
+        *,
+        single: bool = False,
+        among: int = 1,
+    ) -> None:
+        self.said = said
+        self.space = said.space()
+        self.spool = Spool(output, KEPT // among)
+        self.content = 0
+        self.exact = True
+        self.why = ""
+        self._planning = output.planning
+        self._spec, self._order, self._in_one = spec, order, single
+        self._keys = array("Q")
+        self._before = array("q")
+        self._sizes = array("q")
+        self._labels = Labels()
+        self._gzip: bool | None = None
+        self._made: tuple[int, ShardingSpec, list[ArrangedShard]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def is_mesh(self) -> bool:
+        """Whether values are mesh manifests."""
+        return self.said.kind is SpaceKind.MESH
+
+    def add(self, key: str | None, data: Data, more: More) -> str:
+        """Adds one value; returns its key in the usual form.
+
+        Raises:
+            UsageError: The key is none, or the value no mesh where it should be.
+            SourceError: Bytes cannot be read or written.
+        """
+        who = more.label or f"object {key}"
+        if key is None:
+            raise UsageError(f"{more.label or 'the object'} has no key: give one")
+        number = key_number(key, more.label)
+        fragments = more.parts.get(FRAGMENTS)
+        if fragments is not None and not self.is_mesh:
+            self._become_mesh(who)
+        offset = self.spool.at
+        try:
+            before = self._copy(fragments, who) if fragments is not None else 0
+            content, stored = self._add_value(data, before, who)
+        except BaseException:
+            # Whoever goes on after an input that failed gets a sound data set.
+            self.spool.rewind(offset)
+            raise
+        self._labels.note(len(self._keys), more.label)
+        self._keys.append(number)
+        self._before.append(before)
+        self._sizes.append(stored)
+        self.content += before + content
+        return str(number)
+
+    def takes_many(self, contents: Sequence[bytes]) -> bool:
+        """Whether `add_many` takes these."""
+        return not self.is_mesh and max(map(len, contents), default=0) <= WHOLE
+
+    def add_many(self, keys: Sequence[str], contents: Sequence[bytes]) -> list[str]:
+        """Adds many small values with few calls.
+
+        Raises:
+            UsageError: A key is none.
+            SourceError: Bytes cannot be written.
+        """
+        numbers = key_numbers(keys)
+        for first in range(0, len(contents), JOINED):
+            part = contents[first : first + JOINED]
+            stored = list(map(gzip_member, part)) if self._compressed else part
+            self.spool.write(b"".join(stored))
+            self._sizes.extend(map(len, stored))
+        self.content += sum(map(len, contents))
+        self._keys.frombytes(numbers.tobytes())
+        self._before.frombytes(bytes(8 * len(contents)))
+        return list(map(str, numbers.tolist()))
+
+    @property
+    def _compressed(self) -> bool:
+        """Whether values are gzip members; fixed when the first one comes."""
+        if self._gzip is None:
+            encoding = self.space.scale.encoding if self.space.scale is not None else ""
+            # Readers do not agree on meshes whose manifests are compressed.
+            suggested = not self.is_mesh and encoding not in COMPRESSED
+            self._gzip = self._spec.data_encoding == "gzip" if self._spec is not None else suggested
+        return self._gzip
+
+    def _become_mesh(self, who: str) -> None:
+        """Fragments say that the values are meshes, where nothing else was said; that is not enough for an info."""
+        if self.said.kind is not SpaceKind.UNKNOWN or self._keys:
+            raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
+        self.said = Described(SpaceKind.MESH)
+        self.space = self.said.space()
+
+    def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
+        """Spools one value; returns the bytes of its content and those stored."""
+        if isinstance(data, Sized) and self._planning:
+            stored = data.size + (MEMBER_SIZE if self._compressed else 0)
+            self.exact = self.exact and not self._compressed
+            self.spool.skip(stored)
+            return data.size, stored
+        if self.is_mesh:
+            data = checked_manifest(data, fragments, who)
+        if not self._compressed:
+            size = self._copy(data, who)
+            return size, size
+        begun = self.spool.at
+        head, rest = first_of(data, who)
+        if rest is None:
+            self.spool.write(gzip_member(head))
+            return len(head), self.spool.at - begun
+        size = gzip_stream(chain((head,), rest), self.spool.write)
+        return size, self.spool.at - begun
+
+    def _copy(self, data: Data, who: str) -> int:
+        """Spools bytes as they are; returns how many."""
+        begun = self.spool.at
+        if isinstance(data, Sized) and self._planning:
+            self.spool.skip(data.size)
+        else:
+            for piece in pieces_of(data, who):
+                self.spool.write(piece)
+        return self.spool.at - begun
+
+    def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
+        """What goes where, of all values added so far; made anew only after another was added.
+
+        Raises:
+            UsageError: Two have one key, or one the code of no chunk.
+        """
+        if self._made is not None and self._made[0] == len(self._keys):
+            return self._made[1:]
+        spec = self.suggested()
+        columns = self.columns()
+        self._check_keys(columns.keys)
+        shards = list(arranged(spec, columns, self._order))
+        self._made = len(self._keys), spec, shards
+        return spec, shards
+
+    def suggested(self) -> ShardingSpec:
+        """The specification that was given, or else the one that suits the values added so far."""
+        if self._spec is not None:
+            return self._spec
+        encoding = "gzip" if self._compressed else "raw"
+        scale, grid = self.space.scale, self.space.grid
+        single = self._in_one
+        if scale is not None and grid is not None:
+            voxel = np.dtype(scale.data_type).itemsize if scale.data_type in DATA_TYPES else 1
+            size = math.prod(scale.chunk_size) * scale.num_channels * voxel
+            found = for_grid(grid, size, data_encoding=encoding, single=single)
+        else:
+            found = for_ids(len(self._keys), data_encoding=encoding, single=single)
+        self.why = found.why
+        return found.spec
+
+    def _check_keys(self, keys: Keys) -> None:
+        """Refuses keys that come twice, and those that no chunk has.
+
+        Raises:
+            UsageError: There are such.
+        """
+        ordered = np.sort(keys)
+        if (ordered[1:] == ordered[:-1]).any():
+            rows = np.argsort(keys, kind="stable")
+            later = np.flatnonzero(keys[rows][1:] == keys[rows][:-1]) + 1
+            pairs = [(int(rows[at - 1]), int(rows[at])) for at in later[np.argsort(rows[later])][:MOST_PAIRS]]
+            told = [(self._labels.of(one), self._labels.of(two), str(keys[one])) for one, two in pairs]
+            raise twins_error(told, len(later))
+        grid = self.space.grid
+        if grid is not None and len(keys):
+            _, valid = decode_many(keys, grid)
+            if not valid.all():
+                row = int(np.flatnonzero(~valid)[0])
+                shape = ", ".join(map(str, grid))
+                raise UsageError(f"{self._labels.of(row)}: {keys[row]} is the code of no chunk of the grid {shape}")
+
+    def columns(self) -> Columns:
+        """What is known of all values."""
+        # Copies: as long as an array is looked at, it cannot grow.
+        return Columns(
+            np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
+        )
+
+    def bounds(self) -> tuple[Rows, Rows]:
+        """Where the stored bytes of each value, with what lies before it, begin and end in the spool."""
+        columns = self.columns()
+        stops = np.cumsum(columns.before + columns.sizes)
+        return stops - columns.before - columns.sizes, stops
+
+    def write(self, file: Draining, shard: ArrangedShard, bounds: tuple[Rows, Rows]) -> None:
+        """Writes one shard.
+
+        Args:
+            file: Where.
+            shard: What goes where.
+            bounds: Those of the stored bytes; see `bounds`.
+
+        Raises:
+            SourceError: They cannot be written.
+        """
+        starts, stops = bounds
+        file.write(shard.head())
+        if shard.order is Order.INDICES_LAST:
+            for piece in self.spool.pieces(starts[shard.rows], stops[shard.rows]):
+                file.write(piece)
+            for index in shard.indices:
+                file.write(index)
+            return
+        for at, index in enumerate(shard.indices):
+            rows = shard.rows[shard.bounds[at] : shard.bounds[at + 1]]
+            for piece in self.spool.pieces(starts[rows], stops[rows]):
+                file.write(piece)
+            file.write(index)

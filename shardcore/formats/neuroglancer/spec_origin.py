@@ -1,0 +1,392 @@
+"""Where the sharding specification of a shard comes from: given, an `info` beside or above, or the bytes themselves."""
+
+from __future__ import annotations
+
+import functools
+import json
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shardcore.codecs.json_text import parse_json
+from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError, says_absent
+from shardcore.formats.neuroglancer.infer import Inference, infer
+from shardcore.formats.neuroglancer.info import INFO_LIMIT, INFO_LIMITS, Info, KeySpace, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.model.record import Value
+from shardcore.model.span import Span
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import FileSource
+from shardcore.sources.opening import PrefetchedSource
+
+INFO_NAME = "info"
+_INFO_NOTE = "neuroglancer info"
+_INFERENCE_NOTE = "neuroglancer inference"
+CHOICES_TOLD = 50
+"""Key spaces, or reasons against them, that one sentence lists."""
+_OF_SHARDING = ("hash", "minishard_bits")
+"""Members by one of which a sharding object is known."""
+
+LEVELS_ABOVE = 2
+"""A key space's folder may be a path of several parts; the info is looked for this many levels above a shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A key space and how it became known.
+
+    Attributes:
+        space: The key space.
+        why: One phrase: `info beside it, skeletons`, `inferred, 3 of 3 checks`.
+        text: The info or specification as it was read; empty when inferred.
+        place: The sharding object within `text`, as a span of the source `info`.
+        others: Key spaces of the same info that cannot be used, one sentence each.
+        inference: What the guess rests on, when it is one.
+        sharding: The sharding object as it stands in the info, when there is one.
+    """
+
+    space: KeySpace
+    why: str
+    text: bytes = b""
+    place: Span | None = None
+    others: tuple[str, ...] = ()
+    inference: Inference | None = None
+    sharding: Mapping[str, Any] | None = None
+
+    @property
+    def spec(self) -> ShardingSpec:
+        """How keys are sharded."""
+        return self.space.spec
+
+    @property
+    def parameters(self) -> str:
+        """The specification in use, as JSON text."""
+        return json.dumps(self.spec.to_json(), indent=2)
+
+    @property
+    def written_with(self) -> str:
+        """The info with this key space alone, as JSON text; the specification where there is none, or it has others."""
+        if self.space.kind not in (SpaceKind.VOLUME, SpaceKind.MESH, SpaceKind.SKELETON) or not self.text:
+            return self.parameters
+        members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
+        if self.space.kind is SpaceKind.VOLUME:
+            here = self.space.folder or "."
+            scales = [one for one in members["scales"] if posixpath.normpath(str(one.get("key") or ".")) == here]
+            members = {**members, "scales": scales[:1]}
+        return json.dumps(members)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return the info, which is stored about all keys, and what of it `written_with` lacks."""
+        found: dict[str, Any] = {"spec": json.loads(self.written_with)}
+        if self.text and self.space.kind is not SpaceKind.UNKNOWN:
+            members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
+            if found["spec"].get("@type") != members.get("@type"):
+                found["info"] = members
+            others = {each.folder or ".": each.name for each in parse_info(self.text).spaces if each != self.space}
+            found |= {"key_spaces": others} if others else {}
+        return found
+
+    def fields_at(self, *names: str) -> tuple[Span, ...]:
+        """Where members of the sharding object stand; of one that is left out, the whole object. Empty when given.
+
+        Args:
+            *names: The members.
+        """
+        if self.place is None:
+            return ()
+        text, found = self.text[self.place.start : self.place.stop], list[Span]()
+        for name in names:
+            member = re.search(rb'"' + name.encode() + rb'"\s*:\s*("[^"]*"|[^\s,}]+)', text)
+            start, stop = member.span() if member is not None else (0, len(text))
+            found.append(Span(self.place.source, self.place.start + start, self.place.start + stop))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What a guess rests on; empty when the specification is stated."""
+        return self.inference.evidence() if self.inference is not None else ()
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        """What a guess leaves open."""
+        best = self.inference.best if self.inference is not None else None
+        return best.ambiguity() if best is not None else ()
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The specification, the key space and what a guess rests on, as `section.field` to value."""
+        found: dict[str, Value] = {f"spec.{name}": v for name, v in self.spec.to_json().items() if name != "@type"}
+        found |= {"spec.origin": self.why, "space.kind": self.space.kind.value, "space.name": self.space.name}
+        if self.space.grid is not None:
+            found["space.grid"] = ",".join(map(str, self.space.grid))
+        if self.inference is not None:
+            found["spec.evidence"] = "; ".join(self.evidence)
+            found["spec.open"] = "; ".join(self.ambiguity)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInfo:
+    """An info and where it was found.
+
+    Attributes:
+        info: What it says.
+        text: Its bytes.
+        folder: The folder of the shards, relative to the info; empty for the info's own.
+    """
+
+    info: Info
+    text: bytes
+    folder: str
+
+    @property
+    def where(self) -> str:
+        """`info beside it` or `info above it`."""
+        return "info above it" if self.folder else "info beside it"
+
+
+def info_of(source: PrefetchedSource) -> FoundInfo | None:
+    """The info beside or above a shard, asked for once while the shard is recognised and opened."""
+    if _INFO_NOTE not in source.notes:
+        source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
+    found = source.notes[_INFO_NOTE]
+    return found if isinstance(found, FoundInfo) else None
+
+
+def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None) -> Inference:
+    """What the bytes say, inferred once while the shard is recognised and opened.
+
+    Args:
+        source: The file that was opened; its name and siblings tell about the number of shards.
+        shard: The whole shard.
+        index_size: Bytes of the shard index, where the split form tells.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    known = source.notes.get(_INFERENCE_NOTE)
+    if not isinstance(known, Inference):
+        known = source.notes[_INFERENCE_NOTE] = infer(shard, source.name, _siblings(source), index_size)
+    return known
+
+
+def origin_of(
+    source: PrefetchedSource, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None
+) -> Origin:
+    """The key space that a shard belongs to.
+
+    Args:
+        source: The file that was opened; its folder and name tell where to look.
+        shard: The whole shard: the same, or both parts of the split form.
+        spec: What the caller gave: JSON text, a mapping, or the path of a file or data set; None to look for it.
+        forced: Whether a guess is taken even though not every check passes.
+        index_size: Bytes of the shard index, where the split form tells.
+
+    Raises:
+        UsageError: What was given is no specification, or fits several key spaces.
+        NotAShard: There is no info, and the bytes do not fit any specification.
+        SourceError: The bytes cannot be had.
+    """
+    folder_name = source.folder.name if source.folder is not None else ""
+    if spec is not None:
+        return given_origin(spec, folder_name)
+    found = info_of(source)
+    if found is not None and (space := found.info.space_of(found.folder)) is not None:
+        return origin_from(space, found.info, found.text, f"{found.where}, {space.name}")
+    inference = inference_of(source, shard, index_size)
+    best, useless = inference.best, _useless_info(source.folder)
+    if best is None or not (inference.certain or forced):
+        raise NotAShard(
+            f"{source.name}: no usable info, and the bytes fit no sharding specification",
+            candidates=(*useless, *inference.evidence()),
+        )
+    kind = SpaceKind.MESH if best.meshes else SpaceKind.UNKNOWN
+    return Origin(KeySpace(kind, "keys", "", best.spec), inference.why, others=useless, inference=inference)
+
+
+def given_origin(spec: Any, folder_name: str = "") -> Origin:
+    """The key space that the caller's specification, or the info given instead, states.
+
+    Raises:
+        UsageError: It is neither, or an info of several key spaces none of which lies in a folder of that name.
+        SourceError: The file it names cannot be read.
+    """
+    text, members = _given(spec)
+    if not {"@type", "scales", *_OF_SHARDING} & set(members):
+        raise UsageError("the specification given is neither a sharding object nor an info")
+    try:
+        info = _info_of(members)
+    except FormatError as error:
+        raise UsageError(f"the specification given cannot be used: {error.message}") from error
+    spaces = [space for space in info.spaces if space.folder.rsplit("/", 1)[-1] == folder_name] or list(info.spaces)
+    if len(spaces) != 1:
+        raise UsageError(choice_text("the specification given", info))
+    return origin_from(spaces[0], info, text, f"specification given, {spaces[0].name}")
+
+
+def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
+    """The info beside or above the shards in `folder`; None when there is none that knows the folder.
+
+    Files called `info` that are something else, or whose key spaces lie elsewhere, are passed over.
+
+    Args:
+        folder: Where the shards lie.
+        any_space: Whether an info in the folder itself counts although its key spaces lie in folders below.
+    """
+    inside: list[str] = []
+    at: Folder | None = folder
+    for _ in range(LEVELS_ABOVE + 1):
+        if at is None:
+            return None
+        text = read_info(at)
+        if text is not None:
+            try:
+                info = parse_info(text)
+            except FormatError:
+                info = None
+            here = any_space and not inside
+            if info is not None and (here or info.space_of("/".join(inside)) is not None):
+                return FoundInfo(info, text, "/".join(inside))
+        inside.insert(0, at.name)
+        at = at.parent()
+    return None
+
+
+def read_info(folder: Folder) -> bytes | None:
+    """The info that lies in a folder, or None when there is none."""
+    try:
+        return folder.read(INFO_NAME, INFO_LIMIT)
+    except LimitExceeded:
+        return None
+    except SourceError as error:
+        if not says_absent(error):
+            raise
+        return None
+
+
+def _useless_info(folder: Folder | None) -> tuple[str, ...]:
+    """Why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
+    text = read_info(folder) if folder is not None else None
+    if text is None:
+        return ()
+    try:
+        info = parse_info(text)
+    except FormatError as error:
+        return (f"the info beside it: {error.message}",)
+    return info.others or ("the info beside it names no key space in this folder",)
+
+
+def choice_text(what: str, info: Info) -> str:
+    """A sentence that lists the key spaces of an info, for a user who must choose one."""
+    return choices_text(what, [(space.folder, space.name) for space in info.spaces], info.others)
+
+
+def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
+    """A sentence that lists key spaces, for a user who must choose one.
+
+    Args:
+        what: What has them.
+        choices: Folder and name of each.
+        others: Why further ones cannot be used.
+    """
+    if not choices:
+        return f"{what} has no sharded key space: {told_reasons(others) or 'it names none'}"
+    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:CHOICES_TOLD])
+    if len(choices) > CHOICES_TOLD:
+        listed += f", and {len(choices) - CHOICES_TOLD} more"
+    return f"{what} has {len(choices)} key spaces; choose one by its folder: {listed}"
+
+
+def told_reasons(reasons: Sequence[str]) -> str:
+    """Reasons as one sentence; of very many the first."""
+    more = [f"and {len(reasons) - CHOICES_TOLD} more"] if len(reasons) > CHOICES_TOLD else []
+    return "; ".join([*reasons[:CHOICES_TOLD], *more])
+
+
+def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
+    """The origin of a key space that an info states."""
+    place, sharding = _sharding_place(text, space.spec)
+    return Origin(space, why, text, place, info.others, sharding=sharding)
+
+
+def _sharding_place(text: bytes, spec: ShardingSpec) -> tuple[Span, Mapping[str, Any] | None]:
+    """The first sharding object in an info that states `spec`, and its place in bytes."""
+    return _sharding_places(text).get(spec, (Span(INFO_NAME, 0, len(text)), None))
+
+
+@functools.lru_cache(maxsize=1)
+def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[str, Any]]]:
+    """The sharding objects of an info by what they state, of equal ones the first; the text was parsed before.
+
+    All at once and kept for a while: an info may have ten thousand key spaces, and each asks.
+    """
+    whole = text.decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    found: dict[ShardingSpec, tuple[Span, Mapping[str, Any]]] = {}
+    seen = at = at_byte = 0
+    for match in re.finditer(r'"sharding"\s*:\s*(?=\{)|^\s*(?=\{)', whole):
+        if match.end() < seen:
+            continue
+        try:
+            value, stop = decoder.raw_decode(whole, match.end())
+            seen = stop if match.start() else 0
+            spec = ShardingSpec.parse(value)
+        except (ValueError, RecursionError, FormatError):
+            continue
+        if spec not in found:
+            at_byte += len(whole[at : match.end()].encode())
+            at = match.end()
+            found[spec] = Span(INFO_NAME, at_byte, at_byte + len(whole[at:stop].encode())), value
+    return found
+
+
+def _info_of(members: Mapping[str, Any]) -> Info:
+    """The info a mapping states; a sharding object alone is one key space of unknown kind."""
+    if any(name in members for name in _OF_SHARDING):
+        return Info("", (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
+    return parse_info(members)
+
+
+def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
+    """The text and the members of what the caller gave."""
+    if isinstance(spec, ShardingSpec):
+        spec = spec.to_json()
+    if isinstance(spec, Mapping):
+        try:
+            return json.dumps(spec, indent=1).encode(), spec
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"the specification given is not JSON: {error}") from error
+    if isinstance(spec, (str, bytes)) and spec.lstrip()[:1] in ("{", "[", b"{", b"["):
+        text = spec.encode() if isinstance(spec, str) else spec
+    elif isinstance(spec, (str, Path)):
+        path = Path(spec)
+        inside = path.is_dir()
+        with FileSource(path / INFO_NAME if inside else path, follow_links=not inside) as source:
+            if source.size > INFO_LIMIT:
+                raise UsageError(f"{spec} has {source.size} bytes: that is no specification")
+            text = source.read(0, source.size)
+    else:
+        raise UsageError(f"a specification is JSON text, a mapping or a file, not {type(spec).__name__}")
+    try:
+        members = parse_json(text, "the specification given", limits=INFO_LIMITS, encoding="utf-8-sig")
+    except FormatError as error:
+        raise UsageError(error.message) from error
+    if not isinstance(members, Mapping):
+        raise UsageError("the specification given is not a JSON object")
+    return text, members
+
+
+def _siblings(source: Source) -> list[str]:
+    """Names of the other files in the folder, or none where it cannot be listed."""
+    if source.folder is None:
+        return []
+    try:
+        return [entry.name for entry in source.folder.list() if not entry.is_folder and entry.name != source.name]
+    except SourceError as error:
+        if not says_absent(error):
+            raise
+        return []

@@ -1,0 +1,159 @@
+"""What the drawings of the hash function start from: one key hashed, its bucket's displacement, and who shares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.displacement import Place, bucket_place, single_displacement
+from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.slots import read_slots
+from shardcore.model.objects import State
+from shardcore.model.span import Span
+from shardcore.shards.cache import Once
+
+I64 = NDArray[np.int64]
+
+HASHED_KEYS = 5000
+"""Of shards with up to so many objects all keys are hashed, to draw who shares a bucket."""
+
+_MOST_SLOTS = 2 * HASHED_KEYS
+_FEW_SLOTS, _SOUGHT = 64, 4096
+"""Slots that are looked through for a key where nobody named one: first a few, then more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """One key, hashed.
+
+    Attributes:
+        key: Its 32 bytes.
+        rounds: The three rounds of mixing.
+        bucket: g.
+        first: f, the slot where it begins.
+        step: h, how far one jump goes.
+        place: Where the displacement of its bucket is kept.
+        displacement: d, as stored.
+        stored: The bytes that d was read from.
+    """
+
+    key: bytes
+    rounds: tuple[chd.Round, chd.Round, chd.Round]
+    bucket: int
+    first: int
+    step: int
+    place: Place
+    displacement: int
+    stored: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllKeys:
+    """All keys of a small shard, hashed; the arrays have one entry for each live slot, keys have shape `(m, 32)`.
+
+    Attributes:
+        slots: Where each key lies.
+        keys: The keys.
+        buckets: g of each.
+        firsts: f of each.
+        steps: h of each.
+        holder: For each slot of the index which of the keys lies there; -1 for none.
+    """
+
+    slots: I64
+    keys: NDArray[np.uint8]
+    buckets: I64
+    firsts: I64
+    steps: I64
+    holder: I64
+
+    def of_bucket(self, bucket: int) -> list[int]:
+        """Which of the keys a bucket has."""
+        found: list[int] = np.flatnonzero(self.buckets == bucket).tolist()
+        return found
+
+
+class SwhHashing:
+    """Hashes keys of one file for its drawings; keeps what all of them need.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: SwhFile) -> None:
+        self.file = file
+        self._all: Once[AllKeys] = Once()
+
+    @property
+    def few(self) -> bool:
+        """Whether all keys are hashed: there are not too many."""
+        geometry = self.file.geometry
+        return geometry.declared <= HASHED_KEYS and geometry.slots <= _MOST_SLOTS
+
+    def hashed(self, key: bytes, *, found: bool = False) -> Hashed:
+        """One key, and the displacement of its bucket.
+
+        Args:
+            key: Its 32 bytes.
+            found: Whether a lookup found it: then it is known how keys are hashed.
+
+        Raises:
+            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be had.
+        """
+        file = self.file
+        parts = file.hash_parts()
+        signed = file.signed is True if found else file.is_signed(file.source)
+        rounds = chd.jenkins_rounds(key, parts.seed, signed)
+        bucket, first, step = chd.place_one(rounds[-1].mixed, parts.buckets, parts.slots)
+        source = file.hash_source(file.source)
+        place = bucket_place(source, parts, bucket)
+        displacement, span = single_displacement(source, parts, place)
+        return Hashed(key, rounds, bucket, first, step, place, displacement, span)
+
+    def all_keys(self) -> AllKeys | None:
+        """All keys, hashed once; None where there are too many.
+
+        Raises:
+            ShardError: The hash function is damaged, or the bytes cannot be had.
+        """
+        return self._all.get(self._hash_all) if self.few else None
+
+    def displacements(self) -> chd.U32 | None:
+        """The displacements of all buckets of a small shard; None where they are many, or one of them is damaged."""
+        if not self.few:
+            return None
+        try:
+            return self.file.function().decoded.displacements
+        except FormatError:
+            return None
+
+    def first_key(self) -> bytes | None:
+        """The key of the object written first, where the order is known; else of the first live slot; None for none."""
+        file = self.file
+        if (order := file.order) is not None:
+            if not len(order.slots):
+                return None
+            slot = int(order.slots[0])
+            return bytes(read_slots(file.source, file.geometry, slot, slot + 1)["key"][0].tobytes())
+        for first, last in ((0, _FEW_SLOTS), (_FEW_SLOTS, _SOUGHT)):
+            rows = read_slots(file.source, file.geometry, first, max(min(file.geometry.slots, last), first))
+            live = np.flatnonzero(file.geometry.states(rows["offset"]) == State.LIVE)
+            if len(live):
+                return bytes(rows["key"][live[0]].tobytes())
+        return None
+
+    def _hash_all(self) -> AllKeys:
+        file, geometry = self.file, self.file.geometry
+        parts = file.hash_parts()
+        rows = read_slots(file.source, geometry, 0, geometry.slots)
+        slots = np.flatnonzero(geometry.states(rows["offset"]) == State.LIVE).astype(np.int64)
+        keys = np.ascontiguousarray(rows["key"][slots]).view(np.uint8).reshape(-1, chd.KEY_SIZE)
+        hashed = chd.jenkins(keys, parts.seed, file.is_signed(file.source))
+        buckets, firsts, steps = chd.place(*hashed, parts.buckets, parts.slots)
+        holder = np.full(geometry.slots, -1, np.int64)
+        holder[slots] = np.arange(len(slots))
+        return AllKeys(slots, keys, buckets, firsts, steps, holder)

@@ -1,0 +1,54 @@
+"""The key that drawings of a shard are about: the one that was looked up, or the first there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shardcore.formats.swh.drawn_hash import Hashed, SwhHashing
+from shardcore.formats.swh.objects import key_bytes
+from shardcore.shards.cache import Once
+from shardcore.shards.trace import FOUND, Trace
+
+
+class KeyedScene:
+    """One key of a shard, hashed when somebody draws it.
+
+    Args:
+        hashing: Gives what hashes keys, asked when something is drawn.
+        trace: The lookup of the key; without it the key is that of the first object.
+    """
+
+    def __init__(self, hashing: Callable[[], SwhHashing], trace: Trace | None) -> None:
+        self._opened = hashing
+        self._trace = trace
+        self._hashed: Once[Hashed | None] = Once()
+
+    @property
+    def hashing(self) -> SwhHashing:
+        """What hashes keys."""
+        return self._opened()
+
+    @property
+    def displacement(self) -> int | None:
+        """The displacement of the key's bucket, as far as it is known without reading."""
+        if self._trace is not None:
+            told = [step.values["d"] for step in self._trace.steps if "d" in step.values]
+            return int(told[-1]) if told else None
+        hashed = self._hashed.value
+        return hashed.displacement if hashed is not None else None
+
+    @property
+    def hashed(self) -> Hashed | None:
+        """The key; None where there is no object.
+
+        Raises:
+            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be had.
+        """
+        return self._hashed.get(self._hash)
+
+    def _hash(self) -> Hashed | None:
+        if self._trace is not None:
+            found = self._trace.outcome == FOUND
+            return self.hashing.hashed(key_bytes(self._trace.key), found=found)
+        key = self.hashing.first_key()
+        return None if key is None else self.hashing.hashed(key)

@@ -1,0 +1,69 @@
+"""What the reference reader does about damage, as far as it was tried."""
+
+from shardcore.model.other_readers import Answer, Peer
+
+_NAME = "swh.shard 2.2.1"
+_COMPARED = ((0, 9), (32, 40))
+"""The magic as far as it is compared, and the version."""
+_FIELDS = ((40, 88),)
+"""Counts, places and sizes of the header."""
+
+
+def peers() -> tuple[Peer, ...]:
+    """What is known of other readers."""
+    return (
+        Peer(
+            _NAME,
+            ("swh.content-hash",),
+            Answer.WRONG,
+            "It compares the key of the slot, not the sha256 of the content; only `check --with-hash` does.",
+        ),
+        Peer(
+            _NAME,
+            ("swh.hash-function", "swh.select-directory"),
+            Answer.CRASHES,
+            "It trusts every length of the hash function: one changed byte ended it with a signal in 45 of 120 trials.",
+        ),
+        Peer(
+            _NAME,
+            ("swh.slot-offset",),
+            Answer.WRONG,
+            "It follows an offset into header, padding and index, and takes what stands there for a length: it serves "
+            "an empty content, or fails. Past the end of the file the key is not there for it.",
+        ),
+        Peer(
+            _NAME,
+            ("swh.object-length",),
+            Answer.REFUSES,
+            "It fails where a content would end after the file; where it ends inside, it returns what follows, too.",
+        ),
+        Peer(
+            _NAME,
+            ("swh.damaged",),
+            Answer.REFUSES,
+            "It compares the first 9 bytes of the magic, and the version.",
+            within=_COMPARED,
+        ),
+        Peer(
+            _NAME,
+            ("swh.damaged", "swh.objects-count", "swh.objects-position"),
+            Answer.IGNORES,
+            "It goes by index_position and hash_position alone and adds nothing up: where one of these is wrong, keys "
+            "are not there for it or the file does not open; all other damage does not affect it.",
+            within=_FIELDS,
+        ),
+        Peer(
+            _NAME,
+            ("swh.hash-misfit",),
+            Answer.IGNORES,
+            "No key is where the hash function says: none is there for it, and no error is raised.",
+        ),
+        Peer(_NAME, ("swh.magic-rest",), Answer.IGNORES, "It compares the first 9 bytes of the magic only."),
+        Peer(_NAME, ("swh.padding", "swh.trailing"), Answer.IGNORES, "It never looks at these bytes."),
+        Peer(
+            _NAME,
+            ("swh.slot-mismatch",),
+            Answer.IGNORES,
+            "A key whose slot holds another one is not there for it, and no error is raised; `check` finds it.",
+        ),
+    )

@@ -1,0 +1,52 @@
+"""Who leads to bytes of a shard: slots to objects, displacements to slots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shardcore.errors import FormatError
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.displacement import bucket_place, single_displacement
+from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.layout import SLOT
+from shardcore.model.objects import State
+from shardcore.model.references import Gathered, Pointing
+from shardcore.model.span import Span
+
+
+def gather(file: SwhFile, into: Gathered) -> None:
+    """Gathers what leads to bytes of the file, from what is in memory."""
+    if into.span.source:
+        return
+    geometry, order = file.geometry, file.order
+    if order is not None:
+        found = np.flatnonzero((order.offsets < into.span.stop) & (order.stops > into.span.start))
+
+        def slot_to(number: int) -> Pointing:
+            slot = int(order.slots[number])
+            target = Span("", int(order.offsets[number]), int(order.stops[number]))
+            return Pointing(geometry.offset_span(slot), target, f"Slot {slot} says where this object begins.")
+
+        into.add_rows(found.tolist(), slot_to)
+    first = (into.span.start - geometry.index_start) // SLOT.size
+    last = (into.span.stop - 1 - geometry.index_start) // SLOT.size
+    if 0 <= first == last < geometry.slots:
+        _gather_slot(file, first, into)
+
+
+def _gather_slot(file: SwhFile, slot: int, into: Gathered) -> None:
+    """What parks the key of a slot there: the displacement of its bucket."""
+    span = file.geometry.slot_span(slot)
+    row = SLOT.read_one(file.source.read(span.start, span.stop))
+    if file.geometry.state(row["offset"]) is not State.LIVE:
+        return
+    try:
+        parts, hashes = file.hash_parts(), file.hash_source(file.source)
+        mixed = chd.jenkins_rounds(row["key"], parts.seed, file.is_signed(file.source))[-1].mixed
+        bucket, start, step = chd.place_one(mixed, parts.buckets, parts.slots)
+        displacement, place = single_displacement(hashes, parts, bucket_place(hashes, parts, bucket))
+    except FormatError:
+        return  # a damaged hash function leads nowhere; the tree and the findings say why
+    if chd.slot_one(start, step, displacement, parts.slots) == slot:
+        why = f"The displacement of bucket {bucket} parks the key of slot {slot} in it."
+        into.add(Pointing(place if place.size else parts.part("unary bits"), span, why))

@@ -1,0 +1,221 @@
+"""The sketch `parking`: how the keys of a bucket find slots of their own, played with."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.displacement_figures import value_span
+from shardcore.formats.swh.drawn_hash import Hashed
+from shardcore.formats.swh.drawn_key import KeyedScene
+from shardcore.formats.swh.slot_placement_figures import (
+    SLOTS_AROUND,
+    WHOLE_RING,
+    Car,
+    Held,
+    Street,
+    around_figure,
+    buckets_figure,
+    cars_figure,
+    long_ring_figure,
+    mixed_figure,
+    path_of,
+    ring_figure,
+    ring_links,
+    rounds_figure,
+    tag,
+)
+from shardcore.formats.swh.slot_placement_words import caption_of, title_of
+from shardcore.formats.swh.slots import read_slots
+from shardcore.model.drawing import Control, Drawing, Figure, Kind, Link, Tone
+from shardcore.model.drawing_controls import chosen
+from shardcore.model.drawing_windows import window
+from shardcore.model.objects import State
+
+CARS = 5
+"""Keys of a bucket that are drawn with their sums."""
+
+CARS_UNFOLDED = 2
+"""The same of a large shard beside the rounds of the hash, so that the drawing keeps to its limit of items."""
+
+_SLID = 1 << 24
+"""Displacements that a slider is offered for; no writer goes so far."""
+
+
+class ParkingSketch:
+    """The keys of one bucket, moved by its displacement.
+
+    Args:
+        scene: The key that is looked at.
+    """
+
+    name = "parking"
+    title = "Slot placement"
+
+    def __init__(self, scene: KeyedScene) -> None:
+        self._scene = scene
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """The displacement, once it is known, and whether the mixing is unfolded."""
+        mixing = Control(
+            "mixing", "Unfold the mixing", Kind.SWITCH, False, doc="Shows the state of the hash after each round."
+        )
+        stored = self._scene.displacement
+        if stored is None or stored > _SLID:
+            return (mixing,)
+        doc = "Moves all keys of the bucket: red where a slot is taken. Reset returns to what the file keeps."
+        slider = Control("displacement", "Displacement d", Kind.SLIDER, stored, 0, _highest(stored), doc=doc)
+        return (slider, mixing)
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        hashed = self._scene.hashed
+        if hashed is None:
+            chosen(self.controls, values)
+            return self._nobody()
+        settings = chosen(self.controls, values)
+        tried, unfolded = settings.get("displacement", hashed.displacement), settings["mixing"]
+        file = self._scene.hashing.file
+        parts, geometry = file.hash_parts(), file.geometry
+        street = self._street(hashed, tried)
+        known = self._scene.hashing.displacements()
+        figures: list[Figure] = [mixed_figure(hashed.key, (hashed.bucket, hashed.first, hashed.step), parts)]
+        if unfolded:
+            figures.append(rounds_figure(hashed.rounds))
+        buckets = buckets_figure(
+            parts,
+            hashed.bucket,
+            tried,
+            hashed.displacement,
+            value_span(parts, hashed.place),
+            None if known is None else [int(each) for each in known],
+            fits=all(car.fits for car in street.cars if car.home >= 0),
+        )
+        whole = geometry.slots <= WHOLE_RING
+        cars = street.cars[: CARS if whole or not unfolded else CARS_UNFOLDED]
+        figures.append(buckets)
+        links = [Link("g", "bucket", tone=Tone.KEY)]
+        path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)
+        if whole:
+            held = [street.held[slot] for slot in range(geometry.slots)]
+            title = f"{geometry.slots} slots, a ring: after slot {geometry.slots - 1} comes slot 0"
+            figures.append(ring_figure(geometry, held, street.cars, title))
+            links += ring_links(path)
+            shown = geometry.slots
+        else:
+            ruler, arrows = long_ring_figure(geometry, path, cars)
+            here = window(geometry.slots, street.cars[0].slot, SLOTS_AROUND)
+            figures += [ruler, around_figure(geometry, here, [street.held[slot] for slot in here], street.cars)]
+            links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {street.cars[0].slot}", tone=Tone.KEY)]
+            shown = len(here)
+        figures.append(cars_figure(cars, hashed.bucket, tried, parts.slots))
+        return Drawing(
+            title_of(hashed, tried, street),
+            tuple(figures),
+            tuple(links),
+            caption_of(geometry, hashed, tried, street, few=self._scene.hashing.few),
+            more=geometry.slots - shown,
+            what_if=tried != hashed.displacement,
+            legend=MappingProxyType({Tone.KEY: "a key of the bucket"}),
+        )
+
+    def _street(self, hashed: Hashed, tried: int) -> Street:
+        """The keys of the bucket at a displacement, and what the slots hold that are drawn."""
+        return self._small_street(hashed, tried) or self._large_street(hashed, tried)
+
+    def _small_street(self, hashed: Hashed, tried: int) -> Street | None:
+        """All keys of the bucket of a shard whose keys are all hashed."""
+        everyone = self._scene.hashing.all_keys()
+        if everyone is None:
+            return None
+        geometry = self._scene.hashing.file.geometry
+        moving = everyone.of_bucket(hashed.bucket)
+        bucket = set(moving)
+        keys = [everyone.keys[at].tobytes() for at in moving]
+        places = [(int(everyone.firsts[at]), int(everyone.steps[at]), int(everyone.slots[at])) for at in moving]
+        targets = [chd.slot_one(first, step, tried, geometry.slots) for first, step, _ in places]
+        comers = defaultdict[int, list[bytes]](list)
+        for key, slot in zip(keys, targets, strict=True):
+            comers[slot].append(key)
+        cars = []
+        for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
+            other = int(everyone.holder[slot])
+            holder = everyone.keys[other].tobytes() if other >= 0 and other not in bucket else None
+            if holder is None and len(comers[slot]) > 1:
+                holder = next((rival for rival in comers[slot] if rival != key), key)
+            lost = tried == hashed.displacement and slot != own
+            verdict = f"slot taken by {tag(holder)}…" if holder is not None else "fits"
+            verdict = f"lost: it lies in slot {own}" if lost else verdict
+            fits = holder is None and not lost
+            cars.append(Car(key, first, step, slot, own, (geometry.key_span(own),), key == hashed.key, verdict, fits))
+        away = bucket if tried != hashed.displacement else set[int]()
+        held = {
+            slot: Held(everyone.keys[at].tobytes() if at >= 0 else None, at in away)
+            for slot, at in self._shown(everyone.holder.tolist(), hashed, tried)
+        }
+        member = any(car.sought for car in cars)
+        if not member:
+            slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
+            at = int(everyone.holder[slot])
+            cars.insert(0, self._stranger(hashed, slot, everyone.keys[at].tobytes() if at >= 0 else None))
+        return Street(sorted(cars, key=lambda car: not car.sought), held, member)
+
+    def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
+        """The slots that are drawn, each with which key it holds."""
+        slots = len(holder)
+        if slots <= WHOLE_RING:
+            return list(enumerate(holder))
+        here = window(slots, chd.slot_one(hashed.first, hashed.step, tried, slots), SLOTS_AROUND)
+        return [(slot, holder[slot]) for slot in here]
+
+    def _large_street(self, hashed: Hashed, tried: int) -> Street:
+        """The key that is looked at alone, and the slots around its own, read."""
+        file = self._scene.hashing.file
+        geometry = file.geometry
+        slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
+        here = window(geometry.slots, slot, WHOLE_RING if geometry.slots <= WHOLE_RING else SLOTS_AROUND)
+        rows = read_slots(file.source, geometry, here.start, here.stop)
+        live = geometry.states(rows["offset"]) == State.LIVE
+        held = {
+            number: Held(row["key"].tobytes() if full else None)
+            for number, row, full in zip(here, rows, live.tolist(), strict=True)
+        }
+        there = held[slot].key
+        if there == hashed.key:
+            span = (geometry.key_span(slot),)
+            return Street(
+                [Car(hashed.key, hashed.first, hashed.step, slot, slot, span, True, "fits", True)], held, True
+            )
+        own = chd.slot_one(hashed.first, hashed.step, hashed.displacement, geometry.slots)
+        row = read_slots(file.source, geometry, own, own + 1)
+        member = bool(row["key"][0].tobytes() == hashed.key)
+        if not member:
+            return Street([self._stranger(hashed, slot, there)], held, False)
+        verdict = "fits" if there is None else f"slot taken by {tag(there)}…"
+        span = (geometry.key_span(own),)
+        car = Car(hashed.key, hashed.first, hashed.step, slot, own, span, True, verdict, there is None)
+        return Street([car], held, True)
+
+    @staticmethod
+    def _stranger(hashed: Hashed, slot: int, there: bytes | None) -> Car:
+        """A key that is not in the shard, in the slot where it lands."""
+        verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
+        return Car(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
+
+    def _nobody(self) -> Drawing:
+        """A shard without objects."""
+        file = self._scene.hashing.file
+        geometry = file.geometry
+        shown = range(min(geometry.slots, WHOLE_RING))
+        figure = around_figure(geometry, shown, [Held(None)] * len(shown), [])
+        caption = "No object was found in this shard: a key comes to some slot all the same, and nothing is there."
+        return Drawing("Slots without objects", (figure,), (), caption, more=geometry.slots - len(shown))
+
+
+def _highest(stored: int) -> int:
+    """Where the slider ends: beyond the stored displacement by as much again."""
+    return max(2 * stored, 15)

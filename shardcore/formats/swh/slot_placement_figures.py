@@ -1,0 +1,276 @@
+"""Parking, drawn: the mixed key, the buckets, the keys of one bucket with their sums, and the slots as a ring."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.hash_section import HashParts
+from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, Geometry
+from shardcore.model.drawing import Cells, Item, Link, Ruler, Table, Tone
+from shardcore.model.drawing_windows import window
+from shardcore.model.number_words import grouped_digits
+from shardcore.model.span import Span
+
+WHOLE_RING = 24
+"""A ring of up to so many slots is drawn whole; of a larger one the slots around the key's."""
+
+SLOTS_AROUND = 9
+BUCKETS = 9
+JUMPS = 8
+"""Jumps that are drawn one by one; of more, the first ones."""
+
+FIRST_JUMPS = 3
+MANY = "…"
+"""What the text of several jumps begins with: their arrow is dashed."""
+ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
+
+
+@dataclass(frozen=True, slots=True)
+class Car:
+    """One key on its way to a slot.
+
+    Attributes:
+        key: Its 32 bytes.
+        first: f, where it begins.
+        step: h, how far a jump goes.
+        slot: Where the displacement tried takes it.
+        home: The slot where it lies; -1 for a key that is not there.
+        spans: The key in the file; none for a key that is not there.
+        sought: Whether it is the key that the drawing is about.
+        verdict: Whether it fits there, in a few words.
+        fits: Whether it does.
+    """
+
+    key: bytes
+    first: int
+    step: int
+    slot: int
+    home: int
+    spans: tuple[Span, ...]
+    sought: bool
+    verdict: str
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a slot holds.
+
+    Attributes:
+        key: The key in it; None where it is unused.
+        moving: Whether that key is one of the bucket's, which is elsewhere while another displacement is tried.
+    """
+
+    key: bytes | None
+    moving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Street:
+    """The keys of a bucket at one displacement.
+
+    Attributes:
+        cars: The keys; the one that is looked at first.
+        held: What slots hold, by number.
+        member: Whether the key that is looked at is in the shard.
+    """
+
+    cars: list[Car]
+    held: dict[int, Held]
+    member: bool
+
+
+def tag(key: bytes) -> str:
+    """The first digits of a key: enough to tell it from the few others that are drawn."""
+    return key.hex()[:4]
+
+
+def _short(key: bytes) -> str:
+    """What of a key has room in a cell."""
+    return key.hex()[:3]
+
+
+def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
+    """The mixing as one box, and what comes out of it."""
+    bucket, first, step = placed
+    seed = parts.start + HASH_HEAD.offsets["seed"]
+    tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
+    box = "Bob Jenkins' hash: three rounds mix the key into three numbers, a, b and c, which look random."
+    starts = f"b mod n, with n = {parts.slots} slots: the key begins at slot {first}."
+    row = (
+        Item(f"{tag(key)}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
+        Item(
+            "three rounds", (Span("", seed, seed + HASH_HEAD.sizes["seed"]),), tone=Tone.LOOKUP, doc=box, name="mixed"
+        ),
+        Item(f"bucket {bucket}", tail, doc=f"a mod B, with B = {parts.buckets} buckets: bucket {bucket}.", name="g"),
+        Item(f"first slot {first}", tail, doc=starts, name="f"),
+        Item(f"step {step}", tail, doc=f"c mod (n - 1) + 1: each jump goes {step} slots on.", name="h"),
+    )
+    headings = ("key", "mixing: a, b, c", "g = a mod B", "f = b mod n", "h = c mod (n-1) + 1")
+    return Table("The key becomes three numbers", headings, (row,))
+
+
+def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
+    """The box, opened: the state after each round."""
+    states = [rounds[0].before, *(one.mixed for one in rounds)]
+    rows = tuple(
+        (Item(name), *(Item(f"{number:08x}", tone=Tone.FAINT if at == 0 else Tone.PLAIN) for number in state))
+        for at, (name, state) in enumerate(zip(ROUND_ROWS, states, strict=True))
+    )
+    return Table("The mixing: each round adds to a, b, c and mixes them", ("", "a", "b", "c"), rows)
+
+
+def buckets_figure(
+    parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
+) -> Cells:
+    """The buckets around the key's, each with its displacement as far as that is known.
+
+    Args:
+        parts: Where the parts lie.
+        bucket: g.
+        tried: The displacement that is tried.
+        stored: The one that the file keeps.
+        place: The bytes of the stored one.
+        known: The displacements of all buckets; None where they are not read.
+        fits: Whether all keys of the bucket find slots with the one that is tried.
+    """
+    shown = window(parts.buckets, bucket, BUCKETS)
+    items = []
+    for number in shown:
+        if number == bucket:
+            tone = Tone.MISS if not fits else Tone.HIT if tried == stored else Tone.KEY
+            doc = f"Bucket {bucket}: the file keeps the displacement {stored} for all keys of it."
+            spans = (place,) if place.size else ()
+            items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))
+        elif known is not None:
+            doc = f"Bucket {number}: its displacement is {int(known[number])}."
+            items.append(Item(str(int(known[number])), at=number, tone=Tone.FAINT, doc=doc))
+    title = f"Buckets {shown.start} to {shown.stop - 1}: each keeps one displacement d"
+    return Cells(title, len(shown), tuple(items), first=shown.start)
+
+
+def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int) -> Table:
+    """The keys of the bucket, each with its own sum."""
+    turns, probes = divmod(displacement, slots)
+    rows = tuple(
+        (
+            Item(
+                f"{tag(car.key)}…",
+                car.spans,
+                tone=Tone.KEY,
+                doc=f"The key {car.key.hex()}.",
+                here=car.sought,
+            ),
+            Item(
+                f"({car.first} + {car.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring."
+            ),
+            Item(str(car.slot), tone=_tone_of((car,)), doc=f"Slot {car.slot}."),
+            Item(car.verdict, tone=Tone.PLAIN if car.fits else Tone.MISS),
+        )
+        for car in cars
+    )
+    title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} single slots"
+    return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
+
+
+def ring_figure(geometry: Geometry, held: Sequence[Held], cars: Sequence[Car], title: str) -> Cells:
+    """The whole ring of a small shard.
+
+    Args:
+        geometry: Where slots lie.
+        held: What each slot holds.
+        cars: The keys on their way.
+        title: What to write over it.
+    """
+    items = tuple(slot_item(geometry, slot, each, cars) for slot, each in enumerate(held))
+    return Cells(title, geometry.slots, items, ring=True)
+
+
+def slot_item(geometry: Geometry, slot: int, held: Held, cars: Sequence[Car]) -> Item:
+    """One slot: what it holds, and which keys are on it."""
+    here = [car for car in cars if car.slot == slot]
+    span = (geometry.slot_span(slot),)
+    name, sought = f"slot {slot}", any(car.sought for car in here)
+    if here:
+        stranger = not here[0].spans  # with a key that is not there what lies in the slot is compared
+        text = _short(held.key if stranger and held.key is not None else here[0].key)
+        doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
+        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
+    if held.key is None or held.moving:
+        doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is kept for {tag(held.key)}…"
+        return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
+    return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+
+
+def _tone_of(cars: Sequence[Car]) -> Tone:
+    """What keys on one slot are: in each other's way, the one that is looked at, or others of its bucket."""
+    if not all(car.fits for car in cars):
+        return Tone.MISS
+    return Tone.HIT if any(car.sought for car in cars) else Tone.KEY
+
+
+def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
+    """The places a key comes by: slot, and how it got there; and whether some are left out."""
+    turns, probes = divmod(displacement, slots)
+    whole = probes <= JUMPS
+    path = [(first, "")]
+    for _ in range(probes if whole else FIRST_JUMPS):
+        at = path[-1][0] + step
+        path.append((at % slots, f"+{step}" if at < slots else f"+{step} - {slots}"))
+    if not whole:
+        left = probes - FIRST_JUMPS
+        path.append(((first + step * probes) % slots, f"{MANY} {grouped_digits(left)} more jumps"))
+    if turns:
+        path.append(((path[-1][0] + turns) % slots, f"+{turns} (p1)"))
+    return path, whole
+
+
+def stop_name(number: int, count: int) -> str:
+    """What is written where a key comes by."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    if number == count - 1:
+        return "key"
+    return f"{number}{endings.get(number, 'th')}" if number else "f"
+
+
+def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
+    """The jumps as arrows between slots of a ring that is drawn whole."""
+    links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY)]
+    for (before, _), (after, text) in itertools.pairwise(path):
+        if before != after:
+            tone = Tone.FAINT if text.startswith(MANY) else Tone.KEY
+            links.append(Link(f"slot {before}", f"slot {after}", text, tone))
+    return links
+
+
+def long_ring_figure(
+    geometry: Geometry, path: Sequence[tuple[int, str]], cars: Sequence[Car]
+) -> tuple[Ruler, list[Link]]:
+    """A ring of many slots as one line: where the key begins, jumps and ends, and where its bucket's others lie."""
+    items, links = [], [Link("f", "jump 0", "start", Tone.KEY)]
+    for number, (slot, text) in enumerate(path):
+        last = number == len(path) - 1
+        fits = next((car.fits for car in cars if car.sought), True)
+        tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
+        word = f"slot {slot}" if last else stop_name(number, len(path))
+        doc = f"The key begins at slot {slot}." if not number else f"{text}: slot {slot}."
+        items.append(Item(word, (geometry.slot_span(slot),), slot, 0, tone, doc, name=f"jump {number}", here=last))
+        if number:
+            many = text.startswith(MANY)
+            links.append(Link(f"jump {number - 1}", f"jump {number}", text, Tone.FAINT if many else Tone.KEY))
+    for car in cars:
+        if not car.sought:
+            tone = _tone_of((car,))
+            doc = f"{tag(car.key)}…, of the same bucket, {car.verdict}: slot {car.slot}."
+            items.append(Item(tag(car.key), (geometry.slot_span(car.slot),), car.slot, 0, tone, doc))
+    title = f"All {grouped_digits(geometry.slots)} slots, a ring: after the last comes the first"
+    return Ruler(title, 0, geometry.slots, tuple(items), "slots", ring=True), links
+
+
+def around_figure(geometry: Geometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
+    """Slots around the key's."""
+    items = tuple(slot_item(geometry, slot, each, cars) for slot, each in zip(shown, held, strict=True))
+    return Cells(f"Slots {shown.start} to {shown.stop - 1}: what they hold", len(shown), items, first=shown.start)

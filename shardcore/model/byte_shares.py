@@ -1,0 +1,132 @@
+"""The byte budget: what the bytes of a file are for. The shares add up to its size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
+
+
+class Use(Enum):
+    """What bytes are for."""
+
+    PAYLOAD = "payload"
+    INDEX = "index"
+    LOOKUP = "lookup"
+    HEAD = "header and metadata"
+    PADDING = "padding"
+    SLACK = "slack"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+
+    @property
+    def doc(self) -> str:
+        """One sentence for a student."""
+        return _DOCS[self]
+
+
+_DOCS = {
+    Use.PAYLOAD: "What the objects hold, as it is stored.",
+    Use.INDEX: "Where each object is, and how long.",
+    Use.LOOKUP: "What leads from a key to its place in the index.",
+    Use.HEAD: "What the file says of itself.",
+    Use.PADDING: "Bytes that only fill, so that something begins or ends where it has to.",
+    Use.SLACK: "Room that is kept for later, or that the way of finding keys cannot do without.",
+    Use.DEAD: "Bytes that no reader comes to any more: of deleted objects, or between objects.",
+    Use.UNKNOWN: "Bytes that no rule of the format claims.",
+}
+
+USE_OF_SECTION = {
+    SectionRole.HEADER: Use.HEAD,
+    SectionRole.INDEX: Use.INDEX,
+    SectionRole.LOOKUP: Use.LOOKUP,
+    SectionRole.DATA: Use.PAYLOAD,
+    SectionRole.METADATA: Use.HEAD,
+    SectionRole.FOOTER: Use.HEAD,
+    SectionRole.PADDING: Use.PADDING,
+    SectionRole.TRAILING: Use.DEAD,
+    SectionRole.UNKNOWN: Use.UNKNOWN,
+}
+"""What the bytes of a section are for, where its format says no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some bytes of a file that are for one thing.
+
+    Attributes:
+        use: What for.
+        name: What they are, in the words of the format.
+        size: How many bytes.
+        span: Where they are; of several stretches, the first; None where there is no byte, or nobody knows.
+        stretches: In how many pieces they lie.
+        doc: One sentence.
+    """
+
+    use: Use
+    name: str
+    size: int
+    span: Span | None = None
+    stretches: int = 1
+    doc: str = ""
+
+
+def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str = "") -> Share:
+    """A share of many stretches; bytes that several have count once.
+
+    Args:
+        use: What the bytes are for.
+        name: What they are.
+        starts: First bytes; any order.
+        stops: One past the last bytes.
+        doc: One sentence.
+    """
+    first, last = np.atleast_1d(np.asarray(starts, np.int64)), np.atleast_1d(np.asarray(stops, np.int64))
+    solid = last > first
+    first, last = first[solid], last[solid]
+    if not len(first):
+        return Share(use, name, 0, None, 0, doc)
+    if (first[1:] < first[:-1]).any():
+        order = np.argsort(first, kind="stable")
+        first, last = first[order], last[order]
+    reach = np.maximum.accumulate(last)
+    before = np.concatenate([first[:1], reach[:-1]])
+    size = int(np.maximum(last - np.maximum(first, before), 0).sum())
+    breaks = np.flatnonzero(first[1:] > reach[:-1])
+    end = int(reach[breaks[0]]) if len(breaks) else int(reach[-1])
+    return Share(use, name, size, Span("", int(first[0]), end), len(breaks) + 1, doc)
+
+
+def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | None = None) -> tuple[Share, ...]:
+    """The shares of a file, in the order of its sections.
+
+    Args:
+        sections: They tile the file.
+        inside: What sections are made of, by their names. What is missing to the size of a section is a share of its
+            own; a section whose parts come to more than it has (a damaged index) stays whole.
+    """
+    shares: list[Share] = []
+    for section in sections:
+        parts = [part for part in (inside or {}).get(section.name, ()) if part.size]
+        left = section.size - sum(part.size for part in parts)
+        if left < 0:
+            parts, left = [], section.size
+        shares += parts
+        if left:
+            use = USE_OF_SECTION[section.role]
+            name = f"rest of {section.name}" if parts else section.name
+            place = None if parts else Span("", section.start, section.stop)
+            shares.append(Share(use, name, left, place, 1, section.doc))
+    return tuple(shares)
+
+
+def sums_by_use(shares: Sequence[Share]) -> dict[Use, int]:
+    """Bytes of each use that there is, in the order of `Use`."""
+    sums = {use: sum(share.size for share in shares if share.use is use) for use in Use}
+    return {use: size for use, size in sums.items() if size}

@@ -1,0 +1,390 @@
+"""Kinds of children: computed when asked for, from a row number, an offset column or one read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.model.node import Children, Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole, Record, Value
+from shardcore.model.runs import Runs
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
+from shardcore.model.text import letters_of
+
+GROUP_SIZE = 1000
+"""Rows of a long table are grouped by this many."""
+
+
+class Deferred(Children):
+    """A few children that cost a read: made once, when somebody looks."""
+
+    def __init__(self, make: Callable[[], Sequence[Node]], source: str = "") -> None:
+        self._make = make
+        self._nodes: Sequence[Node] | None = None
+        self.source = source
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes, made now if they were not."""
+        if self._nodes is None:
+            self._nodes = self._make()
+        return self._nodes
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return list(self.nodes[start:stop])
+
+    def overlap(self, start: int, stop: int) -> range:
+        """All of them: there are few."""
+        return range(len(self.nodes))
+
+    @property
+    def expandable(self) -> bool:
+        """True, without looking."""
+        return True if self._nodes is None else len(self._nodes) > 0
+
+
+class Grouped(Children):
+    """A long list as groups of a thousand, named by their numbers."""
+
+    def __init__(self, base: Children, doc: str = "") -> None:
+        self.base = base
+        self.source = base.source
+        self._doc = doc
+
+    def __len__(self) -> int:
+        return (len(self.base) + GROUP_SIZE - 1) // GROUP_SIZE
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return [self._group(number) for number in range(start, stop)]
+
+    def overlap(self, start: int, stop: int) -> range:
+        """See `Children.overlap`."""
+        inside = self.base.overlap(start, stop)
+        if not inside:
+            return range(0)
+        return range(inside.start // GROUP_SIZE, (inside.stop - 1) // GROUP_SIZE + 1)
+
+    def runs(self, start: int, stop: int) -> Runs | None:
+        """As the long list paints itself."""
+        return self.base.runs(start, stop)
+
+    def _group(self, number: int) -> Node:
+        first = number * GROUP_SIZE
+        last = min(first + GROUP_SIZE, len(self.base)) - 1
+        edge = self.base.make(first, first + 1) + self.base.make(last, last + 1)
+        span = Span(self.source, edge[0].span.start, max(edge[0].span.stop, edge[1].span.stop))
+        return Node(
+            f"[{first}..{last}]",
+            span,
+            text=plural(last - first + 1, "row"),
+            doc=self._doc,
+            children=RowRange(self.base, first, last + 1),
+        )
+
+
+class RowRange(Children):
+    """The nodes number `first` to `last`, half-open, of a longer list."""
+
+    def __init__(self, base: Children, first: int, last: int) -> None:
+        self.base = base
+        self.source = base.source
+        self.first = first
+        self.last = last
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return self.base.make(self.first + start, self.first + stop)
+
+    def overlap(self, start: int, stop: int) -> range:
+        """See `Children.overlap`."""
+        inside = self.base.overlap(start, stop)
+        first, last = max(inside.start, self.first), min(inside.stop, self.last)
+        return range(first - self.first, last - self.first) if first < last else range(0)
+
+
+def grouped(children: Children, doc: str = "") -> Children:
+    """The same children, in groups when they are more than a thousand."""
+    return Grouped(children, doc) if len(children) > GROUP_SIZE else children
+
+
+class RecordTable(Children):
+    """The rows of a table of records, computed from the row number.
+
+    Args:
+        record: The layout of a row.
+        start: First byte of row 0.
+        rows: Number of rows.
+        read: Gives the rows `[first, last)` as an array of the record's dtype.
+        describe: Makes the node of one row from its number and the row; `row_node` by default.
+        paint: Gives the roles of the fields of some rows, shape `(rows, fields)`; the record's by default.
+        source: Where the rows lie.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        start: int,
+        rows: int,
+        read: Callable[[int, int], NDArray[Any]],
+        *,
+        describe: Callable[[int, Any], Node] | None = None,
+        paint: Callable[[NDArray[Any]], NDArray[np.uint8]] | None = None,
+        source: str = "",
+    ) -> None:
+        self.record = record
+        self.start = start
+        self.rows = rows
+        self.read = read
+        self.describe = describe or self.row_node
+        self.paint = paint
+        self.source = source
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        rows = self.read(start, stop)
+        return [self.describe(start + i, row) for i, row in enumerate(rows)]
+
+    def overlap(self, start: int, stop: int) -> range:
+        """See `Children.overlap`."""
+        first = max(start - self.start, 0) // self.record.size
+        last = -(-max(stop - self.start, 0) // self.record.size)
+        return range(min(first, self.rows), min(last, self.rows))
+
+    def row_node(self, number: int, row: Any) -> Node:
+        """The plain node of a row: its number and its fields."""
+        start = self.start + number * self.record.size
+        span = Span(self.source, start, start + self.record.size)
+        return Node(f"[{number}]", span, children=field_nodes(self.record, row, start, self.source))
+
+    def runs(self, start: int, stop: int) -> Runs | None:
+        """Runs of all fields of all rows in `[start, stop)`, without a node."""
+        inside = self.overlap(start, stop)
+        if not inside:
+            return Runs.of([], [], [], [])
+        fields = len(self.record.fields)
+        numbers = np.arange(inside.start, inside.stop, dtype=np.int64)[:, None]
+        offsets = np.fromiter(self.record.offsets.values(), np.int64)
+        sizes = np.fromiter(self.record.sizes.values(), np.int64)
+        starts = self.start + numbers * self.record.size + offsets
+        if self.paint:
+            roles = self.paint(self.read(inside.start, inside.stop))
+        else:
+            roles = np.broadcast_to(np.array([f.role for f in self.record.fields], np.uint8), starts.shape)
+        parity = (numbers * fields + np.arange(fields)) & 1
+        return Runs.of(starts, starts + sizes, roles, parity).clip(start, stop)
+
+
+class Extents(Children):
+    """Nodes of any length, sorted by their first byte: objects, chunks, payloads.
+
+    Args:
+        starts: First bytes, int64, ascending.
+        stops: One past the last bytes, int64; cut where the next one begins.
+        describe: Makes the nodes of the numbers `[first, last)`.
+        paint: Gives the runs of the numbers `[first, last)`; collected node by node by default.
+        source: Where they lie.
+    """
+
+    def __init__(
+        self,
+        starts: NDArray[np.int64],
+        stops: NDArray[np.int64],
+        describe: Callable[[int, int], list[Node]],
+        *,
+        paint: Callable[[int, int], Runs] | None = None,
+        source: str = "",
+    ) -> None:
+        self.starts = starts
+        self.stops = np.minimum(stops, np.append(starts[1:], np.iinfo(np.int64).max)) if len(starts) else stops
+        self.describe = describe
+        self.paint = paint
+        self.source = source
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return self.describe(start, stop)
+
+    def overlap(self, start: int, stop: int) -> range:
+        """See `Children.overlap`."""
+        first = max(int(np.searchsorted(self.starts, start, "right")) - 1, 0)
+        return range(first, max(int(np.searchsorted(self.starts, stop, "left")), first))
+
+    def runs(self, start: int, stop: int) -> Runs | None:
+        """The painted runs in `[start, stop)`, if there is a painter."""
+        if self.paint is None:
+            return None
+        inside = self.overlap(start, stop)
+        return self.paint(inside.start, inside.stop).clip(start, stop) if inside else Runs.of([], [], [], [])
+
+
+class BitFields(Children):
+    """The values of a bit-packed array: nodes that carry `bits` and own no byte alone.
+
+    Args:
+        span: The bytes of the whole array.
+        rows: Number of values.
+        describe: Makes the nodes of the numbers `[first, last)`, each with `bits` and with `span` as its span.
+    """
+
+    def __init__(self, span: Span, rows: int, describe: Callable[[int, int], list[Node]]) -> None:
+        self.source = span.source
+        self.rows = rows
+        self.describe = describe
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return self.describe(start, stop)
+
+    def overlap(self, start: int, stop: int) -> range:
+        """None: bytes belong to the array as a whole."""
+        return range(0)
+
+
+def gaps(starts: NDArray[np.int64], stops: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
+    """The ranges of `[start, stop)` that none of some ranges covers.
+
+    Args:
+        starts: First bytes, shape `(n,)`, ascending; the ranges may overlap.
+        stops: One past the last bytes, shape `(n,)`.
+        start: Where the search begins.
+        stop: Where it ends.
+
+    Returns:
+        Half-open ranges, shape `(m, 2)`, ascending.
+    """
+    reached = np.maximum.accumulate(np.concatenate([[start], stops]).astype(np.int64))
+    begins = np.append(starts, stop).astype(np.int64)
+    open_ones = np.flatnonzero(begins > reached)
+    return np.stack([reached[open_ones], begins[open_ones]], axis=1)
+
+
+_LEAF_ROLES = {
+    SectionRole.DATA: FieldRole.DATA,
+    SectionRole.PADDING: FieldRole.PADDING,
+    SectionRole.TRAILING: FieldRole.UNUSED,
+}
+
+
+def section_leaf(section: Section, role: FieldRole | None = None, text: str = "", source: str = "") -> Node:
+    """The node of a section that is not taken apart.
+
+    Args:
+        section: The section.
+        role: What its bytes are; follows from the section's role by default.
+        text: What to say of it; its size by default.
+        source: Where it lies.
+    """
+    return Node(
+        section.name,
+        Span(source, section.start, section.stop),
+        text=text or plural(section.size, "byte"),
+        role=_LEAF_ROLES.get(section.role, FieldRole.UNKNOWN) if role is None else role,
+        doc=section.doc,
+    )
+
+
+def section_nodes(
+    sections: Sequence[Section], makers: Mapping[str, Callable[[Section], Node]], source: str = ""
+) -> tuple[Node, ...]:
+    """One node for each section: by the maker of its name, else a leaf.
+
+    Args:
+        sections: The sections of a source.
+        makers: By section name, what makes the node of such a section.
+        source: Where they lie.
+    """
+    return tuple(
+        makers[section.name](section) if section.name in makers else section_leaf(section, source=source)
+        for section in sections
+    )
+
+
+def field_nodes(
+    record: Record,
+    row: Any,
+    start: int,
+    source: str = "",
+    *,
+    texts: dict[str, str] | None = None,
+    targets: dict[str, Span] | None = None,
+    errors: dict[str, str] | None = None,
+    roles: Sequence[int] | None = None,
+    sums: dict[str, str] | None = None,
+) -> tuple[Node, ...]:
+    """The nodes of the fields of one record.
+
+    Args:
+        record: The layout.
+        row: One row of `record.read`, or its `values`.
+        start: Where the record begins.
+        source: In which source.
+        texts: What to show instead of the plain value, by field name.
+        targets: What fields point to.
+        errors: What is wrong with fields.
+        roles: One role per field, instead of the record's.
+        sums: How values add up, by field name.
+    """
+    values = row if isinstance(row, dict) else record.values(row)
+    nodes = []
+    for number, field in enumerate(record.fields):
+        at = start + record.offsets[field.name]
+        value = values[field.name]
+        nodes.append(
+            Node(
+                field.name,
+                Span(source, at, at + record.sizes[field.name]),
+                value=value,
+                text=(texts or {}).get(field.name) or value_text(value, field.role),
+                role=field.role if roles is None else FieldRole(int(roles[number])),
+                doc=field.doc,
+                error=(errors or {}).get(field.name, ""),
+                target=(targets or {}).get(field.name),
+                type=field.type_text,
+                sum=(sums or {}).get(field.name, ""),
+                spec=record.source,
+                differs=field.differs,
+            )
+        )
+    return tuple(nodes)
+
+
+_IN_LETTERS = (FieldRole.MAGIC, FieldRole.TEXT)
+"""Roles whose bytes are shown as the letters they are."""
+
+
+def value_text(value: Value, role: FieldRole | None = None) -> str:
+    """A value as a person reads it: numbers in decimal, bytes in hex, cut after 64 digits; magics and names as text.
+
+    Args:
+        value: The value.
+        role: What it is for, where that is known.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        if role in _IN_LETTERS and (text := letters_of(value)):
+            return text
+        return value.hex() if len(value) <= 32 else f"{value[:32].hex()}… ({plural(len(value), 'byte')})"
+    return str(value)

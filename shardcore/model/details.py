@@ -1,0 +1,182 @@
+"""A selection as a card: what it is, what it says, where that is stated, and lines that find it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shardcore.model.copy_forms import explain_command, get_command
+from shardcore.model.headline import headline, sum_text
+from shardcore.model.node import Node, nearest_row
+from shardcore.model.number_words import plural
+from shardcore.model.open_again import AS_IT_IS, Again
+from shardcore.model.record import Differs
+from shardcore.model.span import Span
+from shardcore.model.text import shell_line, typed, visible, without_marks
+
+MOST_RAW = 48
+"""Bytes that are shown raw."""
+
+MOST_LETTERS = 300
+"""Characters of a value that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A selection, told so that somebody else finds and understands it.
+
+    Attributes:
+        file: What is open, for people.
+        path: The names from the file down to it.
+        value: What it says, as a person reads it; empty for what is made of others.
+        adds: How the value adds up, or empty.
+        meaning: One sentence.
+        specification: Where it is stated, or empty.
+        type: How the bytes hold the value, or empty.
+        place: Where its bytes are, in words.
+        raw: Its first bytes in hex.
+        differs: Where page and practice differ on it, or None.
+        key: The key of the object that it belongs to, as it is shown; or empty.
+        command: The line for a shell that explains it.
+        get: The line for a shell that writes the object out, or empty.
+        python: Lines of Python that give the value, or the bytes where there is no value.
+        link: The line for a shell that opens the window at it.
+    """
+
+    file: str
+    path: tuple[str, ...]
+    value: str
+    adds: str
+    meaning: str
+    specification: str
+    type: str
+    place: str
+    raw: str
+    differs: Differs | None
+    key: str
+    command: str
+    get: str
+    python: str
+    link: str
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.path[-1]
+
+
+def card_of(
+    path: Sequence[Node], raw: bytes, uri: str, how: Again = AS_IT_IS, key: str = "", chosen: Span | None = None
+) -> Card:
+    """The card of the last node of a path.
+
+    Args:
+        path: From the root of the shard's tree down to it; not empty.
+        raw: Its first bytes, as far as they were read.
+        uri: What is open, as it is opened again; without what is secret.
+        how: What was chosen when it was opened.
+        key: The key of the object that it belongs to, or empty.
+        chosen: The bytes that were selected, where they are some of those of the node.
+    """
+    node = path[-1]
+    part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
+    span = part or node.span
+    raw = raw[span.start - node.span.start :][: span.size]
+    file = uri.rstrip("/").rpartition("/")[2] or uri
+    names = (file, *(each.name for each in path[1:]))
+    shown = raw[:MOST_RAW].hex(" ")
+    if span.size > min(len(raw), MOST_RAW) and shown:
+        shown += f" … and {span.size - min(len(raw), MOST_RAW):,} more"
+    within = f" of {visible(node.span.source)}" if node.span.source else ""
+    place = f"{node.span.start:,} to {node.span.stop:,}{within}, {plural(node.span.size, 'byte')}"
+    if node.bits is not None:
+        place = f"{place}: bits {node.bits[0]:,} to {node.bits[1]:,}"
+    if part is not None:
+        place = f"{part.start:,} to {part.stop:,}, {plural(part.size, 'byte')}; of {place}"
+    return Card(
+        visible(file),
+        tuple(visible(name) for name in names),
+        _cut(visible(headline(node))),
+        sum_text(node),
+        visible(without_marks(node.doc)),
+        next((each.spec for each in reversed(path) if each.spec), ""),
+        node.type,
+        place,
+        shown,
+        next((each.differs for each in reversed(path[-2:]) if each.differs is not None), None),
+        visible(key),
+        explain_command(uri, span, how) if span.size else "",
+        get_command(uri, key, how) if key else "",
+        _python(path, part, uri, how),
+        link_command(uri, span, how),
+    )
+
+
+def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
+    """The line for a shell that opens the window with some bytes selected."""
+    where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
+    source = f"{span.source}:" if span.source else ""
+    # How a store is reached, the window knows or asks.
+    return shell_line(
+        ["shardscope", f"{typed(uri)}#{source}{where}", *(["--format", how.format] if how.format else [])]
+    )
+
+
+def markdown(card: Card) -> str:
+    """A card as Markdown: for an issue, a chat, a page."""
+    lines = [f"### {_quiet(card.name)}", "", " › ".join(_quiet(name) for name in card.path), ""]
+    if card.value:
+        lines += [f"**{_quiet(card.value)}**" + (f" = {card.adds}" if card.adds else ""), ""]
+    if card.meaning:
+        lines += [_quiet(card.meaning), ""]
+    facts = [
+        ("bytes", card.place),
+        ("type", card.type),
+        ("raw", card.raw),
+        ("stated in", card.specification),
+        ("object", card.key),
+    ]
+    lines += ["| | |", "|---|---|"]
+    lines += [f"| {name} | {_code(text) if name in _CODE else _quiet(text)} |" for name, text in facts if text]
+    if card.differs is not None:
+        lines += ["", f"> **The page says:** {card.differs.page}.  "]
+        lines += [f"> **In practice:** {card.differs.practice}."]
+    commands = "\n".join(line for line in (card.command, card.get, card.link) if line)
+    lines += ["", "```console", *(f"$ {line}" for line in commands.splitlines()), "```"]
+    lines += ["", "```python", card.python.rstrip("\n"), "```", ""]
+    return "\n".join(lines)
+
+
+def _python(path: Sequence[Node], part: Span | None, uri: str, how: Again) -> str:
+    """Lines that print the value; of some of its bytes, or of a node without a value, the bytes."""
+    node = path[-1]
+    span = part or node.span
+    source = f", {span.source!r}" if span.source else ""
+    if node.value is not None and node.bits is None and span.size and part is None:
+        # The path from the source that the bytes lie in.
+        depth = sum(each.span.source == span.source for each in path) - 1
+        line = f"print(shard.explain({span.start:#x}{source})[{depth}].value)"
+        if nearest_row(path) is not None:
+            # Before that, the path may end at the section.
+            line = f"shard.load_index()\n    {line}"
+    else:
+        line = f"print(shard.bytes_of({span.source!r}).read({span.start:#x}, {span.stop:#x}).hex(' '))"
+    return f"import shardcore\n\nwith shardcore.open({uri!r}{how.arguments}) as shard:\n    {line}\n"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
+
+
+_CODE = ("raw", "object")
+"""Facts that are bytes and keys."""
+
+
+def _code(text: str) -> str:
+    """Text in the font of code, where nothing in it can end that."""
+    return _quiet(text) if any(letter in "`|\\" for letter in text) else f"`{text}`"
+
+
+def _quiet(text: str) -> str:
+    """Text out of a file does not act as Markdown, nor as HTML."""
+    return "".join(f"\\{letter}" if letter in r"\`*_[]<>|#&~$!" else letter for letter in text)

@@ -1,0 +1,361 @@
+"""What a drawing is made of. A drawing is data: every item names the bytes it stands for, or is computed.
+
+A format says *what* is drawn, in its own units (bits, bytes, slot numbers). Where it lies on a page is decided in
+`placing`, once for the window and for SVG; `as_text` writes the same drawing in lines of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from shardcore.model.span import Span
+
+MOST_ITEMS = 60
+"""Items in one drawing; what is more is counted in `Drawing.more`."""
+MOST_CELLS = 1024
+"""Cells of one board, drawn or empty."""
+
+
+class Tone(StrEnum):
+    """What an item is, for its colour; a letter or a hatch says the same without colours.
+
+    `HIT` is what the lookup arrives at, `MISS` what is wrong or collides, `EMPTY` what is free, `DEAD` what is deleted,
+    `FAINT` what only goes along. `ONE` to `FOUR` tell apart what stands side by side (the letters x, y, z of a Morton
+    code, the pieces of a name, lanes).
+    """
+
+    PLAIN = "plain"
+    KEY = "key"
+    POINTER = "pointer"
+    SIZE = "size"
+    HEADER = "header"
+    INDEX = "index"
+    LOOKUP = "lookup"
+    DATA = "data"
+    METADATA = "metadata"
+    HIT = "hit"
+    MISS = "miss"
+    EMPTY = "empty"
+    DEAD = "dead"
+    FAINT = "faint"
+    ONE = "one"
+    TWO = "two"
+    THREE = "three"
+    FOUR = "four"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing drawn.
+
+    Attributes:
+        text: What stands in it; short.
+        spans: The bytes it stands for; empty when it is computed. Pointing at it lights them.
+        at: Where it begins, in the unit of its figure: a bit (0 is the lowest), a place on a ruler, a cell's number.
+        size: How far it reaches, in the same unit; 0 on a ruler is a mark at one place.
+        tone: What it is.
+        doc: One sentence, told when it is pointed at.
+        name: What links call it; empty where none leads to it. Unique in a drawing.
+        here: Whether the lookup is about this one: it is framed.
+        handle: The control that its upper end (`at + size`) sets when it is dragged; empty when it cannot be.
+    """
+
+    text: str = ""
+    spans: tuple[Span, ...] = ()
+    at: float = 0
+    size: float = 1
+    tone: Tone = Tone.PLAIN
+    doc: str = ""
+    name: str = ""
+    here: bool = False
+    handle: str = ""
+
+    @property
+    def computed(self) -> bool:
+        """Whether no bytes stand for it."""
+        return not self.spans
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """A row of bit cells, the highest bit at the left, with named fields over it.
+
+    Attributes:
+        title: What the number is.
+        width: Number of bits, at most 64.
+        value: The number whose bits stand in the cells; None draws empty cells.
+        items: The fields: `at` is their lowest bit, `size` their number of bits.
+        letters: A letter for single bits instead of 0 and 1, by bit (the x, y, z of a Morton code), with its tone.
+    """
+
+    title: str
+    width: int
+    value: int | None
+    items: tuple[Item, ...] = ()
+    letters: Mapping[int, tuple[str, Tone]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """A number line with stretches and marks on it.
+
+    Attributes:
+        title: What is measured.
+        start: Its first number.
+        stop: One past its last; greater than `start`.
+        items: Stretches, and marks (`size` 0). Those that overlap are drawn in lanes.
+        unit: What it counts: `bytes`.
+        ring: Whether its end is followed by its start: arrows to the left go around, but for dashed ones.
+    """
+
+    title: str
+    start: float
+    stop: float
+    items: tuple[Item, ...] = ()
+    unit: str = ""
+    ring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Numbered cells, in rows: buckets, slots, a board. Cells without an item are drawn empty.
+
+    Attributes:
+        title: What a cell is.
+        count: Number of cells, at most `MOST_CELLS`.
+        items: What stands in some of them: `at` is the cell; `size` is 1.
+        columns: Cells in a row; 0 puts as many side by side as there is room for.
+        first: The number of the first cell drawn, when those before are left out.
+        ring: Whether the last cell is followed by the first: arrows to the left go around, but for dashed ones.
+        numbered: Whether cells tell their numbers.
+        column_names: A name over each column; empty for none.
+        row_names: A name before each row; empty for none.
+    """
+
+    title: str
+    count: int
+    items: tuple[Item, ...] = ()
+    columns: int = 0
+    first: int = 0
+    ring: bool = False
+    numbered: bool = True
+    column_names: tuple[str, ...] = ()
+    row_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of values under headings.
+
+    Attributes:
+        title: What a row is.
+        headings: One for each column.
+        rows: Items, as many in a row as there are headings.
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Item, ...], ...]
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All of them."""
+        return tuple(item for row in self.rows for item in row)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What joins a stretch of the upper ruler of a ribbon with one of the lower.
+
+    Attributes:
+        item: What is told of it; `at` and `size` are the stretch above.
+        below: The stretch below, half-open; where its ends are equal the band comes to a point.
+    """
+
+    item: Item
+    below: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Ribbon:
+    """Two rulers, one under the other, with bands between them.
+
+    Attributes:
+        title: What is joined.
+        above: The upper ruler.
+        below: The lower one.
+        bands: What joins them.
+    """
+
+    title: str
+    above: Ruler
+    below: Ruler
+    bands: tuple[Band, ...]
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Those of the rulers and those of the bands."""
+        return (*self.above.items, *(band.item for band in self.bands), *self.below.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An arrow from one item to another, by their names.
+
+    Attributes:
+        start: The name of the item where it begins.
+        stop: The name of the item where it ends.
+        text: What stands at it.
+        tone: What it is.
+    """
+
+    start: str
+    stop: str
+    text: str = ""
+    tone: Tone = Tone.PLAIN
+
+
+Figure = Bits | Ruler | Cells | Table | Ribbon
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A drawing: parts from top to bottom, and arrows between their items.
+
+    Attributes:
+        title: What it shows.
+        figures: The parts.
+        links: The arrows.
+        caption: One or two plain sentences: what to see in it.
+        more: How many items are left out.
+        what_if: Whether it shows what would be, not what the file says.
+        legend: What tones mean in this drawing, where that is not what they usually mean.
+    """
+
+    title: str
+    figures: tuple[Figure, ...]
+    links: tuple[Link, ...] = ()
+    caption: str = ""
+    more: int = 0
+    what_if: bool = False
+    legend: Mapping[Tone, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if len(self.items) > MOST_ITEMS:
+            raise ValueError(f"{len(self.items)} items in one drawing; at most {MOST_ITEMS}, the others are counted")
+        names = [item.name for item in self.items if item.name]
+        if len(set(names)) < len(names):
+            raise ValueError("two items of a drawing have the same name")
+        if (lost := {end for link in self.links for end in (link.start, link.stop)} - set(names)) != set():
+            raise ValueError(f"links lead to items that are not drawn: {', '.join(sorted(lost))}")
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """All items of all parts."""
+        return tuple(item for figure in self.figures for item in figure.items)
+
+
+class Kind(StrEnum):
+    """How a control is set."""
+
+    SLIDER = "slider"
+    """A whole number between `low` and `high`."""
+    SWITCH = "switch"
+    """True or False."""
+    CHOICE = "choice"
+    """One of `choices`."""
+    TEXT = "text"
+    """A text, such as a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What a person may change in a drawing.
+
+    Attributes:
+        name: What `Sketch.draw` calls it.
+        label: What stands beside it.
+        kind: How it is set.
+        value: What the file or the lookup says: where it begins, and what *Reset* returns to.
+        low: Least number of a slider.
+        high: Greatest number of a slider.
+        choices: What can be chosen.
+        doc: One sentence.
+        follows: `row` or `key` where the control stands for an object: it takes that of the selected one.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    value: Any
+    low: int = 0
+    high: int = 0
+    choices: tuple[str, ...] = ()
+    doc: str = ""
+    follows: str = ""
+
+
+class Sketch(Protocol):
+    """A drawing that can be played with; or one that stays as it is, without controls.
+
+    Attributes:
+        name: Short and stable: `parking`. Lessons and tests call it so.
+        title: What stands on its tab.
+        controls: What can be changed.
+    """
+
+    @property
+    def name(self) -> str:
+        """Short and stable."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What stands on its tab."""
+        ...
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """What can be changed; a control whose value has to be read is there from the first drawing on."""
+        ...
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing for some values of the controls; what is not named is as the file says.
+
+        It may read, so the window calls it in a job. It is quick enough to follow a slider: under 50 ms.
+
+        Raises:
+            UsageError: A value is none; its message tells which are.
+            ShardError: What it needs cannot be read.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A sketch without controls.
+
+    Attributes:
+        name: Short and stable.
+        title: What stands on its tab.
+        drawing: What it shows.
+        controls: None.
+    """
+
+    name: str
+    title: str
+    drawing: Drawing
+    controls: tuple[Control, ...] = ()
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing."""
+        return self.drawing
+
+
+def first_and_rest(items: Sequence[Item], most: int = MOST_ITEMS) -> tuple[tuple[Item, ...], int]:
+    """The first items that fit, and how many do not."""
+    return tuple(items[:most]), max(len(items) - most, 0)

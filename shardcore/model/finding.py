@@ -1,0 +1,256 @@
+"""What verification says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from shardcore.errors import UsageError
+from shardcore.model.budget import Budget, budget
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
+
+MAX_PER_CODE = 1000
+"""Findings of one code that are listed one by one; the rest is counted."""
+
+
+class Severity(Enum):
+    """How bad: an `error` means that some reader will fail, or gives wrong bytes."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Depth(Enum):
+    """How far verification goes; each depth includes the ones before it."""
+
+    STRUCTURE = "structure"
+    INDEX = "index"
+    CONTENT = "content"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Depth:
+        raise UsageError(f"no depth is called {value!r}; there is {', '.join(depth.value for depth in cls)}")
+
+    def reaches(self, other: Depth) -> bool:
+        """Whether this depth includes `other`."""
+        order = list(Depth)
+        return order.index(self) >= order.index(other)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fact that verification found.
+
+    Attributes:
+        severity: How bad.
+        code: Stable, `format.what`.
+        span: The bytes, or None when it is about the whole.
+        message: One sentence.
+        key: The object, in the text form of the format, when it is about one.
+    """
+
+    severity: Severity
+    code: str
+    span: Span | None
+    message: str
+    key: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form of the command line."""
+        return {
+            "severity": self.severity.value,
+            "code": self.code,
+            "span": self.span.to_json() if self.span else None,
+            "message": self.message,
+        } | ({"key": self.key} if self.key is not None else {})
+
+
+_collected: ContextVar[list[Findings] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[list[Findings]]:
+    """Collect the `Findings` created in this context, so that they are not lost where verification is cut short."""
+    found: list[Findings] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
+class Findings:
+    """Collects findings: the first thousand of each code, then a count."""
+
+    def __init__(self) -> None:
+        if (collected := _collected.get()) is not None:
+            collected.append(self)
+        self._kept: list[Finding] = []
+        self._counts: Counter[str] = Counter()
+        self._severities: dict[str, Severity] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Takes one finding."""
+        self._counts[finding.code] += 1
+        self._severities[finding.code] = finding.severity
+        if self._counts[finding.code] <= MAX_PER_CODE:
+            self._kept.append(finding)
+
+    def full(self, code: str) -> bool:
+        """Whether findings of a code are only counted from now on."""
+        return self._counts[code] >= MAX_PER_CODE
+
+    def more(self, severity: Severity, code: str, count: int) -> None:
+        """Counts further findings of a code that nobody puts into words."""
+        if count > 0:
+            self._counts[code] += count
+            self._severities[code] = severity
+
+    def error(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
+        """Some reader will fail here, or gives wrong bytes."""
+        self.add(Finding(Severity.ERROR, code, span, message, key))
+
+    def warning(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
+        """Against a rule, but every reader copes."""
+        self.add(Finding(Severity.WARNING, code, span, message, key))
+
+    def note(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
+        """Worth knowing."""
+        self.add(Finding(Severity.NOTE, code, span, message, key))
+
+    def all(self) -> tuple[Finding, ...]:
+        """What was collected, in order; codes with too many end with a finding that counts the rest."""
+        more = [
+            Finding(
+                self._severities[code],
+                code,
+                None,
+                f"{plural(count - MAX_PER_CODE, 'more of these is', 'more of these are')} not listed",
+            )
+            for code, count in self._counts.items()
+            if count > MAX_PER_CODE
+        ]
+        return (*self._kept, *more)
+
+
+EACH = 4096
+"""What an object costs besides its bytes, as bytes that could be expanded in the same time."""
+
+
+class Work:
+    """The checks of contents in one file, as far as the budget of the operation allows them.
+
+    A small file may name the same zeros a million times.
+
+    Args:
+        size: Bytes of the file, for the budget where the operation has none.
+        each: What an object costs besides its bytes.
+    """
+
+    def __init__(self, size: int, each: int = EACH) -> None:
+        current = budget()
+        if current is None:
+            current = Budget()
+            current.stored = size
+        self._budget = current
+        self.each = each
+        self.unchecked = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that may still be checked; negative when there are none."""
+        return self._budget.left
+
+    def takes(self, size: int) -> bool:
+        """Whether an object of that many bytes is still checked; if not, it is counted.
+
+        Args:
+            size: Bytes that are read and expanded for it.
+        """
+        cost = self.each + max(size, 0)
+        if self.unchecked or cost > self.left:
+            self.unchecked += 1
+            return False
+        self.spend(cost)
+        return True
+
+    def spend(self, size: int) -> None:
+        """Counts bytes that were expanded without being known beforehand."""
+        self._budget.checked += size
+
+    def tell(self, findings: Findings, code: str) -> None:
+        """A finding that says what was not checked, if anything was not."""
+        if self.unchecked:
+            what = f"the content of {plural(self.unchecked, 'object')} was not checked"
+            findings.warning(code, None, f"{what}: together the objects have far more bytes than the file")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of a verification.
+
+    Attributes:
+        depth: How far it went.
+        objects: How many objects were looked at.
+        findings: What was found.
+        checked: Objects whose content was compared with a checksum or hash, or could not be read.
+        without_checksum: Objects whose content has none.
+    """
+
+    depth: Depth
+    objects: int
+    findings: tuple[Finding, ...]
+    checked: int = 0
+    without_checksum: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no finding of severity error."""
+        return all(f.severity is not Severity.ERROR for f in self.findings)
+
+    @property
+    def unverified(self) -> int:
+        """Objects whose content was not compared with anything: an error in it is not detected."""
+        return max(self.objects - self.checked, 0)
+
+    @property
+    def summary(self) -> str:
+        """The result in a few short sentences: findings by severity, then the contents that were not verified."""
+        counts = Counter(finding.severity for finding in self.findings)
+        errors = "No errors" if self.ok else plural(counts[Severity.ERROR], "error")
+        warned = f", {plural(counts[Severity.WARNING], 'warning')}" if counts[Severity.WARNING] else ""
+        found = f"{errors} found{warned}."
+        if not self.depth.reaches(Depth.CONTENT):
+            return f"{found} Contents were not read (depth {self.depth.value})."
+        return " ".join((found, *self._contents()))
+
+    def _contents(self) -> Iterator[str]:
+        total = plural(self.objects, "object")
+        none = min(self.without_checksum, self.unverified)
+        rest = self.unverified - none
+        if none:
+            how_many = f"{grouped_digits(none)} of {total}" if none < self.objects else total
+            have = "has" if none == 1 else "have"
+            yield f"{how_many} {have} no checksum: content not verified."
+        if rest:
+            yield f"Content of {grouped_digits(rest)} of {total} not verified."
+        if self.objects and not self.unverified:
+            yield f"{total} compared with {'its checksum' if self.objects == 1 else 'their checksums'}."
+        if not self.objects and self.ok:
+            yield "No objects."
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form of the command line."""
+        return {
+            "ok": self.ok,
+            "objects": self.objects,
+            "unverified": self.unverified,
+            "findings": [f.to_json() for f in self.findings],
+        }

@@ -1,0 +1,111 @@
+"""Nodes of a member, in the words of its data set: the same tree, with the name of the member in every span."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from shardcore.errors import ShardError
+from shardcore.model.node import Children, Elsewhere, Node
+from shardcore.model.runs import Runs
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+
+
+def placed(node: Node, member: str, first_row: int | None = None) -> Node:
+    """A node of a member (of a file beside), as a node of the data set (of the shard that refers to the file).
+
+    Args:
+        node: As the member has it. Its children are placed when they are asked for.
+        member: The path of the member.
+        first_row: The row of the data set at which the objects of the member begin; None while that is not known, or
+            where they are no objects of the data set. Then nodes have no row.
+    """
+    return replace(
+        node,
+        span=placed_span(node.span, member),
+        target=None if node.target is None else placed_span(node.target, member),
+        decoded=placed_name(node.decoded, member) if node.decoded else "",
+        row=None if node.row is None or first_row is None else first_row + node.row,
+        children=_placed_children(node.children, member, first_row),
+        elsewhere=None if node.elsewhere is None else _placed_elsewhere(node.elsewhere, member),
+    )
+
+
+def placed_span(span: Span, member: str) -> Span:
+    """A span of a member, as a span of its data set."""
+    return Span(placed_name(span.source, member), span.start, span.stop)
+
+
+def inside_span(span: Span, member: str) -> Span:
+    """The exact inverse of `placed_span`."""
+    return Span(str(SourceName.parse(span.source).inside(member)), span.start, span.stop)
+
+
+def placed_name(source: str, member: str) -> str:
+    """The text of the name of a source of a member, in the words of its data set."""
+    return str(SourceName.parse(source).placed(member))
+
+
+def _placed_elsewhere(elsewhere: Elsewhere, member: str) -> Elsewhere:
+    return replace(elsewhere, find=lambda: placed_span(elsewhere.find(), member))
+
+
+def _placed_children(children: Sequence[Node], member: str, first_row: int | None) -> Sequence[Node]:
+    if isinstance(children, Children):
+        return PlacedChildren(children, member, first_row)
+    return tuple(placed(child, member, first_row) for child in children)
+
+
+class PlacedChildren(Children):
+    """Children that are still computed when asked for.
+
+    Args:
+        base: The children as the member has them.
+        member: See `placed`.
+        first_row: See `placed`.
+    """
+
+    def __init__(self, base: Children, member: str, first_row: int | None) -> None:
+        self.base = base
+        self._member = member
+        self._first_row = first_row
+        self.source = placed_name(base.source, member)
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return [placed(node, self._member, self._first_row) for node in self.base.make(start, stop)]
+
+    def overlap(self, start: int, stop: int) -> range:
+        """See `Children.overlap`."""
+        return self.base.overlap(start, stop)
+
+    def runs(self, start: int, stop: int) -> Runs | None:
+        """As the children paint themselves."""
+        return self.base.runs(start, stop)
+
+    @property
+    def expandable(self) -> bool:
+        """As the children know it."""
+        return self.base.expandable
+
+
+@contextmanager
+def relocating(member: str) -> Iterator[None]:
+    """Gives errors of a member their place in the data set."""
+    try:
+        yield
+    except ShardError as error:
+        raise placed_error(error, member) from error
+
+
+def placed_error(error: ShardError, member: str) -> ShardError:
+    """An error of a member with its place in the data set; a copy, because a shard may raise one error often."""
+    placed = copy.copy(error)
+    placed.span = placed_span(error.span, member) if error.span else None
+    return placed

@@ -1,0 +1,589 @@
+"""The objects of a shard, as columns; one object, as a reference."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from functools import cached_property
+from operator import index
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import ShardError, UsageError
+from shardcore.model.children import Extents
+from shardcore.model.member_nodes import inside_span, placed_span
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import FieldRole
+from shardcore.model.section import Section
+from shardcore.model.span import Span
+
+
+class State(IntEnum):
+    """What became of an object."""
+
+    LIVE = 0
+    UNUSED = 1
+    DELETED = 2
+    EXTERNAL = 3
+    TOMBSTONED = 4
+    DAMAGED = 5
+
+
+def in_states(states: NDArray[np.uint8], wanted: Iterable[State]) -> NDArray[np.bool_]:
+    """Return a mask of the rows whose state is one of `wanted`; `np.isin` takes longer for the rows of small files."""
+    table = np.zeros(256, np.bool_)
+    table[list(wanted)] = True
+    return table[states]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """One object of a shard.
+
+    Attributes:
+        key: The key in the text form of the format; None when it has none (not decodable: `extras["key_hex"]`).
+        row: Its row in `Shard.objects`.
+        spans: Where its stored bytes are; the first span is the content itself.
+        size: Decoded bytes; -1 when not known before reading.
+        stored_size: Stored bytes; -1 when not known.
+        codec: How it is stored: `none`, `zstd`, …
+        state: What became of it.
+        kind: `object`, or one of the kinds of the format.
+        parts: Names of further contents that belong to it (`fragments`).
+        shard: The member of a data set it lies in, or empty.
+        error: Why it cannot be read, or empty.
+        extras: What the format knows besides, by name.
+        record: The bytes of the index that speak of it, where the row is one of a table; else None.
+    """
+
+    key: str | None
+    row: int
+    spans: tuple[Span, ...]
+    size: int = -1
+    stored_size: int = -1
+    codec: str = "none"
+    state: State = State.LIVE
+    kind: str = "object"
+    parts: tuple[str, ...] = ()
+    shard: str = ""
+    error: str = ""
+    extras: dict[str, Any] = field(default_factory=dict)
+    record: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectColumns:
+    """Some rows of the objects, as parallel columns.
+
+    Attributes:
+        row: Row numbers, int64.
+        start: First stored byte of the content, int64; -1 when it has no bytes here.
+        stop: One past the last stored byte, int64; -1 when not known.
+        stored_size: Stored bytes, int64; -1 when not known.
+        size: Decoded bytes, int64; -1 when not known.
+        codec: Index into `Objects.codecs`, uint8.
+        state: `State`, uint8.
+        kind: Index into `Objects.kinds`, uint8.
+        shard: Index into `DataSet.members`, int32; zeros in a single shard.
+    """
+
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    stored_size: NDArray[np.int64]
+    size: NDArray[np.int64]
+    codec: NDArray[np.uint8]
+    state: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
+    shard: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @staticmethod
+    def of(row: Any, start: Any, stop: Any, size: Any, **more: Any) -> ObjectColumns:
+        """Columns from array-likes; scalars are repeated. `stored_size` defaults to `stop - start` where known."""
+        rows = np.asarray(row, np.int64).ravel()
+
+        def column(values: Any, dtype: Any) -> NDArray[Any]:
+            array = np.asarray(values, dtype)
+            return array if array.shape == rows.shape else np.broadcast_to(array, rows.shape)
+
+        starts, stops = column(start, np.int64), column(stop, np.int64)
+        stored = more.get("stored_size")
+        if stored is None:
+            stored = np.where((starts >= 0) & (stops >= starts), stops - starts, -1)
+        return ObjectColumns(
+            rows,
+            starts,
+            stops,
+            column(stored, np.int64),
+            column(size, np.int64),
+            column(more.get("codec", 0), np.uint8),
+            column(more.get("state", 0), np.uint8),
+            column(more.get("kind", 0), np.uint8),
+            column(more.get("shard", 0), np.int32),
+        )
+
+    def take(self, places: Any) -> ObjectColumns:
+        """The entries at some places, in the order asked for."""
+        return ObjectColumns(*(getattr(self, name)[places] for name in ObjectColumns.__slots__))
+
+    @staticmethod
+    def join(parts: Sequence[ObjectColumns]) -> ObjectColumns:
+        """One after the other; at least one part."""
+        return ObjectColumns(*(np.concatenate([getattr(p, name) for p in parts]) for name in ObjectColumns.__slots__))
+
+
+AT_ONCE = 1024
+"""Rows that iterating reads at once."""
+
+
+class Keys(Sequence[str | None]):
+    """The keys of some rows, as text, read when they are used; a slice is a list.
+
+    Args:
+        objects: The objects.
+        rows: Rows of them.
+    """
+
+    def __init__(self, objects: Objects, rows: range) -> None:
+        self._objects = objects
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> str | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str | None]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str | None] | None:
+        if isinstance(place, slice):
+            return self._objects.key_texts(as_array(self._rows[place]))
+        return self._objects.key_texts(np.array([self._rows[index(place)]], np.int64))[0]
+
+    def __iter__(self) -> Iterator[str | None]:
+        for at in range(0, len(self), AT_ONCE):
+            yield from self[at : at + AT_ONCE]
+
+
+class ObjectSlice(Sequence[ObjectRef]):
+    """Some rows of the objects: a sequence of `ObjectRef`, with a NumPy array for each of their columns.
+
+    Nothing is read before a reference, a column or a key is used. The columns are read once, sizes included.
+
+    Args:
+        objects: The objects.
+        rows: Rows of them.
+    """
+
+    def __init__(self, objects: Objects, rows: range) -> None:
+        self._objects = objects
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> ObjectRef: ...
+    @overload
+    def __getitem__(self, place: slice) -> ObjectSlice: ...
+    def __getitem__(self, place: int | slice) -> ObjectRef | ObjectSlice:
+        if isinstance(place, slice):
+            return ObjectSlice(self._objects, self._rows[place])
+        return self._objects.ref(self._rows[index(place)])
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        for at in range(0, len(self), AT_ONCE):
+            yield from self._objects.refs(as_array(self._rows[at : at + AT_ONCE]))
+
+    @cached_property
+    def columns(self) -> ObjectColumns:
+        """The columns of the rows, with the sizes that have to be read for it.
+
+        Raises:
+            ShardError: There is not enough memory for so many rows, or the bytes cannot be read.
+        """
+        try:
+            return self._objects.columns(as_array(self._rows), sizes=True)
+        except MemoryError as error:
+            raise ShardError(f"there is not enough memory for {plural(len(self), 'row')}") from error
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of the rows."""
+        return Keys(self._objects, self._rows)
+
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """Row numbers; see `ObjectColumns`, as for all columns."""
+        return as_array(self._rows)
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        """First stored byte of each content; -1 when it has no bytes here."""
+        return self.columns.start
+
+    @property
+    def stop(self) -> NDArray[np.int64]:
+        """One past the last stored byte of each content; -1 when not known."""
+        return self.columns.stop
+
+    @property
+    def stored_size(self) -> NDArray[np.int64]:
+        """Stored bytes; -1 when not known."""
+        return self.columns.stored_size
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Decoded bytes; -1 when only decoding would tell."""
+        return self.columns.size
+
+    @property
+    def codec(self) -> NDArray[np.uint8]:
+        """Index into `Objects.codecs`."""
+        return self.columns.codec
+
+    @property
+    def state(self) -> NDArray[np.uint8]:
+        """`State`."""
+        return self.columns.state
+
+    @property
+    def kind(self) -> NDArray[np.uint8]:
+        """Index into `Objects.kinds`."""
+        return self.columns.kind
+
+    @property
+    def shard(self) -> NDArray[np.int32]:
+        """Index into `DataSet.members`."""
+        return self.columns.shard
+
+
+def as_array(rows: range) -> NDArray[np.int64]:
+    """A range of rows as an array."""
+    return np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
+
+
+def row_steps(count: int, step: int = 1 << 16) -> Iterator[NDArray[np.int64]]:
+    """The rows `[0, count)` in pieces, for what reads them one piece after the other."""
+    for first in range(0, count, step):
+        yield np.arange(first, min(first + step, count), dtype=np.int64)
+
+
+class Objects(Sequence[ObjectRef]):
+    """All objects of a shard, as a sequence of `ObjectRef`. A row is what the format has a slot for.
+
+    `objects[3]` and iterating give references, made when they are used; `objects[10:20]` is a sequence, too, and has
+    the columns of these rows as NumPy arrays. Length, references, slices and keys read what they need.
+
+    Attributes:
+        kinds: The kinds that `ObjectColumns.kind` counts.
+        inner_kinds: Kinds whose content is part of what others hold; extracting everything leaves them out.
+        codecs: The codecs that `ObjectColumns.codec` counts.
+        hashed_rows: Whether rows are slots of a hash function: `extract` then takes objects in the order `offset`.
+    """
+
+    hashed_rows = False
+    kinds: tuple[str, ...] = ("object",)
+    inner_kinds: frozenset[str] = frozenset()
+    codecs: tuple[str, ...] = ("none",)
+
+    @property
+    def counted(self) -> bool:
+        """Whether `len` is known without reading."""
+        return True
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of rows, slots that are unused included."""
+
+    @abstractmethod
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some rows.
+
+        Args:
+            rows: Row numbers, int64.
+            sizes: Whether sizes that are not known yet are read from the file.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """The columns of the rows `[first, last)` by what is in memory after `Shard.load_index`, for counting them.
+
+        Formats whose `columns` read say here what they know without; what would have to be read is -1, and a state
+        may be less exact.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return self.columns(np.arange(first, last, dtype=np.int64))
+
+    @abstractmethod
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The keys of some rows, as text; None for unused rows and keys that have no text."""
+
+    @abstractmethod
+    def ref(self, row: int) -> ObjectRef:
+        """One row as an object.
+
+        Raises:
+            IndexError: There is no such row.
+            SourceError: The bytes cannot be had.
+        """
+
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Some rows as objects; formats with small objects make many of them at once.
+
+        Args:
+            rows: Row numbers, shape `(n,)`.
+        """
+        return map(self.ref, rows.tolist())
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders that `order` knows now; `slot` always, others after `Shard.load_index`."""
+        return ("slot",)
+
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        """Row numbers in the order `name`; None for the order of the rows themselves.
+
+        Raises:
+            UsageError: The order is not known (yet).
+        """
+        if name == "slot":
+            return None
+        raise UsageError(f"no order {name!r} here; there is {', '.join(self.orders)}")
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of all rows."""
+        return Keys(self, range(len(self)))
+
+    @overload
+    def __getitem__(self, place: int) -> ObjectRef: ...
+    @overload
+    def __getitem__(self, place: slice) -> ObjectSlice: ...
+    def __getitem__(self, place: int | slice) -> ObjectRef | ObjectSlice:
+        rows = range(len(self))
+        if isinstance(place, slice):
+            return ObjectSlice(self, rows[place])
+        return self.ref(rows[index(place)])
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        return iter(self[:])
+
+    def __contains__(self, ref: object) -> bool:
+        return isinstance(ref, ObjectRef) and 0 <= ref.row < len(self) and self.ref(ref.row) == ref
+
+
+class NoObjects(Objects):
+    """For a shard of which only a part of the tree can be shown.
+
+    Args:
+        why: Raised when the objects are used, where there may be some that cannot be listed.
+    """
+
+    def __init__(self, why: ShardError | None = None) -> None:
+        self._why = why
+
+    @property
+    def counted(self) -> bool:
+        """True when there are no objects, as opposed to none that can be listed."""
+        return self._why is None
+
+    def __len__(self) -> int:
+        if self._why is not None:
+            raise self._why
+        return 0
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """No columns."""
+        return ObjectColumns.of([], [], [], [])
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """No keys."""
+        return []
+
+    def ref(self, row: int) -> ObjectRef:
+        """No objects."""
+        raise IndexError(row)
+
+
+MEMBER_ROW = "member_row"
+"""The name in `ObjectRef.extras` of the row in the member, for objects of a data set."""
+
+
+def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
+    """An object of a member of a data set, as an object of the data set.
+
+    Args:
+        ref: The object as the member knows it.
+        member: The name of the member.
+        first_row: The row of the data set at which those of the member begin; None when that is not known (yet), and
+            the object has the row -1 then.
+    """
+    spans = tuple(placed_span(span, member) for span in ref.spans)
+    row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
+    record = None if ref.record is None else placed_span(ref.record, member)
+    extras = ref.extras | {MEMBER_ROW: ref.row}
+    return replace(ref, row=row, spans=spans, shard=member, extras=extras, record=record)
+
+
+def inside_member(ref: ObjectRef) -> ObjectRef:
+    """The exact inverse of `located`."""
+    spans = tuple(inside_span(span, ref.shard) for span in ref.spans)
+    record = None if ref.record is None else inside_span(ref.record, ref.shard)
+    extras = dict(ref.extras)
+    row = extras.pop(MEMBER_ROW, ref.row)
+    return replace(ref, row=row, spans=spans, shard="", extras=extras, record=record)
+
+
+class LazyObjects(Objects):
+    """Objects that are loaded when something is asked of them.
+
+    Args:
+        load: Gives the objects; called again for every question.
+    """
+
+    def __init__(self, load: Callable[[], Objects]) -> None:
+        self._load = load
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+    @property
+    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        """See `Objects.kinds`."""
+        return self._load().kinds
+
+    @property
+    def inner_kinds(self) -> frozenset[str]:  # type: ignore[override]
+        """See `Objects.inner_kinds`."""
+        return self._load().inner_kinds
+
+    @property
+    def codecs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """See `Objects.codecs`."""
+        return self._load().codecs
+
+    @property
+    def counted(self) -> bool:
+        """False: whoever asks loads them."""
+        return False
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """See `Objects.columns`."""
+        return self._load().columns(rows, sizes=sizes)
+
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """See `Objects.known`."""
+        return self._load().known(first, last)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """See `Objects.key_texts`."""
+        return self._load().key_texts(rows)
+
+    def ref(self, row: int) -> ObjectRef:
+        """See `Objects.ref`."""
+        return self._load().ref(row)
+
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """See `Objects.refs`."""
+        return self._load().refs(rows)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """See `Objects.orders`."""
+        return self._load().orders
+
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        """See `Objects.order`."""
+        return self._load().order(name)
+
+
+class ColumnObjects(Objects):
+    """Objects whose columns are in memory: those of a plan, of a small index.
+
+    Args:
+        columns: One entry for each row.
+        key_texts: See `Objects.key_texts`.
+        ref: See `Objects.ref`; called for rows that exist. By default what the columns say: the stored bytes as one
+            span, none where the state is not live.
+        fault: Why the object of a row cannot be read; for references of damaged rows.
+    """
+
+    def __init__(
+        self,
+        columns: ObjectColumns,
+        key_texts: Callable[[NDArray[np.int64]], list[str | None]],
+        ref: Callable[[int], ObjectRef] | None = None,
+        fault: Callable[[int], str] = lambda row: "damaged",
+    ) -> None:
+        self._columns = columns
+        self._key_texts = key_texts
+        self._ref = ref or self._plain_ref
+        self._fault = fault
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """See `Objects.columns`."""
+        return self._columns.take(rows)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """See `Objects.key_texts`."""
+        return self._key_texts(rows)
+
+    def ref(self, row: int) -> ObjectRef:
+        """See `Objects.ref`."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._ref(row)
+
+    def _plain_ref(self, row: int) -> ObjectRef:
+        columns, key = self._columns.take([row]), self.keys[row]
+        start, stop, state = int(columns.start[0]), int(columns.stop[0]), State(int(columns.state[0]))
+        return ObjectRef(
+            key,
+            row,
+            (Span("", start, stop),) if state is State.LIVE else (),
+            size=int(columns.size[0]),
+            stored_size=int(columns.stored_size[0]),
+            codec=self.codecs[int(columns.codec[0])],
+            state=state,
+            kind=self.kinds[int(columns.kind[0])],
+            error=self._fault(row) if state is State.DAMAGED else "",
+        )
+
+
+def object_extents(objects: Objects, section: Section) -> Extents:
+    """The objects whose stored bytes lie in a section, as nodes in the order of their bytes."""
+    columns = objects[:]
+    order = np.argsort(columns.start, kind="stable")
+    order = order[(columns.start[order] >= section.start) & (columns.stop[order] <= section.stop)]
+
+    def describe(first: int, last: int) -> list[Node]:
+        rows = order[first:last]
+        places = zip(rows.tolist(), columns.start[rows].tolist(), columns.stop[rows].tolist(), strict=True)
+        return [
+            Node(
+                key or f"[{row}]",
+                Span("", start, stop),
+                text=plural(stop - start, "byte"),
+                role=FieldRole.DATA,
+                row=row,
+            )
+            for key, (row, start, stop) in zip(objects.key_texts(rows), places, strict=True)
+        ]
+
+    return Extents(columns.start[order], columns.stop[order], describe)

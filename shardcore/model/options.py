@@ -1,0 +1,162 @@
+"""What a format lets people choose when they open, write or look something up: declared once, read by all who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from shardcore.errors import UsageError
+from shardcore.model.text import short
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class OptionType(Enum):
+    """What the value of an option is."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    """A whole number, not negative; as text decimal or with `0x`."""
+    SIZE = "size"
+    """A number of bytes; as text with K, M or G for powers of 1024."""
+    FLAG = "flag"
+    """Yes or no."""
+    CHOICE = "choice"
+    """One of `Option.choices`."""
+    JSON = "json"
+    """JSON text, the path of a file with JSON, or a mapping."""
+    FOLDER = "folder"
+    """A folder: its path or address, or a `Folder`."""
+
+
+class Purpose(Enum):
+    """What an option is for."""
+
+    OPEN = "open"
+    WRITE = "write"
+    LOCATE = "locate"
+    REKEY = "rekey"
+    EDIT = "edit"
+    """What is said besides when a file is changed: declared by the verb, not by a format."""
+    FACT = "fact"
+    """What a format keeps about one object: given with each object, and in the lines of a manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a format.
+
+    Attributes:
+        name: As in `-O name=value` and in keyword arguments.
+        type: What its value is.
+        help: One plain sentence.
+        purpose: What it is for.
+        default: The value when it is not given.
+        choices: For `OptionType.CHOICE`.
+        names_format: For opening: whether giving it says that the file is of this format. Other options for opening
+            are of no account to formats that do not declare them.
+        hidden: Whether people do not choose it: programs do.
+        content: For writing: whether it names content by itself, so that no other input is needed.
+        path: Whether its text is the path of a file or folder.
+    """
+
+    name: str
+    type: OptionType
+    help: str
+    purpose: Purpose = Purpose.OPEN
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    names_format: bool = False
+    hidden: bool = False
+    content: bool = False
+    path: bool = False
+
+    def opens(self, given: Any) -> bool:
+        """Return whether a value names a file, folder or address, and is not what it says itself."""
+        if self.type is OptionType.JSON:
+            return not (isinstance(given, str) and given.lstrip()[:1] in ("{", "["))
+        return self.path or self.type is OptionType.FOLDER
+
+    def value_of(self, given: Any) -> Any:
+        """The value that was meant: texts (of a command line) are read, other values are checked.
+
+        Raises:
+            UsageError: It is no value of the option's type.
+        """
+        if given is None or self.type in (OptionType.JSON, OptionType.FOLDER):
+            return given
+        reader = {
+            OptionType.INTEGER: _integer,
+            OptionType.SIZE: _size,
+            OptionType.FLAG: _flag,
+            OptionType.TEXT: _text,
+            OptionType.CHOICE: self._chosen,
+        }[self.type]
+        try:
+            return reader(given)
+        except ValueError as error:
+            raise UsageError(f"{self.name} must be {error}, not {short(str(given))}") from error
+
+    def _chosen(self, given: Any) -> str:
+        if given not in self.choices:
+            raise ValueError(f"one of {', '.join(self.choices)}")
+        return str(given)
+
+
+def read_options(declared: Iterable[Option], given: Mapping[str, Any], purpose: Purpose, who: str) -> dict[str, Any]:
+    """The values of all options that were given, checked against what a format declares.
+
+    Args:
+        declared: The options of the format.
+        given: Values by name.
+        purpose: Options for other purposes do not exist here.
+        who: Whose options they are, for the error.
+
+    Raises:
+        UsageError: There is no option of that name, or its value is not of its type.
+    """
+    known = {option.name: option for option in declared if option.purpose is purpose}
+    for name in given:
+        if name not in known:
+            there = ", ".join(one.name for one in known.values() if not one.hidden)
+            raise UsageError(f"{who} takes {there or 'no options here'}, not {short(name)}")
+    return {name: known[name].value_of(value) for name, value in given.items()}
+
+
+def _integer(given: Any) -> int:
+    if isinstance(given, bool) or not isinstance(given, (int, str)):
+        raise ValueError("a whole number")
+    try:
+        # Python takes `4_4_40` for a number.
+        number = int(given.replace("_", "x"), 0) if isinstance(given, str) else given
+    except ValueError:
+        raise ValueError("a whole number") from None
+    if number < 0:
+        raise ValueError("0 or more")
+    return number
+
+
+def _size(given: Any) -> int:
+    if not isinstance(given, str):
+        return _integer(given)
+    unit = given[-1:].upper() if given[-1:].isalpha() else ""
+    if unit not in _UNITS:
+        raise ValueError("a number of bytes, such as 4096, 64K or 1M")
+    return _integer(given[: len(given) - len(unit)]) * _UNITS[unit]
+
+
+def _flag(given: Any) -> bool:
+    if isinstance(given, bool):
+        return given
+    text = str(given).lower()
+    if text not in ("yes", "no", "true", "false", "1", "0"):
+        raise ValueError("yes or no")
+    return text in ("yes", "true", "1")
+
+
+def _text(given: Any) -> str:
+    if not isinstance(given, (str, int)) or isinstance(given, bool):
+        raise ValueError("text")
+    return str(given)

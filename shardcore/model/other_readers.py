@@ -1,0 +1,63 @@
+"""What other readers of a format do about damage, as far as its fact sheet knows: a plain declaration of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+
+from shardcore.model.finding import Finding
+
+SILENT = "silent"
+"""Among the codes of findings: wrong bytes are served, and no check says anything about it."""
+
+
+class Answer(Enum):
+    """What a reader does where a check of ours finds something."""
+
+    WRONG = "returns wrong bytes"
+    IGNORES = "does not detect it"
+    REFUSES = "refuses"
+    CRASHES = "may crash"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What one reader does about some findings.
+
+    Attributes:
+        name: The reader, with the version that was tried.
+        codes: Codes of findings, as patterns; or `SILENT`.
+        answer: What it does.
+        says: Why, as a sentence.
+        within: Stretches of the file, half-open, to which it is bound; empty for findings at any place.
+    """
+
+    name: str
+    codes: tuple[str, ...]
+    answer: Answer
+    says: str
+    within: tuple[tuple[int, int], ...] = ()
+
+    def knows(self, findings: Iterable[Finding]) -> bool:
+        """Whether it is about one of some findings."""
+        return any(fnmatchcase(one.code, pattern) and self._reaches(one) for one in findings for pattern in self.codes)
+
+    def _reaches(self, finding: Finding) -> bool:
+        span = finding.span
+        if not self.within or span is None:
+            return not self.within
+        return not span.source and any(start <= span.start < stop for start, stop in self.within)
+
+
+def peers_about(peers: Iterable[Peer], findings: Iterable[Finding], *, silent: bool = False) -> tuple[Peer, ...]:
+    """What is known of other readers about some findings; nothing where nothing was tried.
+
+    Args:
+        peers: What is known.
+        findings: What the checks say.
+        silent: Whether wrong bytes are served that no check says anything about.
+    """
+    found = tuple(findings)
+    return tuple(peer for peer in peers if peer.knows(found) or (silent and SILENT in peer.codes))

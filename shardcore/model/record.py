@@ -1,0 +1,357 @@
+"""The only way to state a byte layout.
+
+A `Record` is a packed NumPy dtype whose fields have a role, one plain sentence, and the section of the specification
+they come from. Reading is `frombuffer`, writing is `tobytes`; colours, tree rows and the tables in the documentation
+come from the same statement. `Columns` states parallel columns. What neither fits (variable-length parts) is a pair of
+functions `read_x` and `write_x` that stand side by side in the `layout` module of the format.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import Truncated
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+
+_CODES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q", "f4": "f", "f8": "d"}
+
+Value = int | float | str | bytes | bool | None
+"""What a field holds, as Python sees it: byte strings as `bytes`, numbers as `int`."""
+
+
+class FieldRole(IntEnum):
+    """What a field is for. The colours, letters and hatches of the window follow it."""
+
+    GROUP = 0
+    MAGIC = 1
+    VERSION = 2
+    COUNT = 3
+    OFFSET = 4
+    SIZE = 5
+    KEY = 6
+    HASH = 7
+    FLAGS = 8
+    CODEC = 9
+    TIME = 10
+    NUMBER = 11
+    TEXT = 12
+    BITS = 13
+    DATA = 14
+    PADDING = 15
+    UNUSED = 16
+    UNKNOWN = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """Where the published page of a format and those who write and read it do not agree.
+
+    Attributes:
+        page: What the page says of the field; begins small, for it follows *The page says:*.
+        practice: What is so in practice; follows *In practice:*.
+    """
+
+    page: str
+    practice: str
+
+    @property
+    def sentence(self) -> str:
+        """Both, in two sentences."""
+        return f"The page says: {self.page}. In practice: {self.practice}."
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a layout.
+
+    Attributes:
+        name: The specification's name.
+        dtype: A NumPy type with its byte order written out (`"<u4"`), or `("u1", n)` for n raw bytes.
+        role: What the field is for.
+        doc: One plain sentence for a student; other names in use stand here.
+        default: The value written when none is given.
+        differs: Where page and practice do not agree on it; None where they do.
+    """
+
+    name: str
+    dtype: str | tuple[str, int]
+    role: FieldRole
+    doc: str
+    default: int | bytes = 0
+    differs: Differs | None = None
+
+    @property
+    def raw_size(self) -> int | None:
+        """Number of bytes of a raw byte field, or None for a number."""
+        return self.dtype[1] if isinstance(self.dtype, tuple) else None
+
+    @property
+    def type_text(self) -> str:
+        """The type as the documentation prints it: `u64 big-endian`, `32 bytes`."""
+        if isinstance(self.dtype, tuple):
+            return f"{self.dtype[1]} bytes"
+        order = {"<": " little-endian", ">": " big-endian"}.get(self.dtype[0], "")
+        kind = np.dtype(self.dtype)
+        return f"{kind.kind}{8 * kind.itemsize}{order}"
+
+
+class Record:
+    """A fixed layout of consecutive fields, without padding between them.
+
+    Args:
+        name: What one record is called, in the words of the specification.
+        source: Where the specification states it.
+        fields: The fields, in the order of their bytes.
+    """
+
+    def __init__(self, name: str, *, source: str, fields: tuple[Field, ...]) -> None:
+        self.name = name
+        self.source = source
+        self.fields = fields
+        for field in fields:
+            _check_byte_order(field)
+        self.dtype = np.dtype([(f.name, *_dtype_parts(f)) for f in fields])
+        self.size = self.dtype.itemsize
+        """Bytes of one record."""
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """The first byte of each field, relative to the record."""
+        return {name: int(place[1]) for name, place in (self.dtype.fields or {}).items()}
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The number of bytes of each field."""
+        return {name: place[0].itemsize for name, place in (self.dtype.fields or {}).items()}
+
+    @cached_property
+    def packer(self) -> struct.Struct:
+        """The same layout for the standard library, which writes single records faster.
+
+        Raises:
+            ValueError: The fields differ in byte order.
+        """
+        orders = {str(f.dtype)[0] for f in self.fields if f.raw_size is None and str(f.dtype)[0] in "<>"}
+        if len(orders) > 1:
+            raise ValueError(f"the fields of {self.name} differ in byte order")
+        codes = (f"{f.raw_size}s" if f.raw_size is not None else _CODES[str(f.dtype)[-2:]] for f in self.fields)
+        return struct.Struct((orders.pop() if orders else "<") + "".join(codes))
+
+    @cached_property
+    def _single(self) -> struct.Struct | None:
+        """`packer`, which reads single records several times as fast as NumPy; None where the byte order varies."""
+        try:
+            return self.packer
+        except ValueError:
+            return None
+
+    @cached_property
+    def _raw(self) -> tuple[int | None, ...]:
+        return tuple(field.raw_size for field in self.fields)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    def read(self, data: bytes | memoryview, at: int = 0, count: int = 1, *, place: Span | None = None) -> NDArray[Any]:
+        """Reads consecutive records, without copying.
+
+        Args:
+            data: The bytes.
+            at: Where in `data` the first record begins.
+            count: How many records.
+            place: Where `data` lies in its source; only used to say where an error is.
+
+        Returns:
+            A read-only array of shape `(count,)` and this record's dtype.
+
+        Raises:
+            Truncated: `data` ends before the last record does.
+        """
+        at, count = int(at), int(count)  # sums of NumPy numbers wrap
+        stop = at + count * self.size
+        if at < 0 or count < 0 or stop > len(data):
+            raise Truncated(
+                f"{self.name} needs {plural(count * self.size, 'byte')}; {max(len(data) - at, 0):,} are there",
+                span=_error_span(place, at, len(data)),
+            )
+        rows = np.frombuffer(data, self.dtype, count, at)
+        rows.flags.writeable = False
+        return rows
+
+    def read_one(self, data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> dict[str, Any]:
+        """Reads one record as a mapping of field name to value: integers as `int`, raw bytes as `bytes`.
+
+        Raises:
+            Truncated: `data` ends before the record does.
+        """
+        if self._single is None or not 0 <= at <= len(data) - self.size:
+            return self.values(self.read(data, at, place=place)[0])
+        return dict(zip(self._names, self._single.unpack_from(data, at), strict=True))
+
+    def values(self, row: Any) -> dict[str, Any]:
+        """The values of one row of `read`, as Python numbers and bytes."""
+        return {f.name: row[f.name].tobytes() if f.raw_size is not None else row[f.name].item() for f in self.fields}
+
+    def write(self, rows: NDArray[Any]) -> bytes:
+        """The exact inverse of `read`."""
+        return np.ascontiguousarray(rows, self.dtype).tobytes()
+
+    def pack(self, **values: int | bytes) -> bytes:
+        """Writes one record; fields not named take their default.
+
+        Raises:
+            ValueError: A name is not a field, a byte string is longer than its field, or a number does not fit.
+        """
+        unknown = values.keys() - set(self._names)
+        if unknown:
+            raise ValueError(f"{self.name} has no field {sorted(unknown)}")
+        if self._single is not None:
+            cells = [values.get(field.name, field.default) for field in self.fields]
+            cells = [b"" if raw is not None and cell == 0 else cell for raw, cell in zip(self._raw, cells, strict=True)]
+            fits = (
+                type(cell) is int if raw is None else type(cell) is bytes and len(cell) <= raw
+                for raw, cell in zip(self._raw, cells, strict=True)
+            )
+            if all(fits):
+                # Below, a number that does not fit is an error that names its field.
+                with contextlib.suppress(struct.error):
+                    return self._single.pack(*cells)
+        row = np.zeros(1, self.dtype)
+        for field in self.fields:
+            row[field.name] = _to_cell(field, values.get(field.name, field.default))
+        return row.tobytes()
+
+
+class Columns:
+    """Parallel columns of equal length, one after the other, as in a minishard index.
+
+    Args:
+        name: What the table is called.
+        source: Where the specification states it.
+        fields: One scalar field per column, in the order of their bytes.
+    """
+
+    def __init__(self, name: str, *, source: str, fields: tuple[Field, ...]) -> None:
+        self.name = name
+        self.source = source
+        self.fields = fields
+        for field in fields:
+            _check_byte_order(field)
+            if field.raw_size is not None:
+                raise ValueError(f"column {field.name} must be a number")
+        self.row_size = sum(np.dtype(f.dtype).itemsize for f in fields)
+        """Bytes that one row takes over all columns."""
+
+    def starts(self, count: int) -> dict[str, int]:
+        """Where each column begins, relative to the table, when every column has `count` rows."""
+        at, starts = 0, {}
+        for field in self.fields:
+            starts[field.name] = at
+            at += count * np.dtype(field.dtype).itemsize
+        return starts
+
+    def read(
+        self, data: bytes | memoryview, count: int, at: int = 0, *, place: Span | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Reads all columns, without copying: field name to a read-only array of shape `(count,)`.
+
+        Raises:
+            Truncated: `data` ends before the last column does.
+        """
+        at, count = int(at), int(count)  # sums of NumPy numbers wrap
+        if at < 0 or count < 0 or at + count * self.row_size > len(data):
+            raise Truncated(
+                f"{self.name} needs {plural(count * self.row_size, 'byte')}; {max(len(data) - at, 0):,} are there",
+                span=_error_span(place, at, len(data)),
+            )
+        columns = {}
+        for field, start in zip(self.fields, self.starts(count).values(), strict=True):
+            column = np.frombuffer(data, field.dtype, count, at + start)
+            column.flags.writeable = False
+            columns[field.name] = column
+        return columns
+
+    def write(self, columns: Mapping[str, NDArray[Any]]) -> bytes:
+        """The exact inverse of `read`."""
+        parts = [np.ascontiguousarray(columns[f.name], f.dtype) for f in self.fields]
+        if len({part.shape for part in parts}) > 1:
+            raise ValueError(f"the columns of {self.name} differ in length")
+        return b"".join(part.tobytes() for part in parts)
+
+
+def layout_table(layout: Record | Columns) -> str:
+    """The Markdown table of a layout, as the pages under `docs/formats` print it."""
+    lines = ["| offset | size | field | type | meaning |", "|---|---|---|---|---|"]
+    at = 0
+    for number, field in enumerate(layout.fields):
+        size = np.dtype(field.dtype).itemsize
+        if isinstance(layout, Columns):
+            where = "0" if number == 0 else f"{at}·n"
+            lines.append(f"| {where} | {size}·n | {_marked(field)} | {field.type_text} | {field.doc} |")
+        else:
+            lines.append(f"| {at} | {size} | {_marked(field)} | {field.type_text} | {field.doc} |")
+        at += size
+    return "\n".join(lines)
+
+
+def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
+    """The Markdown table of the fields on which page and practice differ, by the layout that states them.
+
+    Args:
+        layouts: The layouts of a format, by the names that its page uses.
+    """
+    lines = ["| field | the page says | in practice |", "|---|---|---|"]
+    told: set[int] = set()
+    for name, layout in layouts.items():
+        for field in layout.fields:
+            # A field that two layouts share is stated once.
+            if field.differs is not None and id(field) not in told:
+                told.add(id(field))
+                lines.append(f"| `{field.name}` of *{name}* | {field.differs.page} | {field.differs.practice} |")
+    return "\n".join(lines)
+
+
+def _marked(field: Field) -> str:
+    """The name of a field; where page and practice differ, with the sign for that."""
+    return f"`{field.name}`" if field.differs is None else f"`{field.name}` ≠"
+
+
+def _dtype_parts(field: Field) -> tuple[Any, ...]:
+    return (field.dtype[0], (field.dtype[1],)) if isinstance(field.dtype, tuple) else (field.dtype,)
+
+
+def _check_byte_order(field: Field) -> None:
+    base = field.dtype[0] if isinstance(field.dtype, tuple) else field.dtype
+    if np.dtype(base).itemsize > 1 and base[0] not in "<>":
+        raise ValueError(f"{field.name}: write the byte order of {base}")
+
+
+def _error_span(place: Span | None, at: int, available: int) -> Span | None:
+    if place is None:
+        return None
+    start = min(place.start + max(at, 0), place.start + available)
+    return Span(place.source, start, place.start + available)
+
+
+def _to_cell(field: Field, value: int | bytes) -> Any:
+    if field.raw_size is None:
+        kind = np.dtype(field.dtype)
+        # Older NumPy wraps such numbers silently, newer NumPy raises something else.
+        if kind.kind in "ui" and not np.iinfo(kind).min <= int(value) <= np.iinfo(kind).max:
+            raise ValueError(f"{field.name} is {kind.itemsize} bytes wide, too few for {value!r}")
+        return value
+    raw = b"" if value == 0 else bytes(value) if isinstance(value, bytes) else None
+    if raw is None or len(raw) > field.raw_size:
+        raise ValueError(f"{field.name} holds {field.raw_size} bytes, not {value!r}")
+    return np.frombuffer(raw.ljust(field.raw_size, b"\0"), np.uint8)

@@ -1,0 +1,173 @@
+"""Who leads here: the bytes that point to others, found by what they point to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from shardcore.model.children import Deferred
+from shardcore.model.member_nodes import placed_span
+from shardcore.model.node import Children, Node
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+
+T = TypeVar("T")
+
+MOST_LEADS = 60
+"""Leads that are told; others are counted."""
+
+_MOST_NODES = 4096
+"""Declared nodes that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointing:
+    """Bytes that lead to others.
+
+    Attributes:
+        place: The bytes that lead.
+        target: Where they lead.
+        why: One sentence.
+    """
+
+    place: Span
+    target: Span
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Bytes that lead to those that were asked about, with their name.
+
+    Attributes:
+        span: The bytes that lead.
+        target: Where they lead: to all of these.
+        names: The path to them, from the file down.
+        why: One sentence.
+    """
+
+    span: Span
+    target: Span
+    names: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """An answer.
+
+    Attributes:
+        found: What leads there: the most exact first.
+        more: How many others there are.
+        complete: Whether all that could lead there is known; else only reading the index would tell.
+    """
+
+    found: tuple[Lead, ...]
+    more: int = 0
+    complete: bool = True
+
+
+class Gathered:
+    """Gathers what leads to some bytes, up to a number.
+
+    Args:
+        span: The bytes; of an empty span, the byte after it.
+        most: How many are kept; the others are counted.
+    """
+
+    def __init__(self, span: Span, most: int = MOST_LEADS) -> None:
+        self.span = Span(span.source, span.start, max(span.stop, span.start + 1))
+        self.found: list[Pointing] = []
+        self.more = 0
+        self._most = most
+
+    def add(self, *pointings: Pointing) -> None:
+        """Adds what leads there."""
+        self.add_rows(pointings, lambda pointing: pointing)
+
+    def add_rows(self, rows: Sequence[T], make: Callable[[T], Pointing]) -> None:
+        """Adds one for each row of a table, made only when it is kept."""
+        room = max(self._most - len(self.found), 0)
+        self.found += [make(row) for row in rows[:room]]
+        self.more += max(len(rows) - room, 0)
+
+    def wants(self, target: Span) -> bool:
+        """Whether a target has any of the bytes."""
+        stop = max(target.stop, target.start + 1)
+        return target.source == self.span.source and target.start < self.span.stop and self.span.start < stop
+
+    @property
+    def sorted(self) -> list[Pointing]:
+        """All of them, without repetition: those that lead to the fewest bytes first."""
+        places: dict[Span, Pointing] = {}
+        for pointing in self.found:
+            known = places.get(pointing.place)
+            if known is None or pointing.target.size < known.target.size:
+                places[pointing.place] = pointing
+        return sorted(places.values(), key=lambda one: (one.target.size, one.place.source, one.place.start))
+
+
+def placed_leads(leads: Leads, member: str) -> Leads:
+    """What a member of a data set answered, in the words of the data set."""
+    found = (
+        replace(
+            lead,
+            span=placed_span(lead.span, member),
+            target=placed_span(lead.target, member),
+            names=(member, *lead.names),
+        )
+        for lead in leads.found
+    )
+    return replace(leads, found=tuple(found))
+
+
+def gather_declared(root: Node, path: Iterable[Node], into: Gathered) -> None:
+    """Gathers what nodes declare: those of the whole tree that are not rows of tables, and those around the bytes.
+
+    Args:
+        root: The root of a source.
+        path: The path to the bytes that are asked about, when they lie in the same source.
+        into: Where it is gathered.
+    """
+    left = _MOST_NODES
+    seen: set[Span] = set()
+    for node in (root, *path):
+        for below in _declared(node):
+            left -= 1
+            if left < 0:
+                return
+            target = below.target
+            if target is None or below.span in seen or not into.wants(target):
+                continue
+            if any(kid.target == target for kid in _kids(below)):
+                continue  # the field says it, and its record repeats it
+            seen.add(below.span)
+            into.add(Pointing(below.span, target, _sentence(below)))
+
+
+def gather_decoded(source: str, size: int, into: Gathered) -> None:
+    """Decoded bytes come from stored ones, which lead to all of them."""
+    name = SourceName.parse(source)
+    if name.stretch is not None:
+        stored = Span(str(name.outer), *name.stretch)
+        into.add(Pointing(stored, Span(source, 0, size), "These stored bytes decompress to the bytes asked about."))
+
+
+def _declared(node: Node) -> Iterator[Node]:
+    """A node and what is below it, without the rows of tables."""
+    yield node
+    for kid in _kids(node):
+        yield from _declared(kid)
+
+
+def _kids(node: Node) -> Sequence[Node]:
+    kids = node.children
+    if isinstance(kids, Deferred):
+        return kids.nodes
+    return () if isinstance(kids, Children) else kids
+
+
+def _sentence(node: Node) -> str:
+    doc = node.doc.strip()
+    return doc if doc else f"{node.name} points there."

@@ -1,0 +1,1 @@
+"""Operations on shards: pack, convert, edit, extract, recover, search."""

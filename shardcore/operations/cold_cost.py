@@ -1,0 +1,115 @@
+"""What a first reader pays for a lookup: measured, by making it again with nothing in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore.errors import UsageError
+from shardcore.model.drawing import Drawing
+from shardcore.model.span import Span
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.registry import head_bytes
+from shardcore.shards.registry import open as open_shard
+from shardcore.shards.shard import Shard
+from shardcore.shards.trace import Look, Meanings, Trace, tell
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.cold import Bill, ColdFolder, ColdSource, Cost
+from shardcore.sources.read_purpose import Purpose, reading_for
+
+
+@dataclass(frozen=True, slots=True)
+class ColdTrace:
+    """A lookup of somebody who has read nothing yet.
+
+    Attributes:
+        trace: The lookup.
+        opening: What it cost to open the file or folder.
+        steps: What each step of the lookup cost.
+    """
+
+    trace: Trace
+    opening: Cost
+    steps: tuple[Cost, ...]
+
+    @property
+    def total(self) -> Cost:
+        """What all of it cost."""
+        return sum(self.steps, self.opening)
+
+
+def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
+    """Looks a key up as a first reader would: the same file or folder, with nothing known of it.
+
+    Requests are those that a remote file would cost: a first range, and what is asked for is kept. The bytes
+    come from the sources that are open already. Of a remote file those are the ones that were fetched before, so that
+    nothing is paid twice; a lookup that was made before can therefore always be measured.
+
+    Args:
+        shard: An opened shard; it stays open.
+        key: The key.
+        fetch: Whether what was not fetched before is fetched now.
+
+    Raises:
+        UsageError: The key is not of the format's form, or bytes would have to be fetched.
+        SourceError: The bytes cannot be had.
+    """
+    bill = Bill(fetch=fetch)
+    try:
+        with open_shard(_cold(shard, bill), partial=True, **_cold_choices(shard.chosen, bill)) as found:
+            opening = bill.cost
+            look = _ColdLook(bill, found.meanings)
+            parsed = found.parse_key(key)
+            with reading_for(Purpose.LOOKUP):
+                trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look)
+            return ColdTrace(trace, opening, tuple(look.costs))
+    finally:
+        bill.close()
+
+
+def _cold(shard: Shard, bill: Bill) -> Source | Folder:
+    """What was opened, as if nothing had been read of it.
+
+    Raises:
+        UsageError: There is no such thing: the shard was made of something else.
+    """
+    if isinstance(shard, DataSet):
+        return ColdFolder(shard.folder, bill)
+    if shard.source is None:
+        raise UsageError("a cold start can be measured for files and folders only")
+    folder = ColdFolder(shard.source.folder, bill) if shard.source.folder is not None else None
+    return ColdSource(shard.source, bill, folder, first=head_bytes(shard.source.name), owned=False)
+
+
+def _cold_choices(chosen: Mapping[str, Any], bill: Bill) -> dict[str, Any]:
+    return {name: ColdFolder(value, bill) if isinstance(value, Folder) else value for name, value in chosen.items()}
+
+
+class _ColdLook(Look):
+    """A told lookup; notes what each step cost.
+
+    Attributes:
+        costs: One for each step.
+    """
+
+    def __init__(self, bill: Bill, meanings: Meanings) -> None:
+        super().__init__(telling=True, meanings=meanings)
+        self.costs: list[Cost] = []
+        self._bill, self._told = bill, bill.cost
+
+    def step(
+        self,
+        title: str,
+        text: str,
+        *spans: Span,
+        why: str = "",
+        inputs: Sequence[Span] = (),
+        draw: Callable[[], Drawing] | None = None,
+        **values: Any,
+    ) -> None:
+        """Tells one step, without its drawing; what was asked for since the last one is its cost."""
+        now = self._bill.cost
+        super().step(title, text, *spans, why=why, inputs=inputs, **values)
+        self.costs.append(now - self._told)
+        self._told = now

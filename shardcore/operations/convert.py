@@ -1,0 +1,598 @@
+"""Converting: every object of an opened shard into another format, content streamed, keys by a rule that is stated."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import LimitExceeded, Remedy, UsageError
+from shardcore.model.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgeted, taking_operation
+from shardcore.model.finding import Depth
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.options import Purpose
+from shardcore.model.text import short, visible
+from shardcore.operations.convert_source import Taken, Taking, taking
+from shardcore.operations.extraction import extract as extract_opened
+from shardcore.operations.member_contents import TakenAsked, Told
+from shardcore.operations.pack import Packed, write_items
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.format import Format
+from shardcore.shards.registry import format_of, means_folder, opening, writes_of
+from shardcore.shards.shard import Shard
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.writing.columns import SameKeys
+from shardcore.writing.declaration import KeyRule, Writes
+from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
+from shardcore.writing.items import Content, Item, opened
+from shardcore.writing.manifest import KNOWN, Loss, LossKind, Manifest, SourceRecord
+from shardcore.writing.temporary import STREAM_PIECE
+from shardcore.writing.writer import Data, Sized, pieces_of
+
+CHECKSUMS = ("", "adler32", "crc32", "md5", "sha1", "sha224", "blake3", "sha256", "sha384", "sha512")
+"""The checksums and digests of all formats, from none to the strongest."""
+
+OBJECT_COST = 4096
+"""Bytes that each object counts besides its content: very many empty objects take time and memory, too."""
+
+MOST_NAMED = 8
+"""Members of a lost setting that one line names."""
+
+LONGEST_NAME = 40
+"""Letters of such a name."""
+
+NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
+"""Facts that say nothing: that there is no metadata, that nothing is compressed."""
+
+
+class KeyChoice(StrEnum):
+    """Where the keys of the new shard come from."""
+
+    USUAL = ""
+    """As they are where all of them fit the format; else by its own rule: sha256, number."""
+    AS_IS = "as-is"
+    """The text of the key."""
+    SHA256 = "sha256"
+    """The sha256 of the content; equal contents become one object."""
+    NUMBER = "number"
+    """The number of the object, from 0, in the order of the rows."""
+    NAME = "name"
+    """The name that the object has as a file."""
+
+
+extract = opening(extract_opened)
+"""`shardcore.extract`; extraction itself lies below what opens shards."""
+
+
+@opening
+@taking_operation
+def convert(
+    shard: Shard,
+    format: str,
+    out: str | Path,
+    *,
+    keys: KeyChoice | str = KeyChoice.USUAL,
+    manifest: str | Path | None = None,
+    deleted: bool = False,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+    plan: bool = False,
+    unread: bool = False,
+    verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
+    limit: int | None = None,
+    progress: Progress = no_progress,
+    verifying: Progress | None = None,
+    checking: Progress | None = None,
+) -> Packed:
+    """Write all objects of a shard or data set into a new one of another format, and read it back.
+
+    Members of a data set are opened and closed one after the other, several at a time as `Shard.jobs` says.
+
+    Kinds that are parts of others are left out (of mdb shards the xorbs and chunks); so are objects that were deleted.
+    Parts (the fragments of a mesh) go with their object, or become objects of their own, under the names that they have
+    as files. Facts about objects and settings of the source (an info, checksums) are stored where the target can; the
+    result manifest has the others, and lists every loss.
+
+    Args:
+        shard: The opened shard, or what `open` takes: a path, an address, bytes.
+        format: The name of the format to write.
+        out: As in `pack`.
+        keys: The rule for keys.
+        manifest: The result manifest of an earlier conversion that wrote `shard`: keys, facts and settings that are
+            recorded in it come back.
+        deleted: Whether tombstoned objects are taken, where the shard was opened to serve them.
+        options: Options that the format declares for writing.
+        force: As in `pack`.
+        plan: As in `pack`.
+        unread: As in `pack`.
+        verify: As in `pack`.
+        jobs: As in `pack`.
+        limit: Most bytes of all contents together; 0 for no limit. By default 512 MiB and 64 times what is stored, of
+            which each object counts 4,096 besides.
+        progress: Called after every object. How many there are is said by the share of the members that are done
+            where a data set was not looked through before.
+        verifying: As in `pack`.
+        checking: Called while the keys of a data set are looked through, where its objects may keep them.
+
+    Returns:
+        What was written, and the losses; the notes have a line about each loss.
+
+    Raises:
+        UsageError: A key or an option does not fit; the manifest is that of another shard.
+        FormatError: An object is damaged.
+        LimitExceeded: The contents have more bytes than `limit`.
+        NotAShard: A member of a data set is none.
+        SourceError: Bytes cannot be read or written.
+    """
+    try:
+        choice = KeyChoice(keys)
+    except ValueError:
+        known = ", ".join(one.value for one in KeyChoice if one.value)
+        raise UsageError(f"keys are made by {known}, not {short(keys)}") from None
+    found = format_of(format)
+    _check_apart(shard, Path(out))
+    earlier = None
+    if manifest is not None:
+        if choice is not KeyChoice.USUAL:
+            raise UsageError("the manifest gives the keys: leave out --key")
+        earlier = Earlier(manifest, shard)
+    objects = taking(shard, TakenAsked(deleted, plan and unread, shard.jobs))
+    source = _Source(objects, found, earlier, joined=not means_folder(out))
+    source.decide(choice, checking or no_progress)
+    settings = dict(shard.settings)
+    values = source.options(shard.format, settings, dict(options or {}), folder=means_folder(out))
+    header = {"source": shard.format} | settings
+    with budgeted(taking=True) as budget, closing(_limited(source.items(), budget, limit)) as items:
+        try:
+            done = write_items(
+                found,
+                out,
+                items,
+                values,
+                force=force,
+                plan=plan,
+                left_out=LeftOut(remedy=Remedy.KEYS),
+                verify=verify,
+                jobs=jobs,
+                progress=lambda number, total: progress(number, max(total, objects.expected(number))),
+                verifying=verifying or progress,
+                source=SourceRecord(header, source.losses),
+            )
+        except SameKeys as error:
+            error.remedy = Remedy.KEYS
+            raise
+    planned = replace(done.plan, exact=done.plan.exact and not source.guessed) if done.plan is not None else None
+    losses = tuple(source.losses())
+    return replace(done, plan=planned, losses=losses, notes=(*(loss.text for loss in losses), *done.notes))
+
+
+def _check_apart(shard: Shard, out: Path) -> None:
+    """Looks whether what is read would be replaced: the file itself, the folder of the data set, or a file in it.
+
+    Raises:
+        UsageError: It would.
+    """
+    target = place_of(out, follow=out.is_dir())
+    if target is None:
+        return
+    if isinstance(shard.source, FileSource) and place_of(shard.source.path) == target:
+        raise would_be_lost(out)
+    if isinstance(shard, DataSet) and isinstance(shard.folder, LocalFolder):
+        folder = place_of(shard.folder.path)
+        if folder == target or (not out.is_dir() and folder in map(place_of, out.absolute().parents)):
+            raise would_be_lost(out)
+
+
+class Earlier:
+    """The result manifest of an earlier conversion: original keys, facts and settings.
+
+    Args:
+        where: Its path.
+        shard: The shard that it was written with.
+
+    Attributes:
+        header: Format and settings of the source of that conversion.
+        lines: The objects that were recorded, by the key under which each is found now.
+        joined: Those without such a key, in order: their contents follow one another in one content.
+
+    Raises:
+        UsageError: It is not a result manifest.
+        SourceError: It cannot be read.
+    """
+
+    def __init__(self, where: str | Path, shard: Shard) -> None:
+        self._shard = shard
+        self._where = where
+        self.lines: dict[str, list[dict[str, Any]]] = {}
+        self.joined: list[dict[str, Any]] = []
+        self._parts: dict[str, dict[str, str]] = {}
+        self._mains: set[str] = set()
+        read = Manifest(where, (), "")
+        with closing(read):
+            self.header = read.header
+            for number, line in read.lines():
+                self._note(number, line)
+        self._left = set(self.lines)
+
+    def _note(self, number: int, line: dict[str, Any]) -> None:
+        key, stored, size = line.get("key"), line.get("stored"), line.get("size")
+        if not isinstance(key, str | None) or not isinstance(stored, str | None):
+            raise UsageError(f"{self._where}, line {number}: key and stored are texts")
+        if stored is not None:
+            self.lines.setdefault(stored, []).append(line)
+            if key is not None and isinstance(part := line.get("part"), str):
+                self._parts.setdefault(key, {})[part] = stored
+            elif key is not None:
+                self._mains.add(key)
+        elif isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+            self.joined.append(line)
+        elif line.get("row") != 0:
+            raise UsageError(f"{self._where}, line {number}: there is neither `stored` nor `size`")
+
+    def of(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
+        """The objects that one object was before: it with their contents, their lines and their parts."""
+        if len(self.joined) > 1:
+            yield from self._cut(taken)
+            return
+        key = taken.told.ref.key or ""
+        self._left.discard(key)
+        for line in self.lines.get(key) or self.joined or [{"key": key}]:
+            old = line.get("key") or key
+            if line.get("part") and old in self._mains:
+                continue
+            parts: dict[str, Content] = {
+                part: partial(self._stream, stored) for part, stored in self._parts.get(old, {}).items()
+            }
+            yield taken, line, parts if not line.get("part") else {}
+
+    def check(self) -> None:
+        """Refuse a manifest that names objects which were not there.
+
+        Raises:
+            UsageError: It does.
+        """
+        gone = sorted(self._left)
+        if gone:
+            raise UsageError(f"{self._where} is not the manifest of this shard: {short(gone[0])} is not in it")
+
+    def _cut(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
+        ref, start = taken.told.ref, 0
+        if sum(line["size"] for line in self.joined) != ref.size:
+            raise UsageError(f"{self._where} is not the manifest of this shard: the contents have other sizes")
+        found: list[tuple[Taken, dict[str, Any], dict[str, Content]]] = []
+        for line in self.joined:
+            stop = start + line["size"]
+            content = partial(self._range, ref, start, stop)
+            if line.get("part") and found:
+                found[-1][2][str(line["part"])] = content
+            else:
+                found.append((Taken(taken.told, _always(content)), line, {}))
+            start = stop
+        yield from found
+
+    def _stream(self, stored: str) -> Iterator[bytes]:
+        return self._shard.stream(self._shard.find(stored))
+
+    def _range(self, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:
+        for at in range(start, stop, STREAM_PIECE):
+            yield self._shard.read_range(ref, at, min(at + STREAM_PIECE, stop))
+
+
+class _Source:
+    """The objects of a shard as items for a format.
+
+    Args:
+        taking: The objects.
+        found: The format.
+        earlier: The manifest of an earlier conversion, whose keys and facts come back.
+        joined: Whether a format without keys joins all contents in one file.
+
+    Attributes:
+        guessed: Whether keys are made up, because contents are not read.
+    """
+
+    def __init__(self, taking: Taking, found: Format, earlier: Earlier | None = None, *, joined: bool = False) -> None:
+        self._taking = taking
+        self.guessed = False
+        self._writes: Writes = writes_of(found)
+        self._format = found.name
+        self._options = {option.name: option for option in found.options_for(Purpose.WRITE)}
+        self._facts = {option.name: option for option in found.options_for(Purpose.FACT)}
+        self._earlier = earlier
+        self._between = earlier is not None and earlier.header.get("source") != earlier.header.get("format")
+        self._joined = joined and self._writes.keys is KeyRule.NONE
+        self._choice = KeyChoice.AS_IS
+        self._checksum = ""
+        self._dropped: dict[str, int] = {}
+        self._weaker: dict[str, int] = {}
+        self._settings: list[Loss] = []
+        self._merged = self._renamed = self._revived = 0
+
+    def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
+        """Settles the rule for keys.
+
+        Args:
+            choice: What was chosen.
+            progress: Called while keys are looked through.
+
+        Raises:
+            UsageError: Keys are to stay as they are, and one does not fit.
+        """
+        if self._earlier is not None:
+            self._choice = KeyChoice.AS_IS
+            return
+        if self._writes.keys is KeyRule.NONE:
+            # A chosen rule then names the files of a folder.
+            self._choice = choice or KeyChoice.AS_IS
+            return
+        self._choice = choice or KeyChoice.AS_IS
+        if choice not in (KeyChoice.USUAL, KeyChoice.AS_IS):
+            return
+        why = self._taking.misfit(self._format, progress)
+        if not why:
+            return
+        if choice is not KeyChoice.USUAL or not self._writes.converted:
+            raise UsageError(why, remedy=Remedy.KEYS)
+        self._choice = KeyChoice(self._writes.converted)
+
+    def options(self, format: str, settings: dict[str, Any], given: dict[str, Any], *, folder: bool) -> dict[str, Any]:
+        """The options to write with: those that were given, else what the settings of the source mean for the format.
+
+        Args:
+            format: The format of the source.
+            settings: Its settings.
+            given: The options that were given.
+            folder: Whether the target is a folder.
+
+        Raises:
+            UsageError: One does not fit.
+        """
+        kept = settings if format == self._format else {}
+        if self._earlier is not None:
+            kept = kept | self._earlier.header
+        inherited = {name: kept[name] for name in self._writes.settings if name in kept and name not in given}
+        if self._writes.inherited is not None:
+            inherited |= self._writes.inherited(kept, given, folder, self._choice is not KeyChoice.AS_IS)
+        stated = settings if self._earlier is None else self._earlier.header
+        named = {*inherited, *given, *(["spec"] if "template" in inherited else [])}
+        self._settings = [
+            self._setting_lost(name, value)
+            for name, value in stated.items()
+            if name not in named and (isinstance(value, Mapping) or name == "expiry")
+        ]
+        values = dict(inherited) | given
+        typed = {name: self._options[name].value_of(value) for name, value in values.items() if name in self._options}
+        self._checksum = self._writes.checksum(typed) if self._writes.checksum is not None else ""
+        if self._writes.keys is KeyRule.CONTENT and self._choice is KeyChoice.SHA256:
+            # The key is the digest: verification compares it with the content.
+            self._checksum = KeyChoice.SHA256.value
+        return values
+
+    def items(self) -> Generator[Item]:
+        """The objects, in the order of the rows."""
+        known: set[bytes] = set()
+        number = 0
+        with closing(self._taking.objects()) as objects:
+            for taken in objects:
+                self._compare(taken.told)
+                if self._earlier is not None:
+                    for one, line, parts in self._earlier.of(taken):
+                        yield self._restored(one, line, parts)
+                    continue
+                for part, name in taken.told.names.items():
+                    if not part or part not in self._writes.parts:
+                        yield self._item(taken, part, name, number, known)
+                        number += 1
+        if self._earlier is not None:
+            self._earlier.check()
+
+    def losses(self) -> list[Loss]:
+        """Return what the new shard lacks of its source; complete when all objects were read."""
+        found = [
+            Loss(LossKind.OBJECTS, what, count, f"left out: {plural(count, what)}")
+            for what, count in self._taking.left.items()
+        ]
+        found += self._settings
+        found += [
+            Loss(LossKind.FACT, name, count, f"{self._format} has no place for {name} ({plural(count, 'object')})")
+            for name, count in self._dropped.items()
+        ]
+        if self._renamed:
+            text = f"{plural(self._renamed, 'key')} replaced (rule: {self._choice.value})"
+            found.append(Loss(LossKind.KEYS, self._choice.value, self._renamed, text))
+        if self._merged:
+            text = f"{plural(self._merged, 'object')} with the content of another one became one with it"
+            found.append(Loss(LossKind.KEYS, "merged", self._merged, text))
+        if self._revived:
+            text = f"{plural(self._revived, 'tombstoned object')} written without tombstone: readers return them again"
+            found.append(Loss(LossKind.STATE, "tombstoned", self._revived, text))
+        for name, count in self._weaker.items():
+            after = f"with {self._checksum}" if self._checksum else "without a checksum"
+            text = f"{plural(count, 'content')} stored {after} (before: {name})"
+            found.append(Loss(LossKind.CHECKSUM, name, count, text))
+        return found
+
+    def _setting_lost(self, name: str, value: Any) -> Loss:
+        if not isinstance(value, Mapping):
+            shown = visible(str(value))[:LONGEST_NAME]
+            return Loss(LossKind.SETTING, name, 0, f"{self._format} has no place for {name} ({shown})")
+        members = [visible(str(member))[:LONGEST_NAME] for member in islice(value, MOST_NAMED)]
+        listed = ", ".join([*members, *(["…"] if len(value) > MOST_NAMED else [])])
+        text = f"{self._format} has no place for {visible(name)} ({listed})"
+        if name == "footer":
+            text = f"left out: fields of the footer ({listed})"
+        if name == "key_spaces":
+            text = f"left out: {plural(len(value), 'other key space')} of the info ({listed})"
+        return Loss(LossKind.SETTING, name, 0, text)
+
+    def _compare(self, told: Told) -> None:
+        """Counts what an object loses whatever becomes of its key."""
+        if told.ref.state is State.TOMBSTONED:
+            self._revived += 1
+        if self._earlier is None and strength(told.checksum) > strength(self._checksum):
+            self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
+
+    def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> Item:
+        """An object under the key and with the facts that it had before an earlier conversion."""
+        told, key = taken.told, line.get("key")
+        before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
+        # Facts that the format in between keeps are no facts of the original.
+        facts, rest = self._sorted_facts(before if self._between else told.facts | before)
+        mine = {part: content for part, content in parts.items() if part in self._writes.parts}
+        mine |= {part: taken.content(part) for part in told.names if part and part in self._writes.parts}
+        name = key if key is not None else told.names.get("", "")
+        content, sized = self._sized(taken.content(""))
+        if self._writes.keys is KeyRule.NONE:
+            sized |= rest
+            return Item(None, content, name, name, mine, facts, was=key, told=sized)
+        return Item(key, content, name, name, mine, facts, told=rest)
+
+    def _item(self, taken: Taken, part: str, name: str, number: int, known: set[bytes]) -> Item:
+        ref, content = taken.told.ref, taken.content(part)
+        old = ref.key if ref.key is not None else name
+        label = f"{old} ({part})" if part else old
+        facts, rest = self._sorted_facts(taken.told.facts) if not part else ({}, {})
+        told = rest | ({"part": part} if part else {})
+        parts = self._own_parts(taken) if not part else {}
+        key: str | None = name if part or self._apart(taken.told) else old
+        if self._writes.keys is KeyRule.NONE:
+            if self._choice is KeyChoice.NUMBER:
+                name = str(number)
+            elif self._choice is KeyChoice.SHA256 and not isinstance(content, Sized):
+                digest, content = _digested(content)
+                name = digest.hex()
+            content, sized = self._sized(content)
+            sized |= told
+            return Item(None, content, label, name, parts, facts, was=old, told=sized)
+        if self._choice is KeyChoice.NUMBER:
+            key = str(number)
+        elif self._choice is KeyChoice.NAME:
+            key = name
+        elif self._choice is KeyChoice.SHA256 and isinstance(content, Sized):
+            self.guessed = True
+            key = hashlib.sha256(b"%d" % number).hexdigest()
+        elif self._choice is KeyChoice.SHA256:
+            digest, content = _digested(content)
+            key = digest.hex()
+            if digest in known:
+                self._merged += 1
+                return Item(key, b"", label, name, was=old, told=told, known=key)
+            known.add(digest)
+        self._renamed += key != old and self._choice is not KeyChoice.AS_IS
+        return Item(key, content, label, name, parts, facts, was=old, told=told)
+
+    def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
+        """A content, and its size once it was read: where contents are joined, the manifest says how to part them."""
+        if not self._joined:
+            return content, {}
+        sized: dict[str, Any] = {"size": 0}
+
+        def counted() -> Iterator[bytes]:
+            with opened(content) as data:
+                for piece in pieces_of(data):
+                    sized["size"] += len(piece)
+                    yield bytes(piece)
+
+        if isinstance(content, Sized):
+            return content, {"size": content.size}
+        return counted, sized
+
+    def _apart(self, told: Told) -> bool:
+        """Whether the parts of an object become objects of their own: the format has no place for them."""
+        return any(part and part not in self._writes.parts for part in told.names)
+
+    def _own_parts(self, taken: Taken) -> dict[str, Content]:
+        return {part: taken.content(part) for part in taken.told.names if part and part in self._writes.parts}
+
+    def _sorted_facts(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The facts of an object that the format has a place for, and the others."""
+        mine: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        for name, value in given.items():
+            if value in NOTHING:
+                continue
+            try:
+                fits = name in self._facts and self._facts[name].value_of(value) is not None
+            except UsageError:
+                fits = False
+            (mine if fits else rest)[name] = value
+        for name in rest:
+            self._dropped[name] = self._dropped.get(name, 0) + 1
+        return mine, rest
+
+
+def _always(content: Content) -> Callable[[str], Content]:
+    return lambda _: content
+
+
+def strength(checksum: str) -> int:
+    """Return how strong a checksum is among those of all formats; 0 for none."""
+    return CHECKSUMS.index(checksum) if checksum in CHECKSUMS else 0
+
+
+def _limited(items: Generator[Item], budget: Budget, limit: int | None) -> Generator[Item]:
+    """Items whose contents together stay within a limit: a few stored bytes can expand to any number.
+
+    Args:
+        items: The items.
+        budget: That of the operation, which counts what the files store.
+        limit: See `convert`.
+
+    Raises:
+        LimitExceeded: While a content is read: they have more bytes.
+    """
+    total = 0
+
+    def counted(content: Content) -> Content:
+        return (lambda: _counted(content())) if callable(content) else content
+
+    def count(size: int) -> None:
+        nonlocal total
+        total += size
+        most = CHECKED_FLOOR + CHECKED_RATIO * budget.stored if limit is None else limit
+        # Contents that are read for their digests, and found to be equal, cost as well.
+        if most and max(total, (budget.read + budget.expanded) // 3) > most:
+            each = f" ({OBJECT_COST:,} more per object), for {plural(budget.stored, 'stored byte')}"
+            raise LimitExceeded(
+                f"the contents have more than {plural(most, 'byte')} together{each if limit is None else ''}"
+            )
+
+    def _counted(data: Data) -> Data:
+        if isinstance(data, Sized):
+            return data
+        if isinstance(data, bytes):
+            count(len(data))
+            return data
+        return pieces(data)
+
+    def pieces(data: Data) -> Iterator[bytes]:
+        for piece in pieces_of(data):
+            count(len(piece))
+            yield bytes(piece)
+
+    with closing(items):
+        for item in items:
+            count((OBJECT_COST if limit is None else 0) + (len(item.content) if isinstance(item.content, bytes) else 0))
+            parts = {part: counted(content) for part, content in item.parts.items()}
+            yield replace(item, content=counted(item.content), parts=parts)
+
+
+def _digested(content: Content) -> tuple[bytes, Content]:
+    """The sha256 of a content, and the content: short ones are read once only."""
+    digest, held, size = hashlib.sha256(), [], 0
+    with opened(content) as data:
+        for piece in pieces_of(data):
+            digest.update(piece)
+            size += len(piece)
+            if size <= STREAM_PIECE:
+                held.append(bytes(piece))
+    return digest.digest(), b"".join(held) if size <= STREAM_PIECE else content

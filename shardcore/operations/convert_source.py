@@ -1,0 +1,297 @@
+"""What converting takes out of a shard, in the order of its rows; out of a data set member by member."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import ShardError
+from shardcore.model.member_nodes import placed_error, relocating
+from shardcore.model.objects import ObjectRef
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.operations.extraction import ANY_SIZE
+from shardcore.operations.member_contents import (
+    KeysSeen,
+    MemberTaken,
+    TakenAsked,
+    Told,
+    first_misfit,
+    keys_seen,
+    member_taken,
+    misfit_of,
+    rows_taken,
+    whole_taken,
+    whole_told,
+)
+from shardcore.progress import Progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.prefetch import fetched_ahead
+from shardcore.shards.shard import Shard
+from shardcore.writing.items import Content
+from shardcore.writing.writer import Data, Sized
+
+MOST_KEPT = 512
+"""A data set of at most so many members keeps them open: between looking at the keys and taking the contents, and from
+one plan to the next."""
+
+MOST_KEPT_BYTES = 256 << 20
+"""They have at most so many bytes together then: of an index of that size nothing more is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One object whose turn has come.
+
+    Attributes:
+        told: The object.
+        content: Begins to read a part of it.
+    """
+
+    told: Told
+    content: Callable[[str], Content]
+
+
+class Taking(ABC):
+    """The objects that are converted.
+
+    Attributes:
+        total: How many there are; None while that is not known.
+        left: What is left out, and how many; complete when all objects were asked for.
+    """
+
+    def __init__(self, asked: TakenAsked) -> None:
+        self.total: int | None = None
+        self.left: dict[str, int] = {}
+        self._asked = asked
+
+    @abstractmethod
+    def misfit(self, format: str, progress: Progress) -> str:
+        """Why a key would not fit a format as it is; empty where all do.
+
+        Raises:
+            ShardError: Keys cannot be read.
+        """
+
+    @abstractmethod
+    def objects(self) -> Generator[Taken]:
+        """The objects, one after the other; each is to be read before the next one is asked for.
+
+        Raises:
+            ShardError: One cannot be read.
+        """
+
+    @abstractmethod
+    def expected(self, done: int) -> int:
+        """How many objects there will be, as far as that can be said when so many are done."""
+
+
+def taking(shard: Shard, asked: TakenAsked) -> Taking:
+    """What is taken out of a shard.
+
+    Raises:
+        ShardError: Its index cannot be read.
+    """
+    if isinstance(shard, DataSet) and shard.joins:
+        return FromMembers(shard, asked)
+    if isinstance(shard, DataSet) and shard.files_are_objects:
+        return FromFiles(shard, asked)
+    return FromShard(shard, asked)
+
+
+class FromShard(Taking):
+    """The objects of one shard.
+
+    Args:
+        shard: The shard.
+        asked: What is taken.
+    """
+
+    def __init__(self, shard: Shard, asked: TakenAsked) -> None:
+        super().__init__(asked)
+        self._shard = shard
+        self._rows: NDArray[np.int64] | None = None
+        if not shard.views:
+            self._rows, self.left = rows_taken(shard, deleted=asked.deleted)
+        self.total = len(self._rows) if self._rows is not None else 1
+
+    def misfit(self, format: str, progress: Progress) -> str:
+        """See `Taking.misfit`."""
+        if self._rows is None:
+            return misfit_of(self._shard.views[:1], format)
+        return first_misfit(self._shard, self._rows, format)
+
+    def objects(self) -> Generator[Taken]:
+        """See `Taking.objects`."""
+        if self._rows is None:
+            whole = self._shard.find(self._shard.views[0])
+            yield _read_later(self._shard, whole, self._asked, self._shard.checksum)
+            return
+        yield from _in_turn(self._shard, self._rows, self._asked)
+
+    def expected(self, done: int) -> int:
+        """See `Taking.expected`."""
+        return self.total or 0
+
+
+class FromMembers(Taking):
+    """The objects of a data set, as its members finish, in order. Few members are open at any time.
+
+    Args:
+        shard: The data set.
+        asked: What is taken.
+    """
+
+    def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
+        super().__init__(asked)
+        self._shard = shard
+        self._share = 0.0
+        self._keep = len(shard.members) <= MOST_KEPT and sum(member.size for member in shard.members) <= MOST_KEPT_BYTES
+
+    def misfit(self, format: str, progress: Progress) -> str:
+        """See `Taking.misfit`; afterwards it is known how many objects there are, if all keys fit."""
+
+        def seen(_: int, member: Shard) -> KeysSeen:
+            return keys_seen(member, format, deleted=self._asked.deleted)
+
+        count = 0
+        with closing(self._shard.each_member(seen, progress, keep=self._keep)) as found:
+            for member, keys in found:
+                if isinstance(keys, ShardError):
+                    raise lost(keys, member.name)
+                if keys.misfit:
+                    return keys.misfit
+                count += keys.count
+        self.total = count
+        return ""
+
+    def objects(self) -> Generator[Taken]:
+        """See `Taking.objects`."""
+        with closing(self._shard.each_member(self._first, keep=self._asked.unread and self._keep)) as results:
+            for number, (member, result) in enumerate(results):
+                if isinstance(result, ShardError):
+                    raise lost(result, member.name)
+                for what, count in result.left.items():
+                    self.left[what] = self.left.get(what, 0) + count
+                for place, one in enumerate(self._of(number, member.name, result)):
+                    self._share = (number + place / result.count) / len(self._shard.members)
+                    yield one
+
+    def expected(self, done: int) -> int:
+        """See `Taking.expected`: by the share of the members that are done."""
+        if self.total is not None:
+            return self.total
+        return max(round(done / self._share) if self._share else 0, done + 1)
+
+    def _first(self, number: int, member: Shard) -> MemberTaken:
+        """What of a member is held until its turn comes."""
+        return member_taken(member, self._asked)
+
+    def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
+        """What of a member was too much to be held."""
+        member.jobs = self._shard.jobs
+        rows, _ = rows_taken(member, deleted=self._asked.deleted)
+        yield from _in_turn(member, rows[given:], self._asked)
+
+    def _of(self, number: int, name: str, result: MemberTaken) -> Iterator[Taken]:
+        """All objects of a member."""
+        yield from map(_held, result.first)
+        given = len(result.first)
+        if given == result.count:
+            return
+        with self._shard.borrowed(name) as member, relocating(name):
+            for taken in self._rest(number, member, given):
+                yield Taken(taken.told, _placed_content(taken, name))
+
+
+class FromFiles(FromMembers):
+    """The objects of a data set whose members are one object each, under keys that their names are.
+
+    Args:
+        shard: The data set.
+        asked: What is taken.
+    """
+
+    def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
+        super().__init__(shard, asked)
+        self._keys = shard.objects.keys[:]
+        self.total = len(self._keys)
+
+    def misfit(self, format: str, progress: Progress) -> str:
+        """See `Taking.misfit`."""
+        return misfit_of(self._keys, format)
+
+    def _first(self, number: int, member: Shard) -> MemberTaken:
+        return whole_taken(member, self._keys[number], self._asked)
+
+    def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
+        whole = _read_later(member, member.find(member.views[0]), self._asked, member.checksum)
+        yield Taken(whole_told(member, self._keys[number]), whole.content)
+
+
+def lost(error: ShardError, member: str) -> ShardError:
+    """Why a member cannot be read, with its place in the data set."""
+    placed = placed_error(error, member)
+    placed.span = placed.span or Span(str(SourceName(member)), 0, 0)
+    return placed
+
+
+def _in_turn(shard: Shard, rows: NDArray[np.int64], asked: TakenAsked) -> Iterator[Taken]:
+    refs = map(shard.objects.ref, rows.tolist())
+    for ref in refs if asked.unread else fetched_ahead(shard, refs, lambda ref: ref):
+        member = shard.member(ref.shard) if isinstance(shard, DataSet) and ref.shard else shard
+        yield _read_later(shard, ref, asked, member.checksum)
+
+
+def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) -> Taken:
+    """An object whose contents are read when a writer begins to."""
+
+    def content(part: str) -> Content:
+        if part:
+            return lambda: shard.read_part(ref, part, limit=ANY_SIZE)
+        if asked.unread and ref.size >= 0:
+            return Sized(ref.size)
+        return lambda: shard.stream(ref)
+
+    return Taken(Told(ref, shard.file_names(ref), shard.facts(ref), checksum), content)
+
+
+def _held(told: Told) -> Taken:
+    """An object whose contents are here."""
+
+    def content(part: str) -> Content:
+        pieces = told.held.get(part)
+        if pieces is None:
+            return Sized(told.ref.size)
+        return (lambda: pieces[0]) if part else (lambda: iter(pieces))
+
+    return Taken(told, content)
+
+
+def _placed_content(taken: Taken, member: str) -> Callable[[str], Content]:
+    """The contents of an object of a member; what is wrong with them has its place in the data set."""
+
+    def content(part: str) -> Content:
+        found = taken.content(part)
+        if not callable(found):
+            return found
+
+        def begun() -> Data:
+            with relocating(member):
+                data = found()
+            return data if isinstance(data, bytes) else _placed_pieces(data, member)
+
+        return begun
+
+    return content
+
+
+def _placed_pieces(data: Any, member: str) -> Iterator[bytes]:
+    with relocating(member):
+        yield from data

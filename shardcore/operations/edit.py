@@ -1,0 +1,504 @@
+"""Changing shards that are there: delete, truncate, append, tombstone, undo, rekey."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
+from shardcore.model.finding import Depth, Report
+from shardcore.model.keys import Key, several
+from shardcore.model.options import Purpose, read_options
+from shardcore.operations.pack import Packed
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.registry import all_formats, format_of, opening
+from shardcore.shards.registry import open as open_shard
+from shardcore.shards.shard import Shard
+from shardcore.sources.remote.address import is_address, shown_address
+from shardcore.sources.where import local_path
+from shardcore.writing.audit import Audit
+from shardcore.writing.edit_options import TOMBSTONE, made
+from shardcore.writing.in_place import Edit, Rewrite, make_rewrites
+from shardcore.writing.lock import locked, real_path
+from shardcore.writing.undo import Journal, edit_in_place, read_journal
+from shardcore.writing.undo import undo as put_back
+from shardcore.writing.undo_chain import bring_back
+
+Opened = Callable[[], Shard]
+"""Opens the shard that is edited; called again when it was edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    """Outcome of an edit.
+
+    Attributes:
+        path: The file.
+        what: What the edit did: `delete 2 objects`.
+        changed: Whether the file was changed.
+        plan: Of a dry run what would be changed, as `--dry-run --json` prints it: `size`, `new_size`, and `changes`
+            with the first old and new bytes of each in hex.
+        undoes: Of undoing, the journal of the edit that was taken back.
+        journal: The file that holds the old bytes; None where none are kept.
+        finished: The keys of an interrupted edit that was finished first; None where there was none.
+        objects: How many objects the file has now; None when only loading the index would tell.
+        size: Bytes of the file now.
+        report: What verifying the index found afterwards; None where nothing was changed.
+    """
+
+    path: Path
+    what: str
+    changed: bool
+    plan: dict[str, Any] | None = None
+    undoes: Journal | None = None
+    journal: Path | None = None
+    finished: frozenset[str] | None = None
+    objects: int | None = None
+    size: int = 0
+    report: Report | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True when verifying found no error."""
+        return self.report is None or self.report.ok
+
+    def sha256(self) -> str:
+        """Return the sha256 of the file as it is now, in hex; reads all of it.
+
+        Raises:
+            SourceError: It cannot be read.
+        """
+        try:
+            with self.path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise SourceError(f"cannot read {self.path}: {reason_of(error)}") from error
+
+
+def delete(
+    path: str | Path,
+    keys: Iterable[Key],
+    *,
+    reason: str = "",
+    who: str = "",
+    ticket: str = "",
+    audit: bool = False,
+    no_undo: bool = False,
+    hard_links: bool = False,
+    dry_run: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> EditResult:
+    """Delete objects of a shard in place: their bytes become zeros.
+
+    Args:
+        path: A local file.
+        keys: The objects.
+        reason: The reason, for the audit log.
+        who: The person who deletes, for the audit log; default: the user of the system.
+        ticket: The ticket or request, for the audit log.
+        audit: Whether a line is appended to `FILE.audit.jsonl`.
+        no_undo: Whether no copy of the old bytes is kept, for takedowns; else `FILE.undo` holds them.
+        hard_links: Whether a file with several names is edited.
+        dry_run: Whether nothing is changed; `EditResult.plan` says what would be.
+        progress: Called after every piece.
+        **options: As for `shardcore.open`.
+
+    Raises:
+        KeyAbsent: A key is not there; nothing is changed.
+        UsageError: The format has no such edit, another process edits the file, or another edit was interrupted.
+        SourceError: The file cannot be read or written.
+        FormatError: The file is damaged.
+    """
+    return change(
+        path,
+        "delete",
+        lambda: open_shard(path, **options),
+        keys=keys,
+        keep=not no_undo,
+        hard_links=hard_links,
+        audit=audit_of(audit, reason, who, ticket),
+        dry_run=dry_run,
+        progress=progress,
+    )
+
+
+def truncate(
+    path: str | Path,
+    *,
+    no_undo: bool = False,
+    hard_links: bool = False,
+    dry_run: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> EditResult:
+    """Cut off the bytes that follow the end of a shard.
+
+    Args:
+        path: A local file.
+        no_undo: See `delete`.
+        hard_links: See `delete`.
+        dry_run: See `delete`.
+        progress: See `delete`.
+        **options: As for `shardcore.open`.
+
+    Raises:
+        ShardError: As for `delete`.
+    """
+    return change(
+        path,
+        "truncate",
+        lambda: open_shard(path, **options),
+        keep=not no_undo,
+        hard_links=hard_links,
+        dry_run=dry_run,
+        progress=progress,
+    )
+
+
+def append(
+    path: str | Path,
+    inputs: Sequence[str | Path],
+    *,
+    no_undo: bool = False,
+    hard_links: bool = False,
+    dry_run: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> EditResult:
+    """Append the bytes of files to the content of a shard, in place or by rewriting it: `EditResult.what` says which.
+
+    Args:
+        path: A local file.
+        inputs: The files with what is appended.
+        no_undo: See `delete`.
+        hard_links: See `delete`.
+        dry_run: See `delete`.
+        progress: See `delete`.
+        **options: As for `shardcore.open`.
+
+    Raises:
+        ShardError: As for `delete`.
+    """
+    return change(
+        path,
+        "append",
+        lambda: open_shard(path, **options),
+        inputs=inputs,
+        keep=not no_undo,
+        hard_links=hard_links,
+        dry_run=dry_run,
+        progress=progress,
+    )
+
+
+def tombstone(
+    path: str | Path,
+    keys: Iterable[Key],
+    *,
+    reason: str = "",
+    who: str = "",
+    ticket: str = "",
+    audit: bool = False,
+    undo: bool = False,
+    hard_links: bool = False,
+    dry_run: bool = False,
+    **options: Any,
+) -> tuple[Rewrite, ...]:
+    """Mark objects as deleted in the sidecar; the shard itself stays as it is.
+
+    Args:
+        path: A local file, or the folder of a data set.
+        keys: The objects.
+        reason: The reason.
+        who: The person who deletes.
+        ticket: The ticket or request.
+        audit: Whether a line is appended to `FILE.audit.jsonl`.
+        undo: Whether tombstones are removed instead.
+        hard_links: Whether a sidecar with several names is replaced under this one.
+        dry_run: Whether nothing is changed.
+        **options: As for `shardcore.open`, such as `date`.
+
+    Returns:
+        The sidecars, each with its text before and after.
+
+    Raises:
+        ShardError: As for `delete`.
+    """
+    return put_tombstones(
+        path,
+        lambda: open_shard(path, **options),
+        keys,
+        reason=reason,
+        who=who,
+        ticket=ticket,
+        audit=audit,
+        back=undo,
+        hard_links=hard_links,
+        dry_run=dry_run,
+    )
+
+
+def undo(
+    path: str | Path,
+    *,
+    trust: bool = False,
+    dry_run: bool = False,
+    progress: Progress = no_progress,
+    **options: Any,
+) -> EditResult:
+    """Put back what the last edit of a file changed, from `FILE.undo`; called again, the edit before.
+
+    Args:
+        path: A local file.
+        trust: Whether a journal is used that belongs to another user, that names another device or inode (both were
+            copied or restored from a backup), or that makes the file longer by more than 1 GiB of zeros.
+        dry_run: Whether nothing is changed; `EditResult.undoes` is the journal.
+        progress: Called after every piece.
+        **options: As for `shardcore.open`.
+
+    Raises:
+        UsageError: There is no journal, it was not made for this file, it holds no old bytes, or another process edits
+            the file.
+        FormatError: The journal is damaged.
+        SourceError: The file cannot be written.
+    """
+    return take_back(path, lambda: open_shard(path, **options), trust=trust, dry_run=dry_run, progress=progress)
+
+
+@opening
+def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
+    """Write a Xet shard anew with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
+
+    Args:
+        shard: The opened shard, or what `open` takes: a path, an address, bytes; it stays as it is.
+        out: The new file.
+        force: Whether an existing file is replaced.
+        **options: `key`: the HMAC key, 64 hex digits; `expiry`: a time, or seconds from 1970.
+
+    Raises:
+        UsageError: The format has no such edit, nothing is to be changed, or the target exists or is the shard.
+        FormatError: The shard is damaged.
+        SourceError: The bytes cannot be read or written.
+    """
+    write = edit_for(shard, "rekey")
+    if shard.source is None:
+        raise UsageError("rekey writes one shard: give one file of the folder")
+    values = read_options(format_of(shard.format).options, options, Purpose.REKEY, "rekey")
+    written = write(shard, out, force=force, **values)
+    with open_shard(out, **shard.chosen) as anew:
+        return Packed(written, report=anew.verify(Depth.INDEX))
+
+
+def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
+    """Return what makes the edits of a name for shards of this format.
+
+    Raises:
+        UsageError: The format has no such edit.
+    """
+    found = format_of(shard.format).edits.get(name)
+    if found is None:
+        there = ", ".join(one.name for one in all_formats() if name in one.edits)
+        raise UsageError(f"{name} is not supported for {shard.format} (supported: {there})")
+    return found
+
+
+def audit_of(wanted: bool, reason: str = "", who: str = "", ticket: str = "") -> Audit | None:
+    """Return what the audit log notes; who edits is by default the user of the system. None for no note."""
+    if not wanted:
+        return None
+    if not who:
+        with contextlib.suppress(OSError, KeyError, ImportError):
+            who = getpass.getuser()
+    return Audit(reason, who, ticket)
+
+
+def change(
+    path: str | Path,
+    verb: str,
+    opened: Opened,
+    *,
+    keys: Iterable[Key] | None = None,
+    inputs: Sequence[str | Path] = (),
+    agreed: Callable[[Edit | Journal], bool] = lambda _: True,
+    keep: bool = True,
+    hard_links: bool = False,
+    audit: Audit | None = None,
+    dry_run: bool = False,
+    progress: Progress = no_progress,
+) -> EditResult:
+    """Make an edit under the lock of the file, and verify the index afterwards.
+
+    Args:
+        path: A local file.
+        verb: The kind of edit, as in `Format.edits`.
+        opened: Opens the shard.
+        keys: The objects; None for a verb that takes none.
+        inputs: The files of a verb that takes files.
+        agreed: Called before anything is written; returns whether to go on.
+        keep: Whether the old bytes are kept.
+        hard_links: Whether a file with several names is edited.
+        audit: What the audit log notes; None for no note.
+        dry_run: Whether nothing is changed.
+        progress: Called after every piece.
+
+    Raises:
+        ShardError: See `delete`.
+    """
+    refuse_address(path)
+    texts = _texts(opened, keys)
+    with ExitStack() as stack:
+
+        def compute(left: Sequence[str]) -> Edit:
+            shard = stack.enter_context(opened())
+            given = map(Path, several(inputs, "inputs")) if keys is None else [list(left)]
+            edit: Edit = edit_for(shard, verb)(shard, *given)
+            return edit
+
+        if dry_run:
+            edit = compute(texts)
+            agreed(edit)
+            return EditResult(local_path(path), edit.what, False, edit.told(), size=edit.new_size)
+        stack.enter_context(locked(path))
+        done = edit_in_place(
+            path,
+            verb,
+            compute,
+            texts,
+            agreed=agreed,
+            keep=keep,
+            hard_links=hard_links,
+            audit=audit,
+            progress=progress,
+        )
+        if not done.changed:
+            return EditResult(local_path(path), done.what, False)
+        return _verified(path, opened, done.what, journal=done.journal, finished=done.finished)
+
+
+def put_tombstones(
+    path: str | Path,
+    opened: Opened,
+    keys: Iterable[Key],
+    *,
+    reason: str = "",
+    who: str = "",
+    ticket: str = "",
+    audit: bool = False,
+    back: bool = False,
+    hard_links: bool = False,
+    dry_run: bool = False,
+    agreed: Callable[[tuple[Rewrite, ...]], None] = lambda _: None,
+) -> tuple[Rewrite, ...]:
+    """Write or remove tombstones; see `tombstone`.
+
+    Args:
+        path: A local file, or the folder of a data set.
+        opened: Opens the shard.
+        keys: See `tombstone`.
+        reason: See `tombstone`.
+        who: See `tombstone`.
+        ticket: See `tombstone`.
+        audit: See `tombstone`.
+        back: Whether tombstones are removed instead.
+        hard_links: See `tombstone`.
+        dry_run: See `tombstone`.
+        agreed: Called before anything is written; raises to stop.
+    """
+    refuse_address(path)
+    texts = _texts(opened, keys)
+
+    def computed() -> tuple[Rewrite, ...]:
+        with opened() as shard:
+            now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+            make = edit_for(shard, TOMBSTONE.name)
+            values = {"reason": reason, "by": who, "ticket": ticket, "date": str(shard.chosen.get("date") or "")}
+            found: tuple[Rewrite, ...] = made(TOMBSTONE, make, shard, keys=texts, values=values, now=now, back=back)
+            return found
+
+    if dry_run:
+        return computed()
+    paths: list[str | Path] = [path]
+    while True:
+        with locked(*paths):
+            rewrites = computed()
+            agreed(rewrites)
+            try:
+                make_rewrites(rewrites, hard_links=hard_links, audit=audit_of(audit, reason, who, ticket))
+            except SourceChanged:
+                # Another editor of one of the files of a folder was first: they are locked, and read again.
+                if len(paths) > 1:
+                    raise
+                paths += [one.shard for one in rewrites]
+            else:
+                return rewrites
+
+
+def take_back(
+    path: str | Path,
+    opened: Opened,
+    *,
+    trust: bool = False,
+    dry_run: bool = False,
+    agreed: Callable[[Journal], None] = lambda _: None,
+    progress: Progress = no_progress,
+) -> EditResult:
+    """Put back what the last edit changed; see `undo`.
+
+    Args:
+        path: A local file.
+        opened: Opens the shard.
+        trust: See `undo`.
+        dry_run: See `undo`.
+        agreed: Called before anything is written; raises to stop.
+        progress: Called after every piece.
+    """
+    refuse_address(path)
+    where = real_path(path)
+    with locked(where):
+        bring_back(where)
+        journal = read_journal(where, trust=trust)
+        if not journal.kept:
+            raise UsageError(journal.told)
+        if dry_run:
+            return EditResult(local_path(path), journal.what, False, undoes=journal, size=journal.old_size)
+        agreed(journal)
+        put_back(where, progress, trust=trust)
+        return _verified(path, opened, journal.what, undoes=journal)
+
+
+def refuse_address(path: str | Path) -> None:
+    """Refuse what is not a local file.
+
+    Raises:
+        UsageError: It is an address.
+    """
+    if is_address(str(path)):
+        shown = shown_address(str(path))
+        raise UsageError(f"{shown} is an address, and only local files can be changed: copy it here first")
+
+
+def _texts(opened: Opened, keys: Iterable[Key] | None) -> list[str]:
+    """The text forms of keys; the shard is opened where there are others."""
+    given = list(several(keys or (), "keys"))
+    texts = [key for key in given if isinstance(key, str)]
+    if len(texts) == len(given):
+        return texts
+    with opened() as shard:
+        return [shard.key_text(key) for key in given]
+
+
+def _verified(path: str | Path, opened: Opened, what: str, **more: Any) -> EditResult:
+    with opened() as shard:
+        report = shard.verify(Depth.INDEX)
+        size = shard.source.size if shard.source is not None else 0
+        return EditResult(
+            local_path(path), what, True, objects=shard.declared_objects, size=size, report=report, **more
+        )

@@ -1,0 +1,84 @@
+"""The manifest: which file came from which key, and what the format keeps about each object."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import Remedy, UsageError
+from shardcore.shards.shard import Shard
+from shardcore.writing.temporary import TemporaryFile
+
+MANIFEST = "manifest.json"
+
+
+class Manifest:
+    """Written line by line while objects are taken out; appears when it is complete.
+
+    Args:
+        shard: Where the objects come from.
+        folder: Where the files and the manifest are.
+
+    Raises:
+        SourceError: The folder cannot be written to.
+    """
+
+    def __init__(self, shard: Shard, folder: Path) -> None:
+        self._folder = folder
+        self._file = TemporaryFile(folder / MANIFEST)
+        self._empty = True
+        uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
+        facts: dict[str, Any] = {"uri": uri, "format": shard.format}
+        facts |= shard.write_options
+        self._write("{" + "".join(f"\n {_json(name)}: {_json(value)}," for name, value in facts.items()))
+        self._write('\n "objects": [')
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Adds what became of one object.
+
+        Args:
+            line: Its members; `path` is made relative to the folder, with `/`.
+
+        Raises:
+            SourceError: The disk is full.
+        """
+        # Not `Path.relative_to`: there may be millions of lines, and every path begins with the folder.
+        path = line["path"].removeprefix(str(self._folder)).replace(os.sep, "/").lstrip("/")
+        self._write(("\n  " if self._empty else ",\n  ") + _json(line | {"path": path}))
+        self._empty = False
+
+    def appear(self) -> Path:
+        """Completes it; beside an older manifest, under the next free number.
+
+        Returns:
+            Its path.
+
+        Raises:
+            SourceError: It cannot be written.
+        """
+        self._write("\n ]\n}\n")
+        self._file.complete()
+        number = 1
+        while True:
+            try:
+                self._file.appear(force=False)
+            except UsageError as error:
+                if error.remedy is not Remedy.REPLACE:
+                    raise
+                number += 1
+                self._file.final = self._folder / f"manifest-{number}.json"
+            else:
+                return self._file.final
+
+    def discard(self) -> None:
+        """Removes what was begun."""
+        self._file.discard()
+
+    def _write(self, text: str) -> None:
+        self._file.write(text.encode("ascii"))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True)

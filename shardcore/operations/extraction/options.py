@@ -1,0 +1,62 @@
+"""How objects are taken out, stated once: the library, the command line and the window use the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from shardcore.model.objects import State
+
+AS_USUAL = ""
+"""The parts that are files of their own in the unsharded form (the fragments of a mesh)."""
+
+ALL_PARTS = "all"
+"""Every part that an object has."""
+
+NO_PARTS = "none"
+"""The content alone."""
+
+
+class Conflict(StrEnum):
+    """What happens where a file of that name exists already. No policy follows a link or replaces a folder."""
+
+    ERROR = "error"
+    """The object has no file, and that is an error."""
+    SKIP = "skip"
+    """The file stays as it is, and the object has none; that is no error."""
+    RENAME = "rename"
+    """The object gets the next free name: `name (2).txt`."""
+    REPLACE = "replace"
+    """The file is replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractOptions:
+    """How objects become files.
+
+    Attributes:
+        folders: Whether a key that is a plain relative path (`a/b/c.txt`) stays one; else every file lies in the
+            folder itself.
+        conflict: What happens where a file exists already.
+        guess_extension: Whether a name without an ending gets one that the content speaks for.
+        skip_unused: Whether slots without an object are left out; else the manifest lists them.
+        deleted: Whether tombstoned objects are taken, where the shard was opened to serve them.
+        parts: `AS_USUAL`, `ALL_PARTS`, `NO_PARTS`, or the name of the one part that is written beside the content.
+        manifest: Whether `manifest.json` is written.
+        limit: Most bytes that one object may have; None for as many as it has.
+    """
+
+    folders: bool = False
+    conflict: Conflict = Conflict.ERROR
+    guess_extension: bool = False
+    skip_unused: bool = True
+    deleted: bool = False
+    parts: str = AS_USUAL
+    manifest: bool = True
+    limit: int | None = None
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states of the rows that are taken."""
+        states = (State.LIVE, State.EXTERNAL, State.DAMAGED, *(State.TOMBSTONED,) * self.deleted)
+        return states if self.skip_unused else (*states, State.UNUSED, State.DELETED)

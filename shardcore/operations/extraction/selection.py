@@ -1,0 +1,261 @@
+"""Extracting objects of a shard by their keys, by a pattern, or all of them."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.model.keys import Key, several
+from shardcore.model.objects import ObjectRef, State, located
+from shardcore.operations.extraction.default_objects import (
+    all_rows,
+    kind_code,
+    no_kind,
+    outer_kinds,
+    rows_in_file_order,
+    taken_rows,
+)
+from shardcore.operations.extraction.files import Extracted, extract_objects
+from shardcore.operations.extraction.options import ExtractOptions
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.member_work import Row, RowsAsked, row_of, rows_of, wanted_rows
+from shardcore.shards.prefetch import WINDOW
+from shardcore.shards.shard import Shard
+
+Unreadable = Callable[[str, ShardError], None]
+"""Called with the name of a member of a data set that is left out, and why."""
+
+_USUAL = ExtractOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """Outcome of an extraction.
+
+    Attributes:
+        files: What became of each object, in the order of the rows, or of the keys.
+        unreadable: The members of a data set that were left out, and why.
+    """
+
+    files: tuple[Extracted, ...]
+    unreadable: dict[str, ShardError] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> tuple[Extracted, ...]:
+        """Those without a file, with the reason in `error`."""
+        return tuple(one for one in self.files if one.error)
+
+    @property
+    def ok(self) -> bool:
+        """True when everything was extracted."""
+        return not self.unreadable and not self.failed
+
+
+def extract(
+    shard: Shard,
+    folder: str | Path,
+    keys: Iterable[Key] | None = None,
+    *,
+    match: str | None = None,
+    kind: str | None = None,
+    options: ExtractOptions = _USUAL,
+    progress: Progress = no_progress,
+) -> Extraction:
+    """Extract objects of a shard or data set into files of a folder, with a manifest.
+
+    An object that is damaged does not stop the others: `Extraction.failed` names it.
+
+    Args:
+        shard: The opened shard, or what `open` takes: a path, an address, bytes.
+        folder: Made when it is not there.
+        keys: The objects; without keys all of them, of a kind of content that is not part of others; where a shard has
+            a view of its whole content (`all` of bloscpack), that alone.
+        match: Only keys that match a pattern such as `2026-*`.
+        kind: Only objects of a kind, such as `xorb`.
+        options: Names, conflicts with files that exist, parts, manifest, limit.
+        progress: Called after every object; of a data set after every member.
+
+    Returns:
+        What became of each object. Where no key matches, nothing is written.
+
+    Raises:
+        KeyAbsent: A key is not there; nothing is written.
+        UsageError: Keys are given together with `match` or `kind`, a key is malformed, or there is no such kind.
+        SourceError: The folder cannot be written to.
+    """
+    unreadable: dict[str, ShardError] = {}
+    found = extract_each(
+        shard,
+        folder,
+        keys,
+        match=match,
+        kind=kind,
+        options=options,
+        progress=progress,
+        unreadable=unreadable.__setitem__,
+    )
+    with closing(found):
+        return Extraction(tuple(found), unreadable)
+
+
+def extract_each(
+    shard: Shard,
+    folder: str | Path,
+    keys: Iterable[Key] | None = None,
+    *,
+    match: str | None = None,
+    kind: str | None = None,
+    options: ExtractOptions = _USUAL,
+    progress: Progress = no_progress,
+    unreadable: Unreadable = lambda name, error: None,
+) -> Generator[Extracted]:
+    """Extract objects as `extract` does, and yield what became of each as soon as its file is there.
+
+    Args:
+        shard: See `extract`.
+        folder: See `extract`.
+        keys: See `extract`.
+        match: See `extract`.
+        kind: See `extract`.
+        options: See `extract`.
+        progress: See `extract`.
+        unreadable: Called with each member of a data set that is left out.
+    """
+    if keys is not None and (match is not None or kind is not None):
+        raise UsageError("give keys, or choose by match and kind; not both")
+    with ExitStack() as ends:
+        each, total = progress, 0
+        refs: Iterable[ObjectRef]
+        if keys is not None:
+            wanted = [shard.find(key) for key in several(keys, "keys")]
+            refs, total = wanted, len(wanted)
+        elif isinstance(shard, DataSet) and shard.joins:
+            members = _MemberRefs(shard, match, kind, options, progress, unreadable)
+            ends.callback(members.close)
+            each, refs, total = no_progress, members, int(not members.none)
+        else:
+            refs, total = _all_refs(shard, match, kind, options, progress)
+            for name, error in shard.unreadable.items() if isinstance(shard, DataSet) else ():
+                unreadable(name, error)
+        if total or match is None:
+            yield from extract_objects(shard, refs, folder, options, total=total, progress=each)
+
+
+def _all_refs(
+    shard: Shard, match: str | None, kind: str | None, options: ExtractOptions, progress: Progress
+) -> tuple[Iterator[ObjectRef], int]:
+    """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
+
+    Kinds that are parts of others (the chunks of a file) are left out unless they are asked for.
+    """
+    if shard.views and match is None and kind is None:
+        return iter([shard.find(shard.views[0])]), 1
+    shard.load_index(progress)
+    objects, code = shard.objects, kind_code(shard, kind)
+    kinds = outer_kinds(objects) if code is None else (code,)
+    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, rows_in_file_order(objects), options, kinds)])
+    if match is not None:
+        texts = shard.objects.key_texts(rows)
+        matching = [key is not None and fnmatch.fnmatchcase(key, match) for key in texts]
+        rows = rows[np.array(matching, bool)]
+    # `map` goes on after an error: one row that cannot be read does not end the others.
+    return map(shard.objects.ref, rows.tolist()), len(rows)
+
+
+class _MemberRefs:
+    """All objects of a data set that can be taken out, as its members finish, in order.
+
+    Members are closed again when their objects were taken. Iterating goes on after an error: one row that cannot be
+    read does not end the others.
+
+    Args:
+        shard: The data set.
+        match: Only keys that match; None for all.
+        kind: Only objects of this kind; None for all that are no parts of others.
+        options: Say which states are taken.
+        progress: Called after every member.
+        unreadable: Called with each member that is left out, and why.
+    """
+
+    def __init__(
+        self,
+        shard: DataSet,
+        match: str | None,
+        kind: str | None,
+        options: ExtractOptions,
+        progress: Progress,
+        unreadable: Unreadable,
+    ) -> None:
+        hidden = tuple(state for state in State if state not in options.states)
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
+        self._shard, self._match, self._progress = shard, match, progress
+        self._unreadable = unreadable
+        self._rows = self._found()
+        self._first = next(self._rows, None)
+
+    @property
+    def none(self) -> bool:
+        """True when there is no object at all."""
+        return self._first is None
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        first = [] if self._first is None else [self._first]
+        return map(_given, chain(first, self._rows))
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        self._rows.close()
+
+    def _found(self) -> Generator[Row]:
+        given, ended = 0, deque[tuple[int, str]]()
+        ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
+        kinds: dict[str, None] = {}
+        with closing(self._shard.each_member(lambda _, member: rows_of(member, self._asked), self._progress)) as found:
+            for member, result in found:
+                if isinstance(result, ShardError):
+                    self._unreadable(member.name, result)
+                    continue
+                kinds.update(dict.fromkeys(result.kinds))
+                before = given
+                for row in self._large(member.name) if result.more else iter(result.rows):
+                    if self._matches(row):
+                        given += 1
+                        yield row if row.ref is None else replace(row, ref=located(row.ref, member.name, None))
+                    # Objects are fetched ahead of the one that is written: a window of them, of at most `jobs` members.
+                    while ended and (len(ended) > self._shard.jobs or ended[0][0] + ahead < given):
+                        self._shard.release(ended.popleft()[1])
+                if given > before:
+                    ended.append((given, member.name))
+                else:
+                    self._shard.release(member.name)
+        if self._asked.kind is not None and kinds and self._asked.kind not in kinds:
+            raise no_kind(self._asked.kind, tuple(kinds))
+
+    def _large(self, name: str) -> Iterator[Row]:
+        with self._shard.borrowed(name) as member:
+            member.load_index()
+            for rows in all_rows(member.objects):
+                columns = member.objects.columns(rows)
+                for row in rows[wanted_rows(member, columns, self._asked)].tolist():
+                    if (found := row_of(member, row, self._asked)) is not None:
+                        yield found
+
+    def _matches(self, row: Row) -> bool:
+        if self._match is None or row.ref is None:
+            return self._match is None
+        return row.ref.key is not None and fnmatch.fnmatchcase(row.ref.key, self._match)
+
+
+def _given(row: Row) -> ObjectRef:
+    if row.ref is None:
+        raise FormatError(row.error)
+    return row.ref

@@ -1,0 +1,233 @@
+"""What converting takes out of one shard, mostly a member of a data set.
+
+Functions of an opened shard and plain values, with plain results, as in `member_work`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import LimitExceeded, UsageError
+from shardcore.model.objects import ObjectRef, State
+from shardcore.operations.extraction import ExtractOptions
+from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.prefetch import fetched_ahead
+from shardcore.shards.registry import format_of, writes_of
+from shardcore.shards.shard import Shard
+
+MOST_HELD = 2 << 20
+"""Bytes of contents of a member that are held until their turn comes; what comes after them is read then."""
+
+MOST_OBJECTS = 1 << 14
+"""So many objects of a member are held at most."""
+
+KEYS_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class TakenAsked:
+    """What is to be taken.
+
+    Attributes:
+        deleted: Whether tombstoned objects are.
+        unread: Whether sizes are enough where they are known.
+        jobs: How many members are worked on at the same time.
+    """
+
+    deleted: bool = False
+    unread: bool = False
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One object and what is said of it.
+
+    Attributes:
+        ref: The object, in the words of the shard that it lies in.
+        names: The files that it becomes: part to name.
+        facts: What the format keeps about it.
+        checksum: The checksum or digest that its content has; see `Shard.checksum`.
+        held: Its contents by part, in pieces; of those that are missing the size is enough.
+    """
+
+    ref: ObjectRef
+    names: dict[str, str]
+    facts: dict[str, Any]
+    checksum: str = ""
+    held: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberTaken:
+    """What was taken out of a member.
+
+    Attributes:
+        count: How many objects there are to take.
+        left: What is left out, and how many.
+        first: The first of the objects, in order; what comes after them is too much to be held.
+    """
+
+    count: int
+    left: dict[str, int]
+    first: list[Told]
+
+
+@dataclass(frozen=True, slots=True)
+class KeysSeen:
+    """What the keys of a member are like.
+
+    Attributes:
+        count: How many objects there are to take.
+        misfit: Why a key does not fit the format that is written; empty where all do.
+    """
+
+    count: int
+    misfit: str = ""
+
+
+def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[str, int]]:
+    """The rows of a shard that are taken, and what is left out: kinds that are parts of others, what was deleted.
+
+    Raises:
+        ShardError: The index cannot be read.
+    """
+    shard.load_index()
+    objects, options = shard.objects, ExtractOptions(deleted=deleted)
+    outer, left, unused = outer_kinds(objects), dict[str, int](), 0
+
+    def count(what: str, mask: NDArray[np.bool_]) -> None:
+        if found := int(np.count_nonzero(mask)):
+            left[what] = left.get(what, 0) + found
+
+    for rows in all_rows(objects):
+        columns = objects.columns(rows)
+        for code, kind in enumerate(objects.kinds):
+            if code not in outer:
+                count(f"inner {kind}", columns.kind == code)
+        for state in (State.TOMBSTONED, State.DELETED):
+            if state not in options.states:
+                count(f"{state.name.lower()} object", (columns.state == state) & np.isin(columns.kind, outer))
+        unused += int(np.count_nonzero(columns.state == State.UNUSED))
+    if unused and not isinstance(shard, DataSet):
+        # Slots of deleted objects may look like unused ones; the header still counts their objects.
+        gone = (shard.declared_objects or 0) - (len(objects) - unused)
+        left |= {"deleted object": gone} if gone > 0 else {}
+    taken = taken_rows(objects, all_rows(objects), options, outer)
+    return np.concatenate([np.empty(0, np.int64), *taken]), left
+
+
+def keys_seen(member: Shard, format: str, *, deleted: bool) -> KeysSeen:
+    """What the keys of a member are like.
+
+    Args:
+        member: The member.
+        format: The name of the format that is written.
+        deleted: See `TakenAsked`.
+
+    Raises:
+        ShardError: The index cannot be read.
+    """
+    rows, _ = rows_taken(member, deleted=deleted)
+    return KeysSeen(len(rows), first_misfit(member, rows, format))
+
+
+def first_misfit(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
+    """Why the first key of some rows that does not fit a format does not; empty where all do."""
+    for first in range(0, len(rows), KEYS_AT_ONCE):
+        if why := misfit_of(shard.objects.key_texts(rows[first : first + KEYS_AT_ONCE]), format):
+            return why
+    return ""
+
+
+def misfit_of(keys: Iterable[str | None], format: str) -> str:
+    """Why the first key that does not fit a format does not; empty where all do."""
+    check = writes_of(format_of(format)).check_key
+    for key in keys:
+        if key is None:
+            return "an object has a key that is no text"
+        try:
+            if check is not None:
+                check(key)
+        except UsageError as error:
+            return error.message
+    return ""
+
+
+def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
+    """Takes the first objects of a member with their contents, as many as may be held.
+
+    Raises:
+        ShardError: They cannot be read.
+    """
+    rows, left = rows_taken(member, deleted=asked.deleted)
+    objects, found, room, checksum = member.objects, list[Told](), MOST_HELD, member.checksum
+    some = rows[:MOST_OBJECTS]
+    if not asked.unread:
+        # Sizes that are not known count when the bytes come.
+        some = some[np.cumsum(np.maximum(objects.columns(some).size, 0)) <= MOST_HELD]
+    refs = map(objects.ref, some.tolist())
+    for ref in refs if asked.unread else fetched_ahead(member, refs, lambda ref: ref, among=asked.jobs):
+        names = member.file_names(ref)
+        held = _contents(member, ref, names, room, unread=asked.unread)
+        if held is None:
+            break
+        room -= sum(len(piece) for pieces in held.values() for piece in pieces)
+        found.append(Told(ref, names, member.facts(ref), checksum, held))
+    return MemberTaken(len(rows), left, found)
+
+
+def whole_taken(member: Shard, key: str | None, asked: TakenAsked) -> MemberTaken:
+    """Takes the whole content of a member that is one object of its data set.
+
+    Args:
+        member: The member; it has a view of the whole content.
+        key: The key that the data set has for it.
+        asked: What is taken.
+
+    Raises:
+        ShardError: It cannot be read.
+    """
+    held = _contents(member, member.find(member.views[0]), {"": ""}, MOST_HELD, unread=asked.unread)
+    return MemberTaken(1, {}, [] if held is None else [replace(whole_told(member, key), held=held)])
+
+
+def whole_told(member: Shard, key: str | None) -> Told:
+    """The whole content of a member as an object of its data set; see `whole_taken`."""
+    ref = member.find(member.views[0])
+    named = replace(ref, key=key)
+    return Told(named, member.file_names(named), member.facts(ref), member.checksum)
+
+
+def _contents(
+    member: Shard, ref: ObjectRef, names: dict[str, str], room: int, *, unread: bool
+) -> dict[str, tuple[bytes, ...]] | None:
+    """The contents of an object by part, in the pieces in which they come; None where they have more than `room` bytes.
+
+    A writer may make something else of other pieces.
+    """
+    held: dict[str, tuple[bytes, ...]] = {}
+    for part in names:
+        if not part and unread and ref.size >= 0:
+            continue
+        pieces: list[bytes] = []
+        try:
+            for piece in _pieces(member, ref, part, room):
+                room -= len(piece)
+                if room < 0:
+                    return None
+                pieces.append(bytes(piece))
+        except LimitExceeded:
+            return None
+        held[part] = tuple(pieces)
+    return held
+
+
+def _pieces(member: Shard, ref: ObjectRef, part: str, limit: int) -> Iterator[bytes]:
+    return iter([member.read_part(ref, part, limit=limit)]) if part else member.stream(ref)

@@ -1,0 +1,314 @@
+"""Packing: inputs or a manifest become a shard, which is read back and verified."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import SourceError, UsageError
+from shardcore.model.budget import taking_operation
+from shardcore.model.finding import Depth, Report
+from shardcore.model.keys import several
+from shardcore.model.number_words import plural
+from shardcore.model.options import Purpose
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.format import Format
+from shardcore.shards.registry import create, format_of, means_folder, writes_of
+from shardcore.shards.registry import open as open_shard
+from shardcore.writing.declaration import Writes
+from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
+from shardcore.writing.items import Gathered, Item
+from shardcore.writing.manifest import Loss, Manifest, ResultManifest, SourceRecord
+from shardcore.writing.plan import Plan, WrittenFile
+from shardcore.writing.replacement import finish_interrupted
+from shardcore.writing.temporary import taken
+from shardcore.writing.writer import OddName, UnreadableInput, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What packing did, or is going to do.
+
+    Attributes:
+        written: The files; none where it was only planned.
+        plan: What would be written, where it was only planned.
+        removed: Shards of the folder that the new ones replace.
+        report: What verification says of the result.
+        notes: What has no place in the format or was left out, a sentence each; losses are among them.
+        losses: What the source of a conversion has and the result does not.
+        opening: Options with which the result is opened again; see `Writer.opening`.
+        skipped: Inputs that are not in the shard, where such inputs are skipped.
+    """
+
+    written: tuple[WrittenFile, ...] = ()
+    plan: Plan | None = None
+    removed: tuple[Path, ...] = ()
+    report: Report | None = None
+    notes: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    opening: Mapping[str, Any] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+
+
+@taking_operation
+def pack(
+    format: str,
+    out: str | Path,
+    inputs: Sequence[str | Path] = (),
+    *,
+    manifest: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+    plan: bool = False,
+    unread: bool = False,
+    skip_unreadable: bool = False,
+    report: str | Path | None = None,
+    verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
+    total: int = 0,
+    progress: Progress = no_progress,
+    verifying: Progress | None = None,
+) -> Packed:
+    """Packs files into a new shard, or a folder of shards, and reads it back.
+
+    Args:
+        format: The name of the format.
+        out: The shard; where it ends with `/` or is a folder, a data set of several files.
+        inputs: Files and folders; `-` reads names from standard input.
+        manifest: A manifest, whose objects come before those of the inputs; `-` for standard input.
+        options: Options that the format declares for writing.
+        force: Whether existing files are replaced.
+        plan: Whether only to plan: the contents are read, and run through the codec, but nothing is written.
+        unread: With `plan`: whether the sizes of the files are enough, and no content is read. What depends on contents
+            is an estimate then.
+        skip_unreadable: Whether inputs that cannot be read, or whose names the format cannot hold, are skipped instead
+            of ending everything; see `Packed.skipped`.
+        report: A file that gets the key of every object, by the path of its input; see `ResultManifest`.
+        verify: How far the result is verified.
+        jobs: Number of threads that compress and hash contents; None: one per core, at most 8. The bytes written do
+            not depend on it.
+        total: How many objects there are, where that is known: for `progress`.
+        progress: Called after every object.
+        verifying: Called instead while the result is verified.
+
+    Raises:
+        UsageError: A key, fact or option does not fit the format, a key comes twice, or the target exists.
+        SourceError: An input cannot be read, or the target not be written.
+    """
+    found = format_of(format)
+    writes = writes_of(found)
+    values = dict(options or {})
+    if not inputs and manifest is None and not any(o.content and o.name in values for o in found.options):
+        if force and not plan:
+            removed = finish_interrupted(Path(out), folder=means_folder(out), force=True)
+            if removed is not None:
+                return Packed(removed=tuple(removed), notes=(f"replacing {out} was interrupted, and is finished now",))
+        raise UsageError("no inputs: give files, folders or a manifest")
+    inputs = list(named(several(inputs, "inputs")))
+    replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
+    left_out = LeftOut(skip=skip_unreadable)
+    notes: list[str] = []
+    with ExitStack() as stack:
+        read: Manifest | None = None
+        gathered: Gathered | None = None
+        items: Iterable[Item] = ()
+        if manifest is not None:
+            read = Manifest(manifest, found.options_for(Purpose.FACT), format)
+            stack.callback(read.close)
+            items = read.items(writes.key_of, left_out)
+            if replaced:
+                items = spared(items, replaced)
+            values = _from_header(read.header, found) | values
+        if inputs or read is None:
+            gathered = gather(writes, inputs, values, left_out)
+            values = dict(gathered.options) | values
+            more = gathered.items
+            if replaced:
+                more = spared(more, replaced, set(map(Path, inputs)), notes)
+            items = chain(items, more)
+        if plan and unread:
+            items = _unread(items, left_out)
+        done = write_items(
+            found,
+            out,
+            items,
+            values,
+            force=force,
+            plan=plan,
+            left_out=left_out,
+            report=Path(report) if report is not None else None,
+            verify=verify,
+            jobs=jobs,
+            total=total,
+            progress=progress,
+            verifying=verifying,
+        )
+        dropped = read.dropped if read is not None else {}
+        notes += gathered.notes if gathered is not None else ()
+        notes += left_out.notes()
+    notes += [f"{format} has no place for {name} ({plural(count, 'object')})" for name, count in dropped.items()]
+    return replace(done, notes=(*notes, *done.notes))
+
+
+def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
+    """The objects that inputs are, by the rule of a format.
+
+    Raises:
+        SourceError: An input is not there.
+        UsageError: It does not fit the format.
+    """
+    if writes.gather is not None:
+        return writes.gather(list(map(Path, inputs)), options, left_out)
+    return Gathered(_items(writes, inputs, left_out))
+
+
+def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> Iterator[Item]:
+    """The files below the inputs."""
+    for path, name in input_files(inputs, left_out):
+        try:
+            key = writes.key_of(name)
+        except UsageError as error:
+            left_out.fail(str(path), error)
+            continue
+        yield Item(key, path, str(path), name)
+
+
+def _unread(items: Iterable[Item], left_out: LeftOut) -> Iterator[Item]:
+    """The objects with the sizes of files instead of their bytes."""
+    for item in items:
+        try:
+            sized = item.unread()
+        except UnreadableInput as error:
+            left_out.fail(item.origin, error)
+        else:
+            yield sized
+
+
+def write_items(
+    found: Format,
+    out: str | Path,
+    items: Iterable[Item],
+    options: Mapping[str, Any],
+    *,
+    force: bool = False,
+    plan: bool = False,
+    left_out: LeftOut | None = None,
+    report: Path | None = None,
+    verify: Depth = Depth.CONTENT,
+    jobs: int | None = None,
+    total: int = 0,
+    progress: Progress = no_progress,
+    verifying: Progress | None = None,
+    source: SourceRecord | None = None,
+) -> Packed:
+    """Writes objects, and reads the result back; see `pack`. `source` is what the result manifest records of it."""
+    folder = means_folder(out)
+    if plan and not folder and os.path.lexists(out) and not force:
+        raise taken(Path(out))
+    left_out = left_out or LeftOut()
+    with ExitStack() as stack:
+        writer = create(out, format=found.name, force=force, folder=folder, plan=plan, jobs=jobs, **options)
+        with writer:
+            result = ResultManifest(writer.output, found.name, report, source)
+            stack.callback(result.discard)
+            add_items(writer, found, items, result, left_out, total=total, progress=progress)
+            if plan:
+                planned = writer.plan()
+                planned = replace(planned, files=(*planned.files, *result.planned))
+                return Packed(plan=planned, notes=writer.notes, skipped=tuple(left_out.skipped))
+        result.appear()
+    checked = read_back(out, found.name, writer, verify, verifying or progress)
+    return Packed(
+        writer.written,
+        removed=writer.output.removed,
+        report=checked,
+        notes=writer.notes,
+        opening=dict(writer.opening),
+        skipped=tuple(left_out.skipped),
+    )
+
+
+def add_items(
+    writer: Writer,
+    found: Format,
+    items: Iterable[Item],
+    result: ResultManifest,
+    left_out: LeftOut,
+    *,
+    total: int = 0,
+    progress: Progress = no_progress,
+) -> None:
+    """Adds objects one after the other, and notes under which key each is found.
+
+    Raises:
+        UsageError: One does not fit the format.
+        SourceError: One cannot be read or written.
+    """
+    check = writes_of(found).check_key if left_out.skip else None
+    added = False
+    for number, item in enumerate(items):
+        progress(number, max(total, number + 1))
+        try:
+            if check is not None:
+                _check_key(check, item)
+            before = writer.rows
+            stored = item.add_to(writer)
+            result.note(item, stored, None if before is None else (writer.rows or 0) - before)
+            added = True
+        except (UnreadableInput, OddName) as error:
+            left_out.fail(item.origin, error)
+    if left_out.skipped and not added:
+        why = left_out.skipped[0].why
+        raise SourceError(f"nothing is written: none of {plural(len(left_out.skipped), 'input')} can be packed: {why}")
+    result.end(left_out.skipped)
+
+
+def _check_key(check: Callable[[str], str], item: Item) -> None:
+    """Check the key of an object before its content is read.
+
+    Raises:
+        OddName: The format cannot hold it.
+    """
+    try:
+        if item.key is not None:
+            check(item.key)
+    except UsageError as error:
+        raise OddName(f"{item.label}: {error.message}" if item.label else error.message) from None
+
+
+def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:
+    """Open what was written and verify it; contents only where the writer did not prove them.
+
+    Raises:
+        ShardError: It cannot be opened.
+    """
+    reports = []
+    checked = Depth.INDEX if writer.proven and depth is Depth.CONTENT else depth
+    for folder in writer.folders or ("",):
+        with open_shard(Path(out) / folder if folder else out, format=format, **writer.opening) as shard:
+            reports.append((folder, shard.verify(checked, progress)))
+    findings = [
+        replace(finding, message=f"{folder}: {finding.message}") if folder else finding
+        for folder, report in reports
+        for finding in report.findings
+        if finding.code not in writer.expected
+    ]
+    each = [report for _, report in reports]
+    return Report(
+        depth,
+        sum(report.objects for report in each),
+        tuple(findings),
+        sum(report.checked for report in each),
+        sum(report.without_checksum for report in each),
+    )
+
+
+def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
+    """What a manifest says about how to write, as far as the format has such options."""
+    names = {option.name for option in found.options_for(Purpose.WRITE)}
+    return {name: header[name] for name in ("spec", "seed") if name in names and name in header}

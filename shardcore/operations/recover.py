@@ -1,0 +1,404 @@
+"""Extract the intact objects of a damaged file, and report on the rest; see `shardcore.shards.salvage`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import DEFAULT_LIMIT, Cancelled, LimitExceeded, ShardError, SourceError, UsageError, ends_reading
+from shardcore.model.budget import Budget, OverBudget, budgeted
+from shardcore.model.number_words import plural
+from shardcore.model.span import Span
+from shardcore.operations.extraction.names import Names
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.format import Format
+from shardcore.shards.registry import all_formats, format_of
+from shardcore.shards.registry import open as open_shard
+from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, Found, indexed
+from shardcore.shards.shard import Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.where import source_of
+from shardcore.sources.wrapped import WrapperSource
+from shardcore.writing.temporary import write_whole
+
+REPORT = "salvage.json"
+"""The report in the folder."""
+
+UNCHECKED = "unchecked"
+"""The sub-folder for what nothing vouches for."""
+
+_MOST_SPANS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What became of one thing that was found.
+
+    Attributes:
+        key: Its key; None where it was found without one.
+        name: What its file is called, before it is made safe.
+        condition: How it is.
+        path: The file, relative to the folder; empty where none was written.
+        size: Its plain bytes; -1 where they were not had.
+        sha256: Of its plain bytes.
+        checked_by: What vouches for it.
+        why: Why it is damaged or lost, or was not written.
+        spans: Where its stored bytes are; the first of them.
+        without_index: Whether it was found without the index.
+        raw: Whether it is a stretch that belongs to nothing, and no object.
+    """
+
+    key: str | None
+    name: str
+    condition: Condition
+    path: str = ""
+    size: int = -1
+    sha256: str = ""
+    checked_by: str = ""
+    why: str = ""
+    spans: tuple[Span, ...] = ()
+    without_index: bool = False
+    raw: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form of the command line."""
+        return {
+            "key": self.key,
+            "name": self.name,
+            "condition": self.condition.value,
+            "path": self.path or None,
+            "size": self.size if self.size >= 0 else None,
+            "sha256": self.sha256 or None,
+            "checked_by": self.checked_by or None,
+            "why": self.why or None,
+            "spans": [span.to_json() for span in self.spans],
+            "without_index": self.without_index,
+            "raw": self.raw,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What was saved of a file.
+
+    Attributes:
+        format: As which format it was taken.
+        opens: Why it does not open as a whole; empty where it does.
+        items: What was found, in the order in which it was.
+        folder: Where files were written; None where it was only looked.
+        notes: What was left out, a sentence each.
+        unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
+        declared: How many objects the file declares; None where it does not, or where that cannot be read.
+    """
+
+    format: str
+    opens: str
+    items: tuple[Saved, ...]
+    folder: Path | None = None
+    notes: tuple[str, ...] = field(default=())
+    unclaimed: int = 0
+    declared: int | None = None
+
+    @property
+    def missing(self) -> int:
+        """How many of the declared objects were not found."""
+        found = sum(not one.raw for one in self.items)
+        return max((self.declared or 0) - found, 0)
+
+    def count(self, condition: Condition) -> int:
+        """How many objects are in a condition; stretches that belong to nothing are none."""
+        return sum(one.condition is condition and not one.raw for one in self.items)
+
+    @property
+    def raw(self) -> int:
+        """How many stretches that belong to nothing were taken."""
+        return sum(one.raw for one in self.items)
+
+    @property
+    def without_key(self) -> int:
+        """How many can be taken out that have no key."""
+        there = (Condition.WHOLE, Condition.UNCHECKED)
+        return sum(one.key is None and one.condition in there and not one.raw for one in self.items)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many things are in each condition, how many have no key, and how many are raw stretches."""
+        return {one.value: self.count(one) for one in Condition} | {
+            "without_key": self.without_key,
+            "raw": self.raw,
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """The JSON form of the command line, without the items."""
+        found = {"format": self.format, "damage": self.opens or None, "notes": list(self.notes), **self.counts}
+        return found | {"declared": self.declared, "missing": self.missing}
+
+
+def salvage(
+    where: str | Path | bytes | Source,
+    folder: str | Path | None,
+    *,
+    format: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    raw: bool = False,
+    progress: Progress = no_progress,
+    remote: RemoteOptions | None = None,
+    **options: Any,
+) -> Salvage:
+    """Takes out of a file what is whole, and what nothing speaks against into a sub-folder; damaged things stay.
+
+    The folder is made; files in it are never replaced. The report lies beside them as `salvage.json`.
+
+    Args:
+        where: A path, an address, bytes, or a `Source`.
+        folder: Where the files go; None to look only.
+        format: The name of the format; None to recognise it, by what can be found where its beginning is damaged.
+        limit: Most plain bytes of one object.
+        raw: Whether stretches that belong to nothing are taken, too, where a format can have plain payloads there.
+        progress: Called often; may raise `Cancelled`.
+        remote: How remote things are reached.
+        **options: Options for opening, as of `shardcore.open`.
+
+    Raises:
+        UsageError: It is a folder, or no format finds anything.
+        SourceError: The bytes cannot be had, or a file cannot be written.
+    """
+    source = source_of(where, remote)
+    if isinstance(source, Folder):
+        source.close()
+        raise UsageError(f"{source.uri} is a folder: give one of its files")
+    try:
+        target = _made(folder)
+        with budgeted(taking=target is not None, allowed=limit if limit != DEFAULT_LIMIT else 0) as budget:
+            done = _saved(_Search(_Lent(source), limit, raw, progress, options, budget), format, target)
+        if target is not None:
+            _write_report(target, source, done)
+        return done
+    finally:
+        if source is not where:
+            source.close()
+
+
+def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
+    """Searches the file, and saves what is found."""
+    name = format or _format_of(search)
+    one, saver, items = format_of(name), _Saver(search, target), []
+    ended: tuple[str, ...] = ()
+    with _opened(search.source, name, search.options) as shard:
+        opens = str(shard.damage) if shard.damage else ""
+        damaged = search.damaged(one, shard)
+        try:
+            for found in _found(one, damaged):
+                items.append(saver.save(found, damaged.effort))
+        except OverBudget as over:
+            ended = (over.message,)
+    notes = (*damaged.notes, *damaged.effort.notes, *saver.notes, *ended)
+    unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
+    return Salvage(one.name, opens, tuple(items), target, notes, unclaimed, damaged.declared)
+
+
+def _made(folder: str | Path | None) -> Path | None:
+    if folder is None:
+        return None
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not path.is_dir():
+            raise UsageError(f"{path} is no folder")
+        if (path / REPORT).exists():
+            raise UsageError(f"{path / REPORT} exists already: give another folder")
+    except OSError as error:
+        raise SourceError(f"cannot create the folder {path}: {error.strerror or error}") from error
+    return path
+
+
+class _Lent(WrapperSource):
+    """The file, lent to shards: closing them leaves it open."""
+
+    def close(self) -> None:
+        """Leaves it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What a search is made with."""
+
+    source: Source
+    limit: int
+    raw: bool
+    progress: Progress
+    options: dict[str, Any]
+    budget: Budget
+
+    def damaged(self, one: Format, shard: Shard) -> Damaged:
+        """The file as the format takes it."""
+        effort = Effort(self.source.size)
+
+        def reopen(other: Source) -> Shard:
+            return _opened(other, one.name, self.options)
+
+        return Damaged(self.source, shard, reopen, self.limit, self.progress, effort, raw=self.raw)
+
+
+def _format_of(search: _Search) -> str:
+    """The format that opens it; where none does, the one that finds the most.
+
+    Raises:
+        UsageError: None finds anything.
+    """
+    source, options = search.source, search.options
+    with _opened(source, None, options) as shard:
+        if shard.format != "unknown":
+            return shard.format
+    fitting = [one for one in all_formats() if any(fnmatchcase(source.name.lower(), f"*{s}") for s in one.suffixes)]
+    if len(fitting) == 1:
+        return fitting[0].name
+    worth: dict[str, int] = {}
+    for one in fitting or all_formats():
+        try:
+            shard = _opened(source, one.name, options)
+        except UsageError:
+            continue
+        saver = _Saver(search, None)
+        with shard:
+            damaged = replace(search, raw=False).damaged(one, shard)
+            found = [saver.save(item, damaged.effort) for item in _found(one, damaged)]
+        sizes = [item.size * (2 if item.condition is Condition.WHOLE else 1) for item in found if item.size > 0]
+        worth[one.name] = sum(sizes)
+    best = max(worth, key=lambda name: worth[name], default="")
+    if not best or not worth[best]:
+        raise UsageError(f"{source.name}: no format finds anything in it; name one")
+    return best
+
+
+def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
+    """What opens of the bytes."""
+    return open_shard(source, format=name, partial=True, **options)
+
+
+def _found(one: Format, damaged: Damaged) -> Iterator[Found]:
+    """What the format finds, as long as there are looks left."""
+    found = one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
+    for number, item in enumerate(found):
+        if not damaged.effort.takes(item.looks, f"only the first {plural(number, 'thing is', 'things are')} listed"):
+            return
+        yield item
+
+
+class _Saver:
+    """Reads what was found, compares it, and writes it.
+
+    Args:
+        search: What the search is made with.
+        folder: Where files go; None to look only.
+    """
+
+    def __init__(self, search: _Search, folder: Path | None) -> None:
+        self._size = search.source.size
+        self._folder = folder
+        self._limit = search.limit
+        self._progress = search.progress
+        self._budget = search.budget
+        self._names = Names([REPORT, UNCHECKED])
+        self._over = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out."""
+        many = plural(self._over, "object was", "objects were")
+        return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
+
+    def save(self, found: Found, effort: Effort) -> Saved:
+        """Reads one thing to its end, and writes it where it is whole or nothing speaks against it."""
+
+        def saved(condition: Condition, **more: Any) -> Saved:
+            facts: dict[str, Any] = {
+                "why": found.why,
+                "spans": found.spans[:_MOST_SPANS],
+                "without_index": found.without_index,
+            }
+            return Saved(found.key, found.name, condition, **(facts | {"raw": found.raw} | more))
+
+        if found.pieces is None:
+            there = any(span.size for span in found.spans)
+            return saved(Condition.DAMAGED if there else Condition.LOST)
+        if self._budget.left <= 0:
+            self._over += 1
+            return saved(Condition.UNCHECKED, why="not read: too many bytes in all")
+        condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
+        digest, size = hashlib.sha256(), 0
+
+        fault: list[ShardError] = []
+
+        def stored() -> Iterator[bytes]:
+            assert found.pieces is not None
+            try:
+                yield from found.pieces()
+            except ShardError as error:
+                fault.append(error)
+                raise
+
+        def pieces() -> Iterator[bytes]:
+            nonlocal size
+            for piece in stored():
+                self._progress(max(self._size - 1, 0), max(self._size, 1))
+                digest.update(piece)
+                size += len(piece)
+                self._budget.checked += len(piece)
+                if size > self._limit:
+                    fault.append(LimitExceeded(f"over {plural(self._limit, 'byte')}; that is the limit"))
+                    raise fault[-1]
+                yield piece
+
+        path, before = "", self._budget.read
+        try:
+            if self._folder is None:
+                for _ in pieces():
+                    pass
+            else:
+                path = self._write(found, condition, pieces())
+        except ShardError as error:
+            # What cannot be written is no damage of the file.
+            if error not in fault or ends_reading(error):
+                raise
+            effort.left -= 2 * EACH_FOUND  # saying why takes longer than reading
+            fault.clear()  # the frames there would keep what was read in memory
+            return saved(Condition.DAMAGED, why=error.message)
+        finally:
+            # What was read without any output costs, too: many damaged payloads may share the same bytes.
+            self._budget.checked += max(self._budget.read - before - size, 0)
+        return saved(condition, path=path, size=size, sha256=digest.hexdigest(), checked_by=found.checked_by)
+
+    def _write(self, found: Found, condition: Condition, pieces: Iterator[bytes]) -> str:
+        assert self._folder is not None
+        name = self._names.give(found.name)
+        parent = self._folder / UNCHECKED if condition is Condition.UNCHECKED else self._folder
+        try:
+            parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise SourceError(f"cannot create the folder {parent}: {error.strerror or error}") from error
+        while (parent / name).exists():
+            name = self._names.rename(name)
+        write_whole(parent / name, pieces)
+        return name if parent == self._folder else f"{UNCHECKED}/{name}"
+
+
+def _write_report(folder: Path, source: Source, done: Salvage) -> None:
+    """The report: what `--json` prints, as one document."""
+    document = {
+        "file": source.name,
+        "size": source.size,
+        **done.summary(),
+        "items": [one.to_json() for one in done.items],
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=True)
+    write_whole(folder / REPORT, [text.encode("ascii"), b"\n"])
+
+
+__all__ = ["REPORT", "UNCHECKED", "Cancelled", "Salvage", "Saved", "salvage"]

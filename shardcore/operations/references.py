@@ -1,0 +1,78 @@
+"""Who leads here? Fields that point to some bytes, entries of tables, slots."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from shardcore.errors import ShardError, UsageError
+from shardcore.model.member_nodes import inside_span
+from shardcore.model.node import named
+from shardcore.model.references import (
+    MOST_LEADS,
+    Gathered,
+    Lead,
+    Leads,
+    Pointing,
+    gather_declared,
+    gather_decoded,
+    placed_leads,
+)
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.shard import Shard
+
+__all__ = ["MOST_LEADS", "Lead", "Leads", "leads_to"]
+
+
+def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
+    """Which bytes lead to others; those that lead to the fewest bytes come first.
+
+    Little is read that opening and `load_index` have not read; `Leads.complete` says whether that was enough.
+
+    Args:
+        shard: An opened shard or data set.
+        span: The bytes asked about; of an empty span, the byte after it.
+        most: How many are told; the others are counted.
+
+    Raises:
+        UsageError: There is no such source.
+        SourceError: The bytes cannot be had.
+    """
+    if isinstance(shard, DataSet):
+        return _in_data_set(shard, span, most)
+    into = Gathered(span, most)
+    gather_declared(shard.tree, (), into)
+    if span.source:
+        part = shard.part(span.source)
+        gather_decoded(span.source, part.source.size, into)
+        gather_declared(part.tree(), (), into)
+    with suppress(UsageError):
+        path = shard.explain(span.start, span.source)
+        gather_declared(path[-1], path[1:], into)
+    shard.point_to(into)
+    return Leads(tuple(_lead(shard, pointing) for pointing in into.sorted), into.more, shard.loaded)
+
+
+def _in_data_set(shard: DataSet, span: Span, most: int) -> Leads:
+    """What a member answers about its bytes; about what lies beside them, all members that are open."""
+    path = SourceName.parse(span.source).path
+    names = [member.name for member in shard.members]
+    if path in names:
+        return placed_leads(leads_to(shard.member(path), inside_span(span, path), most), path)
+    found: list[Lead] = []
+    more = 0
+    for name in filter(shard.is_open, names):
+        part = placed_leads(leads_to(shard.member(name), span, most), name)
+        found += part.found
+        more += part.more
+    return Leads(tuple(found[:most]), more + max(len(found) - most, 0), shard.loaded)
+
+
+def _lead(shard: Shard, pointing: Pointing) -> Lead:
+    place = pointing.place
+    try:
+        path = named(shard.whole_path(place.start, place.source), place)
+    except ShardError:
+        path = ()
+    return Lead(place, pointing.target, tuple(node.name for node in path[1:]), pointing.why)

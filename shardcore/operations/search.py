@@ -1,0 +1,335 @@
+"""Searching bytes: patterns with wildcards, text and numbers, in sources of any size.
+
+A pattern is bytes with a mask per byte. The source is read in chunks that overlap by one byte less than the pattern, so
+that no hit falls between two of them. Without wildcards `bytes.find` does the work; with wildcards the longest run of
+plain bytes finds candidates, and NumPy compares the rest under the mask. Several patterns are searched at once, in one
+reading: a number that may be held in several widths and byte orders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import ShardError
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.span import Span
+from shardcore.operations.search_patterns import Pattern
+from shardcore.shards.shard import Shard
+from shardcore.sources.base import Source
+
+CHUNK = 4 * 1024 * 1024
+"""Bytes read at a time; how soon a search stops follows from it."""
+
+MAX_HITS = 100_000
+"""Hits that are listed; the rest is counted."""
+
+MANY = 2048
+"""With more hits than this in one chunk, comparing whole arrays is faster than finding them one by one."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search found.
+
+    Attributes:
+        offsets: Where the pattern begins, in the order of the search; at most `limit` of them.
+        count: How many there are.
+        wrapped: How many of the listed hits lie at or after the start position; the others were found after the search
+            went on at the beginning.
+        which: For each listed hit the number of its pattern.
+    """
+
+    offsets: tuple[int, ...]
+    count: int
+    wrapped: int
+    which: tuple[int, ...] = ()
+
+
+class Found(NamedTuple):
+    """The next hit.
+
+    Attributes:
+        span: Its bytes.
+        around: Whether the search went around the end.
+        pattern: What was found there.
+    """
+
+    span: Span
+    around: bool
+    pattern: Pattern
+
+
+def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where any of some patterns begins, ascending, and the number of the pattern.
+
+    A hit inside of another one is left out: the 32 bits of a number in its 64 bits are no other number.
+    """
+    parts = [find_in(data, pattern) for pattern in patterns]
+    if len(parts) == 1:
+        return parts[0], np.zeros(len(parts[0]), np.int64)
+    offsets = np.concatenate(parts)
+    which = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    stops = offsets + np.array([pattern.size for pattern in patterns])[which]
+    order = np.lexsort((-stops, offsets))
+    offsets, which, stops = offsets[order], which[order], stops[order]
+    kept = np.ones(len(offsets), np.bool_)
+    kept[1:] = stops[1:] > np.maximum.accumulate(stops)[:-1]
+    return offsets[kept], which[kept]
+
+
+def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
+    """Where a pattern begins in bytes: all places, overlapping ones too, ascending."""
+    if len(data) < pattern.size:
+        return np.zeros(0, np.int64)
+    at, needle = _anchor(pattern)
+    if len(needle) > 1:
+        found = list(islice(_find_all(data, needle, at, len(data) - pattern.size + at), MANY))
+        if len(found) < MANY:
+            candidates = np.array(found, np.int64) - at
+            return candidates if pattern.plain else _matching(data, pattern, candidates, range(pattern.size))
+    return _masked(data, pattern)
+
+
+def search(
+    source: Source,
+    pattern: Pattern | Sequence[Pattern],
+    progress: Progress,
+    *,
+    start: int = 0,
+    found: Callable[[tuple[int, ...]], None] | None = None,
+    limit: int = MAX_HITS,
+    chunk: int = CHUNK,
+) -> Hits:
+    """Searches a whole source, from a position to the end and then from the beginning to the position.
+
+    Args:
+        source: Where.
+        pattern: What; of several patterns any.
+        progress: Called as `progress(bytes done, bytes total)` per chunk; may raise `Cancelled`.
+        start: Where the search begins.
+        found: Called with the offsets of each chunk that has some, while the search goes on.
+        limit: How many hits are listed.
+        chunk: Bytes read at a time.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    offsets: list[int] = []
+    which: list[int] = []
+    count = ahead = 0
+    patterns = _several(pattern)
+    for at, hits, numbers in _chunks(source, patterns, progress, min(max(start, 0), source.size), chunk):
+        room = max(limit - len(offsets), 0)
+        fresh = tuple((hits[:room] + at).tolist())
+        count += len(hits)
+        offsets += fresh
+        which += numbers[:room].tolist()
+        ahead += sum(1 for offset in fresh if offset >= start)
+        if fresh and found is not None:
+            found(fresh)
+    return Hits(tuple(offsets), count, ahead, tuple(which))
+
+
+def find_next(
+    source: Source,
+    pattern: Pattern | Sequence[Pattern],
+    progress: Progress,
+    start: int,
+    *,
+    backward: bool = False,
+    chunk: int = CHUNK,
+) -> Found | None:
+    """The next hit at or after `start`, or the one before it; goes on at the other end of the source.
+
+    Returns:
+        The hit; None when there is none at all.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    start = min(max(start, 0), source.size)
+    parts, patterns = _backward if backward else _chunks, _several(pattern)
+    for at, hits, numbers in parts(source, patterns, progress, start, chunk):
+        if len(hits):
+            offset = at + int(hits[-1 if backward else 0])
+            around = offset >= start if backward else offset < start
+            found = patterns[int(numbers[-1 if backward else 0])]
+            return Found(Span("", offset, offset + found.size), around, found)
+    return None
+
+
+class ContentHit(NamedTuple):
+    """Hit in the decoded content of an object.
+
+    Attributes:
+        row: Row of the object.
+        offset: Offset in its content.
+        span: Its bytes: in the decoded source where there is one, else in the stored bytes; None where neither holds
+            the content in one piece.
+        pattern: Pattern that was found.
+    """
+
+    row: int
+    offset: int
+    span: Span | None
+    pattern: Pattern
+
+
+def search_contents(
+    shard: Shard,
+    pattern: Pattern | Sequence[Pattern],
+    progress: Progress,
+    *,
+    unreadable: Callable[[int, ShardError], None] | None = None,
+) -> Iterator[ContentHit]:
+    """Yield the hits in the decoded contents of all objects, in the order of their rows.
+
+    Objects are decoded piece by piece, within the limits of the shard. An object that cannot be read is passed over.
+
+    Args:
+        shard: Shard whose index is loaded.
+        pattern: Pattern, or several of which any is searched for.
+        progress: Called as `progress(objects done, objects total)` per piece; may raise `Cancelled`.
+        unreadable: Called with the row and the error of an object that cannot be read.
+    """
+    patterns, total = _several(pattern), len(shard.objects)
+    done = 0
+
+    def check() -> None:
+        progress(done, total)
+
+    for done in range(total):
+        ref = shard.objects.ref(done)
+        if ref.state in (State.LIVE, State.EXTERNAL):
+            try:
+                for offset, found in _in_pieces(shard.stream(ref), patterns, check):
+                    yield ContentHit(ref.row, offset, _content_span(shard, ref, offset, found.size), found)
+            except ShardError as error:
+                if unreadable is not None:
+                    unreadable(ref.row, error)
+        progress(done + 1, total)
+
+
+def _in_pieces(
+    pieces: Iterable[bytes], patterns: Sequence[Pattern], check: Callable[[], None]
+) -> Iterator[tuple[int, Pattern]]:
+    """The hits in a content that comes in pieces, ascending."""
+    reach = max(pattern.size for pattern in patterns) - 1
+    held, base, last = b"", 0, -1
+    for piece in pieces:
+        check()
+        held += piece
+        for at, number in zip(*(found.tolist() for found in find_any(held, patterns)), strict=True):
+            if base + at > last:
+                last = base + at
+                yield last, patterns[number]
+        kept = held[-reach:] if reach else b""
+        base += len(held) - len(kept)
+        held = kept
+
+
+def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span | None:
+    """The bytes of a hit in a content: where the content is one decoded source, or stored as it is."""
+    if len(ref.spans) != 1:
+        return None
+    stored = ref.spans[0]
+    for node in reversed(shard.whole_path(stored.start, stored.source)):
+        if node.decoded and shard.bytes_of(node.decoded).size == ref.size:
+            return Span(node.decoded, offset, offset + size)
+    if stored.size != ref.size:
+        return None
+    return Span(stored.source, stored.start + offset, stored.start + offset + size)
+
+
+def _several(pattern: Pattern | Sequence[Pattern]) -> Sequence[Pattern]:
+    return (pattern,) if isinstance(pattern, Pattern) else pattern
+
+
+_Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
+"""The offset that hits count from, the hits, the numbers of their patterns."""
+
+
+def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
+    """The hits that begin in `[at, stop)`."""
+    reach = max(pattern.size for pattern in patterns) - 1
+    # Before the part, too: a hit inside of one that begins there is none.
+    first = max(at - reach, 0) if len(patterns) > 1 else at
+    hits, numbers = find_any(source.read(first, min(stop + reach, source.size)), patterns)
+    inside = (hits >= at - first) & (hits < stop - first)
+    return first, hits[inside], numbers[inside]
+
+
+def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int) -> Iterator[_Part]:
+    """The hits that begin in each chunk, from `start` around to `start`, with the offset they count from."""
+    total, done = source.size, 0
+    for first, last in ((start, source.size), (0, start)):
+        for at in range(first, last, chunk):
+            stop = min(at + chunk, last)
+            progress(done, total)
+            yield _in_part(source, patterns, at, stop)
+            done += stop - at
+    progress(total, total)
+
+
+def _backward(
+    source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int
+) -> Iterator[_Part]:
+    """The same from `start` down to 0, and then from the end down to `start`."""
+    total, done = source.size, 0
+    for first, last in ((0, start), (start, source.size)):
+        for stop in range(last, first, -chunk):
+            at = max(stop - chunk, first)
+            progress(done, total)
+            yield _in_part(source, patterns, at, stop)
+            done += stop - at
+    progress(total, total)
+
+
+def _anchor(pattern: Pattern) -> tuple[int, bytes]:
+    """The longest run of plain bytes, and where it begins; empty when there is none."""
+    runs = [(len(m[0]), m.start()) for m in re.finditer(rb"\xff+", pattern.mask)]
+    if not runs:
+        return 0, b""
+    size, at = max(runs, key=lambda run: (run[0], -run[1]))
+    return at, pattern.value[at : at + size]
+
+
+def _find_all(data: bytes, needle: bytes, first: int, last: int) -> Iterator[int]:
+    """Where `needle` begins between `first` and `last`, both included."""
+    stop = last + len(needle)
+    at = data.find(needle, first, stop)
+    while at >= 0:
+        yield at
+        at = data.find(needle, at + 1, stop)
+
+
+def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], places: Sequence[int]) -> NDArray[np.int64]:
+    """Those candidates where the bytes of the pattern at `places` fit under the mask."""
+    array = np.frombuffer(data, np.uint8)
+    for offset in places:
+        if pattern.mask[offset] and len(candidates):
+            candidates = candidates[(array[candidates + offset] & pattern.mask[offset]) == pattern.value[offset]]
+    return candidates
+
+
+def _masked(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
+    """All places, where there may be many: compares byte by byte of the pattern until few are left."""
+    array = np.frombuffer(data, np.uint8)
+    places = len(data) - pattern.size + 1
+    counting = [number for number, mask in enumerate(pattern.mask) if mask]
+    kept = np.ones(places, np.bool_)
+    for done, offset in enumerate(counting, 1):
+        part = array[offset : offset + places]
+        kept &= (part & pattern.mask[offset]) == pattern.value[offset]
+        if np.count_nonzero(kept) < places // 64:
+            return _matching(data, pattern, np.flatnonzero(kept).astype(np.int64), counting[done:])
+    return np.flatnonzero(kept).astype(np.int64)

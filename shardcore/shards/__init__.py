@@ -1,0 +1,1 @@
+"""Opened shards and data sets, and the registry of formats."""

@@ -1,0 +1,394 @@
+"""A data set: many shards in one folder that share a key space."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError, shown_key
+from shardcore.model.byte_shares import Share
+from shardcore.model.children import Deferred
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Report
+from shardcore.model.member_drawings import moved_sketches
+from shardcore.model.member_nodes import placed, placed_error, placed_span, relocating
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import LazyObjects, ObjectRef, Objects, inside_member, located
+from shardcore.model.parallel import in_order
+from shardcore.model.record import Value
+from shardcore.model.section import Section
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import Once
+from shardcore.shards.dataset_charts import CountedFiles, summed_shares
+from shardcore.shards.member_objects import JoinedObjects, Member
+from shardcore.shards.member_work import joined_report
+from shardcore.shards.open_members import PARTS, OpenMembers
+from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.trace import Look, Trace
+from shardcore.sources.base import Folder
+
+__all__ = ["DataSet", "Member"]
+
+MEMBER_COST = 1 << 14
+"""Least cost of opening a member, as bytes that could be read in the same time."""
+
+
+class DataSet(CountedFiles, OpenMembers):
+    """A shard over a folder: its members' objects, looked up from the routing step on.
+
+    Members are opened when they are needed, once; a member in a local folder holds no descriptor. Formats say by
+    `route` where a key may lie, and by `open_member` how a member is opened. Everything speaks in the words of the data
+    set: in the names of sources the member comes first, rows are those of the data set.
+
+    Args:
+        format: The name of the format.
+        where: The folder.
+        members: The shards, sorted by name; or what lists them, asked when they are needed: a key may lead to a shard
+            by its name, and a listing may cost much or be impossible.
+
+    Attributes:
+        joins: Whether its objects are those of its members, one member after the other.
+        files_are_objects: Whether each member is one object.
+    """
+
+    joins: bool = True
+    files_are_objects: bool = False
+
+    def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
+        super().__init__(where, members)
+        self.format = format
+        self.source = None
+        self.sections: tuple[Section, ...] = ()
+        self._joining: Once[JoinedObjects] = Once()
+        self._unreadable: dict[str, ShardError] = {}
+        self._counted: int | None = None
+        self._lazy = LazyObjects(self._loaded_objects)
+
+    @abstractmethod
+    def route(self, key: Any, look: Look) -> Sequence[str]:
+        """The names of the members in which a parsed key may lie, most likely first; tells its step."""
+
+    @property
+    def unreadable(self) -> dict[str, ShardError]:
+        """The members that `load_index` had to leave out, and why."""
+        return dict(self._unreadable)
+
+    def objects_in(self, name: str) -> int | None:
+        """How many objects a member has; None while `load_index` has not read it."""
+        joined = self._joining.value
+        return joined.count_of(name) if joined is not None else None
+
+    @property
+    def objects(self) -> Objects:
+        """The objects of all members; the first question asked of them loads the index."""
+        joined = self._joining.value
+        return self._lazy if joined is None else joined
+
+    @property
+    def tree(self) -> Node:
+        """One node for each member, and below it the tree of the member."""
+        return Node(self.uri, Span("", 0, 0), children=tuple(self.member_node(member) for member in self.members))
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """How many members there are."""
+        return {"dataset.members": len(self.members)}
+
+    @property
+    def key_spaces(self) -> dict[str, str]:
+        """Folders below this one that are data sets of their own, and what they hold; empty for a single data set."""
+        return {}
+
+    @property
+    def declared_objects(self) -> int | None:
+        """The sum over all members after `load_index` or `count_objects`; None before."""
+        return self._counted if self._joining.value is None else len(self._joining.value)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether all members are open and their objects joined."""
+        return self._joining.value is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """The size of all members, a page each at least: an upper bound."""
+        return sum(max(member.size, MEMBER_COST) for member in self.members)
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Opens all members and joins their objects; what cannot be opened is left out, and stands in `unreadable`.
+
+        Calling it again tries again what could not be opened.
+
+        Raises:
+            SourceError: The data set is closed.
+        """
+        if self._unreadable:
+            again: Once[JoinedObjects] = Once()
+            again.put(self._join(progress))
+            self._joining = again
+        self._joining.get(lambda: self._join(progress))
+        progress(len(self.members) * PARTS, len(self.members) * PARTS)
+
+    def count_objects(self, progress: Progress = no_progress) -> None:
+        """Count the objects of all members for `declared_objects`; members are closed again.
+
+        Members that cannot be opened are left out, and are in `unreadable`.
+
+        Raises:
+            SourceError: The data set is closed.
+        """
+        if self.loaded:
+            return
+
+        def counted(_: int, member: Shard) -> int:
+            if member.declared_objects is None:
+                member.load_index()
+            return len(member.objects)
+
+        total, unreadable = 0, dict[str, ShardError]()
+        with closing(self.each_member(counted, progress)) as counts:
+            for member, count in counts:
+                if isinstance(count, ShardError):
+                    unreadable[member.name] = _kept(count)
+                else:
+                    total += count
+        self._counted, self._unreadable = total, unreadable
+
+    def count_shares(self, progress: Progress = no_progress) -> tuple[Share, ...]:
+        """Return the byte budget of all files together; the index of each of them is read.
+
+        Members that cannot be read are left out, and are in `unreadable`.
+
+        Raises:
+            SourceError: The data set is closed.
+        """
+
+        def shares(_: int, member: Shard) -> tuple[Share, ...]:
+            member.load_index()
+            return member.byte_shares
+
+        found, unreadable = [], dict[str, ShardError]()
+        with closing(self.each_member(shares, progress)) as each:
+            for member, counted in each:
+                if isinstance(counted, ShardError):
+                    unreadable[member.name] = _kept(counted)
+                else:
+                    found.append(counted)
+        self._unreadable = unreadable
+        return summed_shares(found)
+
+    def _loaded_objects(self) -> Objects:
+        return self._joining.get(lambda: self._join(no_progress))
+
+    def _join(self, progress: Progress) -> JoinedObjects:
+        parts: list[tuple[str, int, Objects]] = []
+        unreadable: dict[str, ShardError] = {}
+
+        def loaded(place: tuple[int, Member]) -> Objects | ShardError:
+            self._check_open()
+            try:
+                shard = self.member(place[1].name)
+                shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
+            except ShardError as error:
+                return error
+            return shard.objects
+
+        with closing(in_order(loaded, enumerate(self.members), self.jobs)) as found:
+            for number, (member, objects) in enumerate(zip(self.members, found, strict=True)):
+                progress((number + 1) * PARTS, len(self.members) * PARTS)
+                if isinstance(objects, ShardError):
+                    unreadable[member.name] = _kept(objects)
+                else:
+                    parts.append((member.name, number, objects))
+        self._check_open()
+        self._unreadable = unreadable
+        return JoinedObjects(parts)
+
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
+        """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
+        absent: ShardError | None = None
+        damage: ShardError | None = None
+        names = self.route(key, look)
+        for name in names:
+            before = len(look.steps)
+            try:
+                ref = self.member(name).lookup(key, look)
+            except KeyAbsent as error:
+                absent = placed_error(error, name)
+                continue
+            except (FormatError, NotAShard) as error:
+                found = placed_error(error, name)
+                look.damaged(found, f"{name}: {error.message}")
+                damage = damage or found
+                continue
+            except ShardError as error:
+                raise placed_error(error, name) from error
+            finally:
+                look.place(before, name, said=len(names) > 1)
+            return located(ref, name, self.first_row_of(name))
+        if damage is None and len(names) != 1:
+            where = f"in none of the {len(names)} files that may hold it" if names else "no file here may hold it"
+            raise KeyAbsent(str(key), f"not in this data set: {shown_key(str(key))}, {where}")
+        raise damage or absent or KeyAbsent(str(key))
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Those of the member that a lookup ended in; formats add the way to it."""
+        name = trace.member if trace is not None else ""
+        try:
+            return self.placed_sketches(self.member(name).sketches(trace), name)
+        except ShardError:
+            return ()
+
+    @property
+    def first_member(self) -> str:
+        """The name of the first member, as far as it is known without reading; else empty."""
+        return self.members[0].name if self.listed and self.members else ""
+
+    def placed_sketches(self, sketches: Sequence[Sketch], name: str) -> tuple[Sketch, ...]:
+        """Sketches of a member, in the words of the data set."""
+        return moved_sketches(sketches, lambda span: placed_span(span, name))
+
+    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+        """All objects with a parsed key, in all members that may hold it."""
+        found: list[ObjectRef] = []
+        damage: ShardError | None = None
+        for name in self.route(key, Look()):
+            try:
+                refs = self.member(name).lookup_all(key)
+            except (FormatError, NotAShard) as error:
+                damage = damage or placed_error(error, name)
+                continue
+            except ShardError as error:
+                raise placed_error(error, name) from error
+            found += [located(ref, name, self.first_row_of(name)) for ref in refs]
+        if damage is not None and not found:
+            raise damage
+        return tuple(found)
+
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys; loads the index, because there are no rows before."""
+        self.load_index()
+        return super()._find_many(keys)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The decoded content, from the member it lies in."""
+        with relocating(ref.shard):
+            yield from self.member(ref.shard).stream(inside_member(ref))
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the decoded content, from the member it lies in."""
+        with relocating(ref.shard):
+            return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A further content, from the member it lies in."""
+        with relocating(ref.shard):
+            return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """The files that an object becomes, as the member it lies in has it."""
+        with relocating(ref.shard):
+            return self.member(ref.shard).file_names(inside_member(ref))
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """What the member keeps about an object."""
+        if not ref.shard:
+            return super().facts(ref)
+        with relocating(ref.shard):
+            return self.member(ref.shard).facts(inside_member(ref))
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Verifies every member; those that cannot be opened are findings."""
+        depth = Depth(depth)
+
+        def checked(number: int, member: Shard) -> Report:
+            return self.verify_member(member, depth, self._share(progress, number) if self.jobs == 1 else no_progress)
+
+        reports = self.each_member(checked, progress, unopened=lambda member: self.report_unopened(member, depth))
+        with closing(reports):
+            return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+
+    def verify_member(self, member: Shard, depth: Depth, progress: Progress) -> Report:
+        """Verify a member."""
+        return member.verify(depth, progress)
+
+    def report_unopened(self, member: Member, depth: Depth) -> Report | None:
+        """Return the report of a small intact member without opening it; None where it has to be opened."""
+        return None
+
+    def release(self, name: str) -> None:
+        """Closes a member that nobody needs any more; it is opened again when somebody does."""
+        if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
+            shard.close()
+
+    def part(self, name: str) -> Part:
+        """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
+        parsed = SourceName.parse(name)
+        member = parsed.path
+        if (self.listed or not self.may_hold(member)) and member not in self._by_name:
+            return self._part(parsed)
+        with relocating(member):
+            part = self.member(member).part(str(parsed.inside(member)))
+        return Part(part.source, part.sections, lambda: self.member_tree(member, part))
+
+    def _part(self, name: SourceName) -> Part:
+        such = f", such as {self.members[0].name}" if self.members else ""
+        raise UsageError(f"no bytes are called {short(str(name))} here; a name begins with one of the files{such}")
+
+    def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to a byte from the root of the data set's tree, through the member."""
+        path = super().whole_path(offset, source)
+        root = self.tree
+        place = next((node for node in root.children if node.span == path[0].span), None)
+        return path if place is None else (root, place, *path[1:])
+
+    def member_node(self, member: Member) -> Node:
+        """The node of a member in the tree of the data set; reads when its children are asked for."""
+        source = str(SourceName(member.name))
+        return Node(
+            member.name,
+            Span(source, 0, member.size),
+            text=plural(member.size, "byte"),
+            children=Deferred(lambda: list(self.tree_of(source).children), source),
+            row=self.row_of_member(member.name),
+        )
+
+    def member_tree(self, member: str, part: Part) -> Node:
+        """The tree of a source of a member, in the words of the data set."""
+        with relocating(member):
+            tree = placed(part.tree(), member, self.first_row_of(member))
+        row = self.row_of_member(member)
+        return tree if row is None else replace(tree, row=row)
+
+    def row_of_member(self, name: str) -> int | None:
+        """The row that all of a member belongs to, headers, too; None where its objects are rows of their own."""
+        return None
+
+    def first_row_of(self, name: str) -> int | None:
+        """The row of the data set at which the objects of a member begin; None while that is not known."""
+        if (row := self.row_of_member(name)) is not None:
+            return row
+        joined = self._joining.value
+        return joined.first_row(name) if joined is not None and joined.has(name) else None
+
+    def _share(self, progress: Progress, number: int) -> Progress:
+        """The progress of one member as a part of the whole."""
+        total = len(self.members) * PARTS
+        progress(number * PARTS, total)
+        return lambda done, of: progress(number * PARTS + min(done, of) * PARTS // max(of, 1), total)
+
+
+def _kept(error: ShardError) -> ShardError:
+    """Return an error without the frames that it came through, which hold all that was opened."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)

@@ -1,0 +1,112 @@
+"""Judging what a file or folder is: every format is asked, and the surest one wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
+from shardcore.model.options import Purpose
+from shardcore.shards.format import Certainty, Draft, Format, Verdict
+from shardcore.sources.base import Folder
+from shardcore.sources.opening import PrefetchedSource
+
+Formats = Callable[[], Iterator[Format]]
+"""The formats in the order in which they are asked, each imported when its turn comes."""
+
+LONGEST_BEGINNING = 64
+"""Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
+
+_WEB_PAGE = (b"<!doctype html", b"<html")
+"""What pages begin with that web servers send instead of a file, in small letters."""
+
+
+def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
+    """Whether a file that could not be opened is no shard at all: only a part of a mark, and nothing behind it."""
+    return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
+
+
+def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
+    """Says that a mark is only partly there, and which format saw it."""
+    candidate = f"{found.name}: {verdict.why}"
+    return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
+
+
+def judge(probe: PrefetchedSource, formats: Formats) -> tuple[Format, Verdict]:
+    """The format of a file: by content, then by what lies beside, then by inference.
+
+    Raises:
+        NotAShard: No format is sure enough; the candidates are named.
+    """
+    head = probe.head(LONGEST_BEGINNING)
+    verdicts = _ask(formats, lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
+    if not verdicts and not probe.size:
+        raise NotAShard(f"{probe.name} is empty")
+    if not verdicts:
+        verdicts = _ask(formats, lambda f: f.infer(probe) if f.infer else None)
+    if not verdicts and head.lstrip()[:14].lower().startswith(_WEB_PAGE):
+        raise NotAShard(f"{probe.name} is a web page (HTML): a login, a list of files, or a page about the file")
+    return _surest(verdicts, probe.name)
+
+
+def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
+    """The format of a folder: the formats that its names speak for are asked, others only when none of these is sure.
+
+    Raises:
+        NotAShard: No format is sure enough.
+        SourceError: The folder cannot be listed.
+    """
+    if not folder.lists_cheaply:
+        # What is known by the name of one file costs one request, and a listing one for every thousand names.
+        verdicts = _ask(formats, lambda f: f.detect_folder(folder) if f.folder_mark and f.detect_folder else None)
+        if verdicts and verdicts[0][1].certainty >= Certainty.BESIDE:
+            return verdicts[0]
+    try:
+        names = [entry.name for entry in folder.list()]
+    except SourceError:
+        if not folder.lists_cheaply:
+            raise
+        names = []  # some folders cannot be listed, and are known by what can be opened in them
+    likely = {
+        one.name
+        for one in formats()
+        if any(fnmatchcase(name, pattern) for pattern in one.folder_names for name in names)
+    }
+
+    def asked(one: Format, first: bool) -> Verdict | None:
+        return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
+
+    verdicts = _ask(formats, lambda one: asked(one, True))
+    if all(verdict.certainty < Certainty.BESIDE for _, verdict in verdicts):
+        verdicts += _ask(formats, lambda one: asked(one, False))
+    if not verdicts:
+        raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
+    found, verdict = _surest(verdicts, folder.uri)
+    if verdict.certainty is Certainty.PARTLY:
+        # Nothing of a folder can be shown when nothing says how its files belong together.
+        remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(Purpose.OPEN)) else None
+        raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
+    return found, verdict
+
+
+def _ask(formats: Formats, question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
+    """The verdicts of the formats; nobody else is asked once one is certain."""
+    answers: list[tuple[Format, Verdict]] = []
+    # Formats are imported when they are asked: most files are recognised by the first few.
+    for one in formats():
+        verdict = question(one)
+        if verdict is not None:
+            answers.append((one, verdict))
+            if verdict.certainty is Certainty.MAGIC:
+                break
+    return answers
+
+
+def _surest(verdicts: list[tuple[Format, Verdict]], name: str) -> tuple[Format, Verdict]:
+    if not verdicts:
+        raise NotAShard(f"{name}: unrecognised format")
+    best = max(verdicts, key=lambda fv: fv[1].certainty)
+    rivals = [f"{f.name}: {v.why}" for f, v in verdicts if v.certainty is best[1].certainty]
+    if len(rivals) > 1 and best[1].certainty is Certainty.PARTLY:
+        raise NotAShard(f"{name}: nothing is intact; {'; '.join(rivals)}", candidates=tuple(rivals))
+    return best

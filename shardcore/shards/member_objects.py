@@ -1,0 +1,147 @@
+"""The members of a data set, and their objects as those of one."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, located
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One shard of a data set.
+
+    Attributes:
+        name: The file name, relative to the data set's folder.
+        size: Bytes.
+    """
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The members of a data set, in their order and by name."""
+
+    members: tuple[Member, ...]
+    by_name: dict[str, Member]
+
+    @classmethod
+    def of(cls, members: Sequence[Member]) -> Listing:
+        """The listing of some members."""
+        return cls(tuple(members), {member.name: member for member in members})
+
+
+class JoinedObjects(Objects):
+    """The objects of several shards, one after the other.
+
+    Args:
+        parts: Member name, member number and objects of each.
+    """
+
+    kinds: tuple[str, ...] = ()
+    inner_kinds: frozenset[str] = frozenset()
+    codecs: tuple[str, ...] = ()
+
+    def __init__(self, parts: Sequence[tuple[str, int, Objects]]) -> None:
+        self._parts = tuple(parts)
+        self._firsts = [0, *accumulate(len(objects) for _, _, objects in self._parts)]
+        self._starts = np.array(self._firsts, np.int64)
+        self._counts = {name: len(objects) for name, _, objects in self._parts}
+        self._first_rows = {name: first for (name, _, _), first in zip(self._parts, self._firsts, strict=False)}
+        self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
+        self.inner_kinds = frozenset().union(*(o.inner_kinds for _, _, o in self._parts))
+        self.codecs = tuple(dict.fromkeys(c for _, _, o in self._parts for c in o.codecs)) or ("none",)
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    def first_row(self, name: str) -> int:
+        """The row at which a member's objects begin; 0 for one that is not joined."""
+        return self._first_rows.get(name, 0)
+
+    def count_of(self, name: str) -> int | None:
+        """How many objects a member has; None for one that is not joined."""
+        return self._counts.get(name)
+
+    def has(self, name: str) -> bool:
+        """Whether the objects of a member are among them."""
+        return name in self._first_rows
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some rows; see `Objects.columns`."""
+        if not len(rows):
+            return ObjectColumns.of([], [], [], [])
+        pieces, places = [], []
+        for number, inside, where in self._by_part(rows):
+            got = self._as_ours(number, self._parts[number][2].columns(inside, sizes=sizes), 0)
+            pieces.append(replace(got, row=rows[where]))
+            places.append(where)
+        order = np.argsort(np.concatenate(places), kind="stable")
+        return ObjectColumns.join(pieces).take(order)
+
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """What the members know; see `Objects.known`."""
+        pieces = []
+        for number in range(max(bisect_right(self._firsts, first) - 1, 0), len(self._parts)):
+            begin, end = self._firsts[number], self._firsts[number + 1]
+            if begin >= last:
+                break
+            low, high = max(first, begin), min(last, end)
+            if low < high:
+                pieces.append(self._as_ours(number, self._parts[number][2].known(low - begin, high - begin), low))
+        return ObjectColumns.join(pieces) if pieces else ObjectColumns.of([], [], [], [])
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The keys of some rows; see `Objects.key_texts`."""
+        texts: list[str | None] = [None] * len(rows)
+        for number, inside, where in self._by_part(rows):
+            for place, text in zip(where.tolist(), self._parts[number][2].key_texts(inside), strict=True):
+                texts[place] = text
+        return texts
+
+    def ref(self, row: int) -> ObjectRef:
+        """One row as an object of the data set."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        number = bisect_right(self._firsts, row) - 1
+        name, _, objects = self._parts[number]
+        return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
+
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Some rows as objects of the data set; see `Objects.refs`."""
+        numbers = np.searchsorted(self._starts, rows, "right") - 1
+        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)] if len(rows) else []
+        for begin, end in pairwise([0, *ends]):
+            number = int(numbers[begin])
+            name, _, objects = self._parts[number]
+            for ref in objects.refs(rows[begin:end] - self._firsts[number]):
+                yield located(ref, name, self._firsts[number])
+
+    def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
+        """Columns of a part, with rows from `first` on and in our numbers of codecs and kinds."""
+        _, shard, objects = self._parts[number]
+        return replace(
+            got,
+            row=np.arange(first, first + len(got), dtype=np.int64),
+            codec=self._renumbered(got.codec, objects.codecs, self.codecs),
+            kind=self._renumbered(got.kind, objects.kinds, self.kinds),
+            shard=np.full(len(got), shard, np.int32),
+        )
+
+    def _by_part(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        numbers = np.searchsorted(self._starts, rows, "right") - 1
+        for number in np.unique(numbers).tolist():
+            where = np.flatnonzero(numbers == number)
+            yield number, rows[where] - self._firsts[number], where
+
+    @staticmethod
+    def _renumbered(codes: NDArray[np.uint8], names: tuple[str, ...], into: tuple[str, ...]) -> NDArray[np.uint8]:
+        return np.array([into.index(name) for name in names], np.uint8)[codes]

@@ -1,0 +1,196 @@
+"""What is done with one member of a data set: functions of an opened shard and plain values, with plain results.
+
+What they are asked and what they answer can be pickled and holds nothing of the shard, so that the same work can be
+done wherever a member can be opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from shardcore.errors import Remedy, ShardError
+from shardcore.model.finding import Depth, Findings, Report
+from shardcore.model.member_nodes import placed_span
+from shardcore.model.objects import ObjectColumns, ObjectRef, State, in_states
+from shardcore.model.span import Span
+from shardcore.shards.prefetch import fetched_ahead
+from shardcore.shards.shard import Shard
+
+MOST_ROWS = 1 << 16
+"""Rows of a member that are held at once; of more, whoever asks goes through the member itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAsked:
+    """Which rows of a member are wanted, and what of them.
+
+    Attributes:
+        hidden: States of rows that are left out.
+        kind: Only rows of this kind; None for all.
+        outer: Whether kinds that are parts of others are left out, unless `kind` names one.
+        refs: Whether each row is wanted as an object.
+        digest: Whether the sha256 of each content is wanted.
+        bare: States of rows that have no content to digest.
+        most: More rows than so many are not held.
+        jobs: How many members are worked on at the same time.
+    """
+
+    hidden: tuple[State, ...] = ()
+    kind: str | None = None
+    outer: bool = False
+    refs: bool = False
+    digest: bool = False
+    bare: tuple[State, ...] = ()
+    most: int = MOST_ROWS
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Digested:
+    """What reading a content told.
+
+    Attributes:
+        size: Plain bytes.
+        sha256: Of them, hexadecimal; empty where they cannot be read.
+        error: Why not, or empty.
+        remedy: What would help.
+    """
+
+    size: int = 0
+    sha256: str = ""
+    error: str = ""
+    remedy: Remedy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as an object.
+
+    Attributes:
+        ref: The object, in the words of the member; None where its record cannot be read.
+        error: Why not, or empty.
+        digested: What its content is, if that was asked for and there is one.
+    """
+
+    ref: ObjectRef | None
+    error: str = ""
+    digested: Digested | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFound:
+    """The rows of a member that were asked for.
+
+    Attributes:
+        kinds: The kinds that the member has.
+        columns: Their columns; of none where there are more than can be held.
+        keys: Their keys.
+        rows: The rows as objects, if asked for.
+        more: Whether there are more than can be held.
+    """
+
+    kinds: tuple[str, ...]
+    columns: ObjectColumns
+    keys: list[str | None] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    more: bool = False
+
+
+def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
+    """The rows of a member.
+
+    Args:
+        member: The member; its index is loaded.
+        asked: Which rows, and what of them.
+
+    Raises:
+        ShardError: The index cannot be read.
+    """
+    member.load_index()
+    objects = member.objects
+    if len(objects) > asked.most:
+        return RowsFound(objects.kinds, ObjectColumns.of([], [], [], []), more=True)
+    columns = objects.columns(np.arange(len(objects), dtype=np.int64))
+    columns = columns.take(np.flatnonzero(wanted_rows(member, columns, asked)))
+    found = RowsFound(objects.kinds, columns)
+    if asked.refs or asked.digest:
+        wanted: Iterable[int] = columns.row.tolist()
+        if asked.digest:
+            wanted = fetched_ahead(member, wanted, objects.ref, among=asked.jobs)
+        for row in wanted:
+            told = row_of(member, row, asked)
+            if told is None:
+                break
+            found.rows.append(told)
+    else:
+        found.keys.extend(objects.key_texts(columns.row))
+    return found
+
+
+def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
+    """Which of some rows are wanted, as a mask."""
+    objects = member.objects
+    keep = ~in_states(columns.state, asked.hidden)
+    if asked.kind is not None:
+        keep &= columns.kind == (objects.kinds.index(asked.kind) if asked.kind in objects.kinds else -1)
+    elif asked.outer:
+        inner = [code for code, name in enumerate(objects.kinds) if name in objects.inner_kinds]
+        if inner:
+            keep &= ~np.isin(columns.kind, inner)
+    return keep
+
+
+def row_of(member: Shard, row: int, asked: RowsAsked) -> Row | None:
+    """One row of a member; None where there is none."""
+    try:
+        ref = member.objects.ref(row)
+    except ShardError as error:
+        return Row(None, str(error))
+    except IndexError:
+        # The tables said that there are more; reading the records told that there are not.
+        return None
+    if not asked.digest or ref.state in asked.bare or ref.error:
+        return Row(ref)
+    return Row(ref, digested=digest_of(member, ref))
+
+
+def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
+    """Reads a content."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        for piece in shard.stream(ref):
+            digest.update(piece)
+            size += len(piece)
+    except ShardError as error:
+        return Digested(error=error.placed, remedy=error.remedy)
+    return Digested(size, digest.hexdigest())
+
+
+def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]]) -> Report:
+    """The reports of members as one, in the words of their data set; a member that cannot be read is a finding.
+
+    Args:
+        format: The name of the format.
+        depth: How far was looked.
+        reports: Of each member, by name, its report, or why there is none.
+    """
+    findings, objects, checked, without = Findings(), 0, 0, 0
+    for member, report in reports:
+        if isinstance(report, ShardError):
+            span = placed_span(report.span, member) if report.span else Span(member, 0, 0)
+            findings.error(f"{format}.unreadable", span, f"{member}: {report.message}")
+            continue
+        objects += report.objects
+        checked += report.checked
+        without += report.without_checksum
+        for finding in report.findings:
+            if findings.full(finding.code):
+                findings.more(finding.severity, finding.code, 1)
+                continue
+            findings.add(replace(finding, span=placed_span(finding.span, member) if finding.span else None))
+    return Report(depth, objects, findings.all(), checked, without)

@@ -1,0 +1,130 @@
+"""Fetching the bytes of objects before their turn comes: many small ones of a far shard with few requests."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shardcore.errors import ShardError
+from shardcore.model.objects import ObjectRef
+from shardcore.shards.shard import Shard
+from shardcore.sources.base import FAR_GAP, merged
+
+T = TypeVar("T")
+
+MOST_AHEAD = 16 << 20
+"""Bytes of an object that are fetched before its turn comes; larger ones are read when it has come."""
+
+WINDOW = 2048
+"""Objects that are looked at together: those that lie near each other are fetched as one, in whatever order they are
+taken."""
+
+WINDOW_BYTES = 32 << 20
+"""Bytes of the objects of a window; what was fetched has to be in the cache still when its turn comes."""
+
+LEAD = 64
+"""Bytes before an object that are fetched with it: some formats write its length there."""
+
+Wanted = tuple[str, int, int]
+"""A source, and a range of it."""
+
+Place = tuple[str | None, Wanted | None]
+"""The member that an object is in, and its bytes, if they are to be fetched ahead; None for what is not known."""
+
+
+def fetched_ahead(
+    shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
+) -> Iterator[T]:
+    """The same things, in their order; where the shard is far away, the bytes of the next few are on their way.
+
+    Args:
+        shard: What has the objects.
+        things: What is taken one after the other.
+        ref_of: The object of a thing; None, or a `ShardError`, where there is none.
+        among: How many members of a data set are gone through at the same time, where the shard is one of them: all
+            of them share what may be fetched ahead.
+    """
+    jobs = max(shard.jobs, among)
+    if jobs <= 1 or (shard.source is not None and shard.source.near):
+        yield from things
+        return
+    iterator, left = iter(things), deque[T]()
+    while window := _next_window(iterator, left, ref_of, jobs, WINDOW_BYTES // among):
+        groups = deque(_groups([wanted for _, wanted in window]))
+        for number, (thing, _) in enumerate(window):
+            while groups and groups[0].first <= number + jobs:
+                _prefetch(shard, groups.popleft())
+            yield thing
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A range that has some objects of a window.
+
+    Attributes:
+        first: The number of the object that is needed first.
+        wanted: The range.
+    """
+
+    first: int
+    wanted: Wanted
+
+
+def _next_window(
+    things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
+) -> list[tuple[T, Wanted | None]]:
+    """The things that are looked at together, with the bytes of each; `left` keeps one that did not fit.
+
+    They are of at most `members` members, whoever gives them may close those before, and have at most `most` bytes.
+    """
+    window: list[tuple[T, Wanted | None]] = []
+    size, names = 0, set[str]()
+    while len(window) < WINDOW:
+        thing = left.popleft() if left else next(things, None)
+        if thing is None:
+            break
+        member, wanted = _place_of(thing, ref_of)
+        size += wanted[2] - wanted[1] if wanted is not None else 0
+        if member is not None:
+            names.add(member)
+        if window and (size > most or len(names) > members):
+            left.append(thing)
+            break
+        window.append((thing, wanted))
+    return window
+
+
+def _place_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Place:
+    """The member of an object, and its bytes, if they are in the file and not too many."""
+    try:
+        ref = ref_of(thing)
+    except (ShardError, IndexError):
+        return None, None
+    if ref is None:
+        return None, None
+    if not ref.spans:
+        return ref.shard, None
+    span = ref.spans[0]
+    if span.source not in ("", ref.shard) or span.size > MOST_AHEAD:
+        return ref.shard, None
+    return ref.shard, (span.source, max(span.start - LEAD, 0), span.stop)
+
+
+def _groups(window: list[Wanted | None]) -> list[_Group]:
+    """Ranges that together have the bytes of all objects, by when each is needed first."""
+    found = []
+    for source in {wanted[0] for wanted in window if wanted is not None}:
+        mine = [(number, wanted) for number, wanted in enumerate(window) if wanted is not None and wanted[0] == source]
+        for start, stop, members in merged([wanted[1:] for _, wanted in mine], FAR_GAP):
+            found.append(_Group(min(mine[member][0] for member in members), (source, start, stop)))
+    return sorted(found, key=lambda group: group.first)
+
+
+def _prefetch(shard: Shard, group: _Group) -> None:
+    """Begins to fetch a range; whoever reads it later is told what is wrong."""
+    source, start, stop = group.wanted
+    with contextlib.suppress(ShardError):
+        shard.bytes_of(source).prefetch(start, stop)

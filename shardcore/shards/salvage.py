@@ -1,0 +1,310 @@
+"""What can still be taken out of a damaged file: the terms in which a format declares it.
+
+A format that knows more of its bytes than its index says declares a function (`Format.salvage`) of a `Damaged`, which
+yields what it finds as `Found`. It may use the shard, where something of it opens, and has to do without it where
+nothing does. Nothing is allocated from a declared count; what is decompressed is bounded by `Damaged.limit`.
+
+`shardcore.operations.recover` runs such a function, writes files, and reports.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, State, in_states
+from shardcore.model.span import Span
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.shard import Shard, bounded
+from shardcore.sources.base import Source
+
+MOST_FOUND = 1_000_000
+"""Things that are listed of one file; a hostile one may look like a million empty objects."""
+
+LOOKS = 100_000
+"""Looks that any file is worth: a place where something may begin is one, reading and checking what is there some."""
+
+LOOKS_BYTES = 32
+"""A larger file is worth one more look for so many bytes."""
+
+EACH_FOUND = 5
+"""Looks that a thing costs that was found, whatever is in it."""
+
+WINDOW = 1 << 20
+"""Bytes that are searched at a time."""
+
+_NEAR = 1 << 18
+
+
+class Effort:
+    """What the search in one file may cost, in looks: a hostile one may look like objects everywhere.
+
+    Args:
+        size: Bytes of the file.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.most = self.left = LOOKS + size // LOOKS_BYTES
+        self._ended: list[str] = []
+
+    def takes(self, looks: int, otherwise: str) -> bool:
+        """Whether there are as many looks left; if not, it is noted what was left out.
+
+        Args:
+            looks: How many.
+            otherwise: What is left out without them, as a sentence.
+        """
+        self.left -= looks
+        if self.left >= 0:
+            return True
+        if otherwise not in self._ended:
+            self._ended.append(otherwise)
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, a sentence each."""
+        return tuple(f"{one}: {self.most:,} looks are what a file of its size is worth" for one in self._ended)
+
+
+class Near:
+    """Reads small pieces of a source, one close to the other, without asking it for each.
+
+    Args:
+        source: The source.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._start, self._data = 0, b""
+
+    def __call__(self, start: int, stop: int) -> bytes:
+        """The bytes `[start, stop)`, which are in the source."""
+        at = start - self._start
+        if at < 0 or stop - self._start > len(self._data):
+            self._start = start
+            self._data = self._source.read(start, max(stop, min(start + _NEAR, self._source.size)))
+            at = 0
+        return self._data[at : at + stop - start]
+
+
+def _nobody(source: Source) -> Shard:
+    raise UsageError(f"{source.name} cannot be opened from here")
+
+
+class Condition(Enum):
+    """How what was found is."""
+
+    WHOLE = "whole"
+    """Something in the file vouches for every byte of it, and agrees."""
+    UNCHECKED = "unchecked"
+    """It can be taken out, but nothing in the file says whether it is what it was."""
+    DAMAGED = "damaged"
+    """It is there, and cannot be right."""
+    LOST = "lost"
+    """The file still names it, and its bytes are not to be had."""
+
+
+@dataclass(slots=True)
+class Damaged:
+    """A file of which something is to be saved.
+
+    Attributes:
+        source: Its bytes.
+        shard: What of it opens; None where nothing does.
+        limit: Most uncompressed bytes of one object.
+        progress: Called with the bytes searched, and all; may raise `Cancelled`.
+        reopen: Opens other bytes as the format, and gives what is left of them: of the file with its frame mended.
+        effort: What the search may still cost.
+        notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
+        raw: Whether stretches that nobody claims are wanted, too.
+        unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
+        declared: How many objects the file declares; None where it does not, or where that cannot be read.
+    """
+
+    source: Source
+    shard: Shard | None = None
+    reopen: Callable[[Source], Shard] = _nobody
+    limit: int = DEFAULT_LIMIT
+    progress: Progress = no_progress
+    effort: Effort = field(default_factory=lambda: Effort(0))
+    notes: list[str] = field(default_factory=list)
+    raw: bool = False
+    unclaimed: list[tuple[int, int]] = field(default_factory=list)
+    declared: int | None = None
+
+    def looks(self, at: int, looks: int = 1) -> bool:
+        """Whether the search may go on at a place; if not, it is noted that it ended there."""
+        return self.effort.takes(looks, f"the search ended at byte {at}, and what begins after it is not listed")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing that was found.
+
+    Attributes:
+        key: Its key; None where it was found without one.
+        name: What its file is called, before it is made safe.
+        spans: Where its stored bytes are.
+        pieces: Gives its content, and raises where that is damaged; None where there is nothing to be had.
+        checked_by: What vouches for the content when `pieces` comes to its end; empty where nothing does.
+        why: Why it is damaged or lost, where that is known beforehand.
+        without_index: Whether it was found without the index.
+        raw: Whether it is a stretch that belongs to nothing, and no object.
+        looks: Looks that it costs, besides those that were taken to find it.
+    """
+
+    key: str | None
+    name: str
+    spans: tuple[Span, ...]
+    pieces: Callable[[], Iterator[bytes]] | None = None
+    checked_by: str = ""
+    why: str = ""
+    without_index: bool = False
+    raw: bool = False
+    looks: int = EACH_FOUND
+
+
+Checked = Callable[[ObjectRef], str]
+"""What vouches for the content of an object that was read without an error; empty where nothing does."""
+
+
+def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[Found]:
+    """The objects that the index still names, as far as something of the shard opens.
+
+    Args:
+        damaged: The file.
+        checked: What vouches for each of them.
+        kinds: Only objects of these kinds; None for all.
+    """
+    for ref in refs(damaged, kinds):
+        assert damaged.shard is not None
+        name = ref.key if ref.key is not None else f"row-{ref.row}"
+        if ref.error or ref.state is State.DAMAGED:
+            why = ref.error or "the reference to it is invalid"
+            yield Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
+        else:
+            pieces = partial(bounded, damaged.shard, ref, damaged.limit)
+            yield Found(ref.key, name, ref.spans, pieces, checked(ref))
+
+
+def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[ObjectRef]:
+    """The objects that are there, row by row, as far as something of the shard opens; what was deleted is left out."""
+    shard = damaged.shard
+    if shard is None:
+        return
+    try:
+        shard.load_index()
+        count = len(shard.objects)
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return
+    for rows in _rows(shard, count, kinds):
+        yield from shard.objects.refs(rows)
+
+
+def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[NDArray[np.int64]]:
+    """The rows of objects of some kinds, a thousand at a time without those that are unused or deleted."""
+    wanted = [number for number, kind in enumerate(shard.objects.kinds) if kinds is None or kind in kinds]
+    for first in range(0, min(count, MOST_FOUND), 1000):
+        rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
+        columns = shard.objects.columns(rows)
+        gone = in_states(columns.state, (State.UNUSED, State.DELETED, State.TOMBSTONED))
+        yield rows[~gone & np.isin(columns.kind, wanted)]
+
+
+def occurrences(
+    source: Source, pattern: bytes, start: int, stop: int, progress: Progress = no_progress
+) -> Iterator[int]:
+    """Where some bytes stand in `[start, stop)` of a source, ascending; read in windows."""
+    at = start
+    while at < stop:
+        progress(at, stop)
+        end = min(at + WINDOW, stop)
+        window = source.read(at, min(end + len(pattern) - 1, stop))
+        here = window.find(pattern)
+        while here >= 0:
+            yield at + here
+            here = window.find(pattern, here + 1)
+        at = end
+
+
+def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Found]:
+    """Stretches that belong to nothing, as they lie there, where they are wanted; else it is noted that there are some.
+
+    Args:
+        damaged: The file.
+        gaps: The stretches, half-open, ascending.
+    """
+    found = [(start, stop) for start, stop in gaps if stop > start]
+    damaged.unclaimed.extend(found)
+    if not damaged.raw:
+        if found:
+            many = plural(sum(stop - start for start, stop in found), "byte")
+            where = plural(len(found), "stretch", "stretches")
+            damaged.notes.append(f"nothing that was found claims {many} in {where}; raw stretches can be asked for")
+        return
+    for start, stop in found:
+        if not damaged.looks(start):
+            return
+        pieces = partial(pieces_of, damaged.source, start, stop)
+        why = "bytes that nobody claims: stored plain, damaged, or no object at all"
+        yield Found(
+            None, f"raw-{start}-{stop}", (Span("", start, stop),), pieces, why=why, without_index=True, raw=True
+        )
+
+
+def pieces_of(source: Source, start: int, stop: int) -> Iterator[bytes]:
+    """The bytes `[start, stop)` of a source in pieces."""
+    for at in range(start, stop, WINDOW):
+        yield source.read(at, min(at + WINDOW, stop))
+
+
+class Covered:
+    """Stretches of a file that belong to something already, in any order."""
+
+    def __init__(self) -> None:
+        self._added: list[tuple[int, int]] = []
+        self._starts: list[int] = []
+        self._stops: list[int] = []
+
+    def add(self, start: int, stop: int) -> None:
+        """One more."""
+        self._added.append((start, stop))
+
+    def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """What of `[start, stop)` belongs to nothing."""
+        if self._added:
+            self._join()
+        at = start
+        for number in range(bisect_right(self._stops, start), len(self._starts)):
+            first = self._starts[number]
+            if first >= stop:
+                break
+            if first > at:
+                yield at, first
+            at = self._stops[number]
+        if at < stop:
+            yield at, stop
+
+    def _join(self) -> None:
+        """Join what was added with what is known, as stretches that do not touch, ascending."""
+        found = sorted([*zip(self._starts, self._stops, strict=True), *self._added])
+        self._added, self._starts, self._stops = [], [], []
+        for start, stop in found:
+            if stop <= start:
+                continue
+            if self._stops and start <= self._stops[-1]:
+                self._stops[-1] = max(self._stops[-1], stop)
+            else:
+                self._starts.append(start)
+                self._stops.append(stop)

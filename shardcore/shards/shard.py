@@ -1,0 +1,650 @@
+"""What every opened file is: a shard with its objects, its sources of bytes and their trees."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
+from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
+from shardcore.model.drawing import Sketch
+from shardcore.model.finding import Depth, Finding, Report, Severity, collecting
+from shardcore.model.keys import Key, KeyForm, several
+from shardcore.model.node import Node, fields_of, path_to, runs_of
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
+from shardcore.model.record import Value
+from shardcore.model.references import Gathered
+from shardcore.model.runs import Runs
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName
+from shardcore.model.text import short
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.shard_charts import Counted
+from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
+from shardcore.sources.base import Source
+from shardcore.sources.read_purpose import Purpose, reading_for
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.request_log import Tape
+
+PIECE = 1 << 20
+"""Streams come in pieces of at most about this many bytes."""
+
+MOST_FIELDS = 4096
+"""Fields that are named at once; nodes are made for each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One source of bytes of a shard: the file, what lies beside it, or what some of its bytes decode to.
+
+    Attributes:
+        source: The bytes.
+        sections: The coarse parts; they tile the source.
+        tree: Makes the root of the node tree; may read.
+    """
+
+    source: Source
+    sections: tuple[Section, ...]
+    tree: Callable[[], Node]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A method of a shard within a budget; the file counts as what it stores, though it may have been read before."""
+
+    @wraps(function)
+    def call(shard: Any, /, *arguments: P.args, **named: P.kwargs) -> R:
+        with budgeted():
+            count_source(shard.source)
+            return function(shard, *arguments, **named)
+
+    return call
+
+
+class Shard(Counted, ABC):
+    """An opened shard. Thread-safe.
+
+    Attributes:
+        format: The name of its format.
+        key_form: The keys of the format as bytes or numbers.
+        version: The version of its format, as the file states it.
+        why: How the format was recognised.
+        source: The file; None for a data set.
+        sections: The coarse parts of the file; they tile it.
+        damage: What made it impossible to open the shard as a whole; then only a part of the tree is there.
+        tape: The requests that were made for it, when it is remote.
+        meanings: What the values are that the steps of its lookups name.
+        chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
+        jobs: How many members or objects are worked on at the same time where all of them are: one after the other
+            where they are near, several where each answer takes its time.
+    """
+
+    format: str
+    key_form: ClassVar[KeyForm] = KeyForm()
+    version: str = ""
+    why: str = ""
+    source: Source | None
+    sections: tuple[Section, ...]
+    damage: ShardError | None = None
+    tape: Tape | None = None
+    meanings: Meanings = NO_MEANINGS
+    chosen: Mapping[str, Any] = MappingProxyType({})
+    jobs: int = 1
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Gives the operations that a format implements a budget: no format can forget it."""
+        super().__init_subclass__(**named)
+        for name, wrap in _OPERATIONS.items():
+            if name in cls.__dict__:
+                setattr(cls, name, wrap(cls.__dict__[name]))
+
+    @property
+    @abstractmethod
+    def objects(self) -> Objects:
+        """All objects, as columns. Having them reads nothing; their length, slices and keys read what they need."""
+
+    @property
+    def listing(self) -> Objects | None:
+        """The objects, when how many they are is known without reading; else None, until `load_index`."""
+        objects = self.objects
+        return objects if objects.counted else None
+
+    @property
+    @abstractmethod
+    def tree(self) -> Node:
+        """The root of the node tree of the file; grows with `load_index`."""
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The header and footer fields, `section.field` to value, in the order of their bytes."""
+        return {}
+
+    @property
+    def declared_objects(self) -> int | None:
+        """How many objects the file says it has, as opening learned it; None when only reading more would tell."""
+        listing = self.listing
+        return None if listing is None else len(listing)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether `load_index` has been done; True where opening reads everything."""
+        return True
+
+    @property
+    def index_bytes(self) -> int:
+        """How many bytes `load_index` has to read, about."""
+        return 0
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads what is needed to explain every byte and to sort the objects; nothing where opening read it.
+
+        Raises:
+            ShardError: The index is damaged, or the bytes cannot be had.
+        """
+        progress(1, 1)
+
+    def parse_key(self, text: str) -> Any:
+        """What the format makes of the text of a key: parsed, and hashed, once. `str` of it is the text again.
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+        return text
+
+    @abstractmethod
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
+        """Finds a parsed key, reading through `look` and telling it each step; the path under `find` and `trace`.
+
+        Raises:
+            KeyAbsent: The key is not there.
+            FormatError: The shard is damaged where the lookup needs it.
+        """
+
+    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+        """All objects with a parsed key; empty when there is none."""
+        try:
+            return (self.lookup(key, Look()),)
+        except KeyAbsent:
+            return ()
+
+    @abstractmethod
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The decoded content in pieces.
+
+        Raises:
+            FormatError: The stored bytes are damaged.
+            ExternalMissing: The content lies elsewhere and is not there.
+            SourceError: The bytes cannot be had.
+        """
+
+    @abstractmethod
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the shard to a depth.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+
+    def key_text(self, key: Key) -> str:
+        """Return the text form of a key: hex digits of bytes, digits of a number; text is returned as it is.
+
+        Raises:
+            UsageError: The format has no such keys.
+        """
+        return key if isinstance(key, str) else self.key_form.text(key, self.format)
+
+    def raw_key(self, key: str) -> bytes | int | str:
+        """Return a key from its text form as the format stores it: the inverse of `key_text`.
+
+        Returns:
+            The bytes of a hash, the number of an object or chunk; the text itself where keys are text, and for keys
+            that only their text tells apart (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+        return self.key_form.raw(str(self.parse_key(key)))
+
+    def __getitem__(self, key: Key) -> bytes:
+        """Return the decoded content of the object with this key; see `find` and `read`."""
+        return self.read(self.find(key))
+
+    def __contains__(self, key: Key) -> bool:
+        """Return whether `find` finds the key.
+
+        Raises:
+            UsageError: The key is not of the format's form: no answer would be a statement about the shard.
+            FormatError: The shard is damaged where the lookup needs it.
+        """
+        try:
+            self.find(key)
+        except KeyAbsent:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys of all objects, as text, in the order of the rows.
+
+        Unused and deleted rows are left out, tombstoned ones unless the shard was opened with `deleted=True`, and keys
+        without a text form. A key that several objects share is returned as often.
+        """
+        gone = [State.UNUSED, State.DELETED, *(() if self.chosen.get("deleted") else (State.TOMBSTONED,))]
+        for rows in row_steps(len(self.objects)):
+            states = self.objects.columns(rows).state
+            there = rows[~in_states(states, gone)]
+            yield from (key for key in self.objects.key_texts(there) if key is not None)
+
+    @_operation
+    def find(self, key: Key) -> ObjectRef:
+        """The object with this key; of several, the one that the reference would return.
+
+        Args:
+            key: Its text form, or the bytes or the number that the format stores: a sha256 or hash as 32 bytes, the
+                number of a chunk, a segment ID.
+
+        Raises:
+            KeyAbsent: The key is not there.
+            UsageError: The key is not of the format's form.
+            FormatError: The shard is damaged where the lookup needs it.
+        """
+        parsed = self.parse_key(self.key_text(key))
+        with reading_for(Purpose.LOOKUP):
+            return self.lookup(parsed, Look())
+
+    @_operation
+    def find_all(self, key: Key) -> tuple[ObjectRef, ...]:
+        """All objects with this key; empty when there is none.
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+        parsed = self.parse_key(self.key_text(key))
+        with reading_for(Purpose.LOOKUP):
+            return self.lookup_all(parsed)
+
+    @_operation
+    def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
+        """The rows of many keys, in their order; -1 where a key is absent. Loads what makes that quick.
+
+        Args:
+            keys: As for `find`; an array of numbers, too.
+
+        Raises:
+            UsageError: A key is not of the format's form.
+            FormatError: The shard is damaged where a key that was not found may be.
+        """
+        return self._find_many([self.key_text(key) for key in several(keys, "keys")])
+
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        rows = np.full(len(keys), -1, np.int64)
+        for number, key in enumerate(keys):
+            try:
+                rows[number] = self.find(key).row
+            except KeyAbsent:
+                continue
+        return rows
+
+    @_operation
+    def trace(self, key: Key) -> Trace:
+        """The lookup of a key, told step by step.
+
+        Raises:
+            UsageError: The key is not of the format's form.
+            SourceError: The bytes cannot be had.
+        """
+        text = self.key_text(key)
+        parsed = self.parse_key(text)
+        with reading_for(Purpose.LOOKUP):
+            return tell(text, lambda look: self.lookup(parsed, look), self.meanings)
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """What can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.
+
+        Args:
+            trace: The lookup that is walked through; without it those that need none.
+        """
+        return ()
+
+    def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The decoded content.
+
+        Args:
+            ref: An object, or its key.
+            limit: Most bytes that it may have.
+
+        Raises:
+            KeyAbsent: The key is not there.
+            LimitExceeded: It is longer than `limit` bytes.
+            FormatError: The stored bytes are damaged.
+            SourceError: The bytes cannot be had.
+        """
+        return b"".join(bounded(self, self.ref_of(ref), limit))
+
+    def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
+        """Return an object that is given by itself or by its key."""
+        return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.
+
+        Raises:
+            LimitExceeded: The range is longer than `limit` bytes.
+            FormatError: The stored bytes are damaged.
+            SourceError: The bytes cannot be had.
+        """
+        if not 0 <= start <= stop:
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
+        kept, at = bytearray(), 0
+        if start == stop:
+            return b""
+        for piece in self.stream(ref):
+            kept += piece[max(start - at, 0) : stop - at]
+            if len(kept) > limit:
+                raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
+            at += len(piece)
+            if at >= stop:
+                break
+        return bytes(kept)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A further content of an object, one of `ref.parts`.
+
+        Raises:
+            UsageError: The object has no such part.
+        """
+        raise UsageError(f"{short(ref.key)} has no part {short(part)}; it has {', '.join(ref.parts) or 'none'}")
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """The files that an object becomes when it is extracted: part to name, which need not be safe.
+
+        The part `""` is the content itself. Of `ref.parts` those are left out that are no files of their own.
+
+        Raises:
+            ShardError: The member of a data set that holds the object cannot be opened.
+        """
+        return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """What the format keeps about an object, as values of JSON: what packing it again can use. See `extract`.
+
+        Only what costs no more than the object's row.
+
+        Raises:
+            ShardError: It is damaged, or the bytes cannot be had.
+        """
+        return {}
+
+    @property
+    def parameters(self) -> str:
+        """What the file is read with and does not state itself, as JSON text that `open(spec=...)` takes; or empty."""
+        return ""
+
+    @property
+    def written_with(self) -> str:
+        """What a shard like this one is written with, as JSON text: `parameters`, or more where more is known."""
+        return self.parameters
+
+    @property
+    def write_options(self) -> dict[str, Any]:
+        """Options for writing a shard like this one; `extract` notes them in its manifest."""
+        try:
+            return {"spec": json.loads(self.written_with)}
+        except ValueError:
+            return {}
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Facts about all objects together, as values of JSON, by the names of options for writing.
+
+        Converting gives them to a format that has such options, and reports those as lost that are mappings.
+        """
+        return {"spec": json.loads(self.written_with)} if self.written_with else {}
+
+    @property
+    def checksum(self) -> str:
+        """The name of the checksum or digest that every content has, such as `adler32` or `sha256`; empty for none."""
+        return ""
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
+        return ()
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        """What inferred `parameters` leave open, a sentence each."""
+        return ()
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
+        return ()
+
+    @_operation
+    def part(self, name: str) -> Part:
+        """A source of bytes of the shard, with its sections and its tree.
+
+        Args:
+            name: As in `Span.source`: empty for the file, a sibling, or `@start-stop` for what bytes decode to.
+
+        Raises:
+            UsageError: There is no such source.
+            ShardError: Its bytes cannot be had or decoded.
+        """
+        parsed = SourceName.parse(name)
+        if parsed.is_file and self.source is not None:
+            return Part(self.source, self.sections, lambda: self.tree)
+        return self._part(parsed)
+
+    def _part(self, name: SourceName) -> Part:
+        """A source other than the file; formats that have any say which."""
+        hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
+        raise UsageError(f"no bytes are called {short(str(name))} here; a name is {hint}")
+
+    def bytes_of(self, name: str) -> Source:
+        """The source behind a span's `source`; see `part`."""
+        return self.part(name).source
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of a source; they tile it. See `part`."""
+        return self.sections if name == "" else self.part(name).sections
+
+    def tree_of(self, name: str) -> Node:
+        """The root of the node tree of a source; see `part`."""
+        return self.tree if name == "" else self.part(name).tree()
+
+    @_operation
+    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path from a source to the smallest node that owns one of its bytes.
+
+        Raises:
+            UsageError: There is no such byte.
+            SourceError: The bytes cannot be had.
+        """
+        if self.source is None and not source:
+            raise UsageError("a folder has no bytes of its own: give one of its files")
+        root = self.tree_of(source)
+        if not root.span.covers(offset):
+            raise UsageError(f"there is no byte {offset}; {source or 'the file'} has {root.span.size} bytes")
+        return path_to(root, offset, source)
+
+    def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to a byte from the root of the shard's tree: to decoded bytes through the node they come from.
+
+        Raises:
+            UsageError: There is no such byte.
+            SourceError: The bytes cannot be had.
+        """
+        path = self.explain(offset, source)
+        name = SourceName.parse(source)
+        if name.stretch is None:
+            return path
+        outer = self.whole_path(name.stretch[0], str(name.outer))
+        depth = next((n for n, node in enumerate(outer) if node.decoded == source), None)
+        return path if depth is None else (*outer[: depth + 1], *path)
+
+    def point_to(self, into: Gathered) -> None:
+        """Gather the rows of tables that refer to some bytes; see `shardcore.operations.references`."""
+
+    @_operation
+    def runs(self, start: int, stop: int, source: str = "") -> Runs:
+        """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return runs_of(self.tree_of(source), start, stop)
+
+    @_operation
+    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
+        """The fields that begin in the bytes `[start, stop)` of a source, each as its path; agrees with `explain`.
+
+        Args:
+            start: First byte.
+            stop: One past the last byte.
+            source: Which source.
+            limit: How many fields are given at most: the first ones.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return fields_of(self.tree_of(source), start, stop, limit)
+
+    def close(self) -> None:
+        """Closes the source."""
+        if self.source is not None:
+            self.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _ticking(progress: Progress) -> Progress:
+    """The same, which also lets the budget of the context look at the clock."""
+
+    def ticking(done: int, total: int) -> None:
+        if (current := budget()) is not None:
+            current.tick()
+        progress(done, total)
+
+    return ticking
+
+
+def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
+    """`load_index` within a budget."""
+
+    @wraps(load)
+    def call(shard: Shard, progress: Progress = no_progress) -> None:
+        with budgeted():
+            count_source(shard.source)
+            load(shard, _ticking(progress))
+
+    return call
+
+
+def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
+    """`verify` within a budget: where it is exceeded, the report says so, with what was found until then."""
+
+    @wraps(verify)
+    def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        with budgeted(), collecting() as collected:
+            count_source(shard.source)
+            try:
+                return verify(shard, depth, _ticking(progress))
+            except OverBudget as over:
+                what = Finding(
+                    Severity.WARNING, f"{shard.format}.unchecked", None, f"not checked further: {over.message}"
+                )
+                found = [one for findings in collected for one in findings.all()]
+                return Report(Depth(depth), shard.declared_objects or 0, (*found, what))
+
+    return call
+
+
+def _streamed(stream: Callable[[Any, ObjectRef], Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
+    """`stream`, with errors of the library only. It is part of the operation that takes the pieces."""
+
+    @wraps(stream)
+    def call(shard: Shard, ref: ObjectRef) -> Iterator[bytes]:
+        count_source(shard.source)
+        try:
+            yield from stream(shard, ref)
+        except KeyAbsent:
+            raise  # a `KeyError` too
+        except UNFORESEEN as error:
+            raise unforeseen(error, shard.source.name if shard.source is not None else "") from error
+
+    return call
+
+
+def _property(found: Any) -> Any:
+    """Return a property that may read, within a budget; a plain value reads nothing."""
+    if not isinstance(found, property) or found.fget is None:
+        return found
+    return property(_operation(found.fget), doc=found.__doc__)
+
+
+_READING = ("find", "find_all", "find_many", "trace", "part", "explain", "runs", "fields_in", "point_to")
+_OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "load_index": _loaded,
+    "verify": _verified,
+    "stream": _streamed,
+    "tree": _property,
+    **dict.fromkeys(_READING, _operation),
+}
+"""The methods of a shard that read, and how each is given its budget."""
+
+
+_PURPOSES = {
+    SectionRole.HEADER: Purpose.HEAD,
+    SectionRole.FOOTER: Purpose.FOOTER,
+    SectionRole.INDEX: Purpose.INDEX,
+    SectionRole.LOOKUP: Purpose.LOOKUP,
+    SectionRole.METADATA: Purpose.INDEX,
+}
+"""What the bytes of a section are read for, when nobody says; of all others, for their content."""
+
+
+def tell_purposes(shard: Shard) -> None:
+    """Says on the tape of a remote shard what its sections are read for."""
+    if shard.source is None or shard.source.near or not (sections := shard.sections):
+        return
+    starts = [section.start for section in sections]
+    purposes = [_PURPOSES.get(section.role, Purpose.PAYLOAD) for section in sections]
+    shard.source.learn_purposes(lambda at: purposes[max(bisect_right(starts, at) - 1, 0)])
+
+
+def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
+    """The content of an object as it streams, as long as it stays within a limit.
+
+    Raises:
+        LimitExceeded: It has, or says that it has, more bytes.
+    """
+    if limit is not None and ref.size > limit:
+        raise LimitExceeded(f"{ref.key} has {plural(ref.size, 'byte')}; the limit is {limit:,}")
+    total = 0
+    for piece in shard.stream(ref):
+        total += len(piece)
+        if limit is not None and total > limit:
+            raise LimitExceeded(f"{ref.key} has over {plural(limit, 'byte')}; that is the limit")
+        yield piece

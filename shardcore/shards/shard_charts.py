@@ -1,0 +1,35 @@
+"""What the charts of an opened shard count; formats say more than this."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from shardcore.model.byte_shares import Share, budget
+from shardcore.model.occupancy import LoadSource
+from shardcore.model.section import Section
+
+
+class Sectioned(Protocol):
+    """Something with sections that tile it."""
+
+    sections: tuple[Section, ...]
+
+
+class Counted:
+    """Part of every shard.
+
+    Attributes:
+        no_loads: Why `loads` is empty, in a sentence.
+    """
+
+    no_loads: str = "This format has no slots or parts of which one could be fuller than another."
+
+    @property
+    def byte_shares(self: Sectioned) -> tuple[Share, ...]:
+        """What the bytes of the file are for; they add up to its size. Reads nothing; `load_index` tells more."""
+        return budget(self.sections)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """What can be counted in the places that the format has, and how much of it would have to be read."""
+        return ()

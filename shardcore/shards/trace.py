@@ -1,0 +1,277 @@
+"""A lookup, told step by step.
+
+There is one code path: a format's lookup takes a `Look`, reads through it and tells it each step. `find` uses a `Look`
+that does not listen; `trace` uses one that does. What a step costs is counted where it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
+from shardcore.model.drawing import Drawing
+from shardcore.model.member_drawings import moved
+from shardcore.model.member_nodes import placed_span
+from shardcore.model.objects import ObjectRef, State
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import sentence, visible
+from shardcore.sources.base import Source
+from shardcore.sources.wrapped import MeteredSource
+
+COMPUTED = "computed, no bytes"
+"""What is said of a step that looks at no bytes."""
+
+FOUND = "found"
+ELSEWHERE = "{} found, content elsewhere"
+"""How a lookup ends that came to what describes an object, and not to its bytes: they are in files out of reach."""
+TOMBSTONED = "found, tombstoned"
+"""How a lookup ends that came to what a sidecar says was deleted; its bytes are still there."""
+ABSENT = "absent"
+DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a value of a step is.
+
+    Attributes:
+        text: A few words: `the bucket of the key`.
+        unit: What it counts: `bits`, `bytes`, `slots`; `byte` for an offset; empty where it counts nothing.
+    """
+
+    text: str
+    unit: str = ""
+
+    def with_unit(self, text: str, value: object) -> str:
+        """Return the text of a value with the unit, as it agrees with the value: `1 byte`, `2 bytes`, `byte 4625`.
+
+        Args:
+            text: The value as text.
+            value: The value.
+        """
+        if self.unit == "byte":
+            return f"byte {text}" if isinstance(value, int) and value >= 0 else text
+        one = f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
+        return f"{text} {one if value == 1 else self.unit}".rstrip()
+
+
+Meanings = Mapping[str, Meaning]
+"""What the values of a format's lookups are, by their names; `title: name` is for the steps of one title only."""
+NO_MEANINGS: Meanings = MappingProxyType({})
+
+
+def _brief(member: str) -> str:
+    """The name of a member in a sentence; of one that is a hash, its beginning."""
+    return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
+
+
+_LONG_NAME = 40
+_DAMAGED_WHY = "A reader that went on from here would serve wrong bytes; so it stops and says where."
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a lookup.
+
+    Attributes:
+        title: A few words.
+        text: One sentence: what is done and what came out.
+        spans: The bytes looked at, in the order of their numbers; none for a step that only computes.
+        values: What the step produced, by name.
+        requests: Ranges read for it; 0 when all was known already.
+        bytes: Bytes in those ranges.
+        why: One plain sentence: why a reader does this.
+        inputs: Bytes that steps before looked at and this one computes with.
+        meanings: What the values are, for those that the format explains.
+        drawing: The step as a drawing, or None.
+    """
+
+    title: str
+    text: str
+    spans: tuple[Span, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    requests: int = 0
+    bytes: int = 0
+    why: str = ""
+    inputs: tuple[Span, ...] = ()
+    meanings: Meanings = field(default_factory=lambda: NO_MEANINGS, compare=False)
+    drawing: Drawing | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def computed(self) -> bool:
+        """Whether the step looks at no bytes."""
+        return not self.spans
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A whole lookup.
+
+    Attributes:
+        key: What was looked for, in the text form of the format.
+        outcome: `found`, `absent` (the last step proves it) or `damaged`.
+        steps: In order.
+        ref: The object, when found.
+        error: Why it ended, when it was not found.
+        described: What was found of an object whose content is out of reach: `recipe`; else empty.
+        remedy: What helps against the error, if anything does.
+    """
+
+    key: str
+    outcome: str
+    steps: tuple[Step, ...]
+    ref: ObjectRef | None = None
+    error: str = ""
+    described: str = ""
+    remedy: Remedy | None = None
+
+    @property
+    def ending(self) -> str:
+        """The outcome as it is told: of a recipe whose content is out of reach, and of what was deleted, no more."""
+        if self.outcome != FOUND:
+            return self.outcome
+        if self.ref is not None and self.ref.state is State.TOMBSTONED:
+            return TOMBSTONED
+        return ELSEWHERE.format(self.described) if self.described else self.outcome
+
+    @property
+    def member(self) -> str:
+        """Where the lookup in a data set ended: at the object, or at the bytes looked at last; empty for a file."""
+        if self.ref is not None:
+            return self.ref.shard
+        spans = [span for step in self.steps for span in step.spans]
+        return next((path for span in reversed(spans) if (path := SourceName.parse(span.source).path)), "")
+
+
+class Look:
+    """One lookup under way: counts what is read and keeps what is told.
+
+    Args:
+        telling: Whether steps are kept; without it `step` does nothing.
+        meanings: What the values of the steps are.
+    """
+
+    def __init__(self, *, telling: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
+        self.telling = telling
+        self._meanings = meanings
+        self.steps: list[Step] = []
+        self._meters: dict[int, MeteredSource] = {}
+        self._told_requests = 0
+        self._told_bytes = 0
+        self._told_damage: list[Exception] = []
+        self.described = ""
+
+    def meter(self, source: Source) -> MeteredSource:
+        """The source to read from in this lookup; what is read through it is counted."""
+        if isinstance(source, MeteredSource) and self._meters.get(id(source.base)) is source:
+            return source
+        return self._meters.setdefault(id(source), MeteredSource(source))
+
+    def step(
+        self,
+        title: str,
+        text: str,
+        *spans: Span,
+        why: str = "",
+        inputs: Sequence[Span] = (),
+        draw: Callable[[], Drawing] | None = None,
+        **values: Any,
+    ) -> None:
+        """Tells one step; what was read since the last one is its cost.
+
+        Args:
+            title: A few words.
+            text: What is done and what came out.
+            *spans: The bytes looked at.
+            why: Why a reader does this.
+            inputs: Bytes that steps before looked at and this one computes with.
+            draw: Makes the drawing of the step from what is known; it reads nothing. Called only when steps are kept.
+            **values: What the step produced.
+        """
+        if not self.telling:
+            return
+        requests = sum(meter.requests for meter in self._meters.values())
+        size = sum(meter.bytes for meter in self._meters.values())
+        found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
+        told = {name: meaning for name, meaning in found.items() if meaning is not None}
+        # Of an empty content there is nothing to light, and nothing to number.
+        spans = tuple(span for span in spans if span.size) or spans
+        self.steps.append(
+            Step(
+                title,
+                text,
+                spans,
+                values,
+                requests - self._told_requests,
+                size - self._told_bytes,
+                why=why,
+                inputs=tuple(inputs),
+                meanings=told,
+                drawing=draw() if draw is not None else None,
+            )
+        )
+        self._told_requests, self._told_bytes = requests, size
+
+    def elsewhere(self, described: str) -> None:
+        """Tells that the content is in files out of reach, and what was found in its place: `recipe`."""
+        self.described = described
+
+    def place(self, first: int, member: str, *, said: bool = False) -> None:
+        """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set.
+
+        Args:
+            first: The number of the first of them.
+            member: The member.
+            said: Whether the first of them says which member it is; where several are asked, one after the other.
+        """
+        steps = [placed_step(step, member) for step in self.steps[first:]]
+        if said and steps and not steps[0].text.startswith(member):
+            steps[0] = replace(steps[0], text=f"In {_brief(member)}: {steps[0].text}")
+        self.steps[first:] = steps
+
+    def damaged(self, error: ShardError, text: str = "") -> None:
+        """Tells, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
+        if self.telling and error not in self._told_damage:
+            self._told_damage.append(error)
+            title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
+            self.step(title, text or sentence(error.message), *([error.span] if error.span else []), why=_DAMAGED_WHY)
+
+
+def tell(
+    key: str, lookup: Callable[[Look], ObjectRef], meanings: Meanings = NO_MEANINGS, look: Look | None = None
+) -> Trace:
+    """Runs a lookup and tells it.
+
+    Args:
+        key: What is looked for.
+        lookup: The lookup; it returns the object, or raises `KeyAbsent`, a `FormatError` or `NotAShard`.
+        meanings: What the values of its steps are.
+        look: What keeps the steps, in place of a new `Look`.
+
+    Returns:
+        The trace. Errors of the source (the network, a missing file) are raised, not told.
+    """
+    look = look or Look(telling=True, meanings=meanings)
+    try:
+        ref = lookup(look)
+    except KeyAbsent as error:
+        return Trace(key, ABSENT, tuple(look.steps), error=error.placed)
+    except (FormatError, NotAShard, LimitExceeded) as error:
+        look.damaged(error)
+        return Trace(key, DAMAGED, tuple(look.steps), error=error.placed, remedy=error.remedy)
+    return Trace(key, FOUND, tuple(look.steps), ref=ref, described=look.described)
+
+
+def placed_step(step: Step, member: str) -> Step:
+    """A step of a lookup in a member, in the words of its data set."""
+    drawing = moved(step.drawing, lambda span: placed_span(span, member)) if step.drawing is not None else None
+    return replace(
+        step,
+        spans=tuple(placed_span(span, member) for span in step.spans),
+        inputs=tuple(placed_span(span, member) for span in step.inputs),
+        drawing=drawing,
+    )

@@ -1,0 +1,124 @@
+"""What opened things share: one client for each place and credentials, its threads, and what was fetched."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shardcore.sources.block_cache import BlockCache
+from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.workers import Workers
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.response import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What makes two lines the same: how the place is reached, and as whom. In no text: it has credentials."""
+
+    scheme: str
+    place: str
+    options: tuple[object, ...]
+
+    def __repr__(self) -> str:
+        return f"_Key({self.scheme!r}, {self.place!r})"
+
+
+class Line:
+    """The way to one place, as one person: a client, threads, blocks.
+
+    Attributes:
+        transport: Sends the requests.
+        workers: Read ranges.
+        blocks: What was fetched.
+    """
+
+    def __init__(self, transport: Transport, options: RemoteOptions) -> None:
+        self.transport = transport
+        self.workers = Workers(options.threads)
+        self.blocks = BlockCache(options.cache_bytes)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.transport.close()
+
+
+class Lines:
+    """The lines in use. Each is made once, under a lock, and closed when the last who uses it leaves."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: dict[_Key, tuple[Line, int]] = {}
+        self._given_back: deque[_Key] = deque()
+
+    def take(self, address: Address, options: RemoteOptions) -> tuple[Line, _Key]:
+        """The line to an address; who takes it gives it back once.
+
+        Raises:
+            CredentialsRefused: There are no such credentials.
+            UsageError: The options make no sense.
+        """
+        key = _key(address, options)
+        # Making a client takes long, and making two at once is not safe: others wait.
+        try:
+            with self._lock:
+                line, users = self._lines.get(key) or (_make(address, options), 0)
+                self._lines[key] = line, users + 1
+            return line, key
+        finally:
+            self._clear()
+
+    def give_back(self, key: _Key) -> None:
+        """Ends a use. Waits for nothing: the garbage collector calls this in any thread, also in one that takes."""
+        self._given_back.append(key)
+        self._clear()
+
+    def _clear(self) -> None:
+        """Takes note of what was given back; when the lock is taken, whoever has it does."""
+        while self._given_back and self._lock.acquire(blocking=False):
+            try:
+                unused = self._one_less()
+            finally:
+                self._lock.release()
+            if unused is not None:
+                unused.close()
+
+    def _one_less(self) -> Line | None:
+        """The line that nobody uses any more, if it is so with the next one that was given back."""
+        if not self._given_back:
+            return None
+        key = self._given_back.popleft()
+        line, users = self._lines[key]
+        if users > 1:
+            self._lines[key] = line, users - 1
+            return None
+        del self._lines[key]
+        return line
+
+
+LINES = Lines()
+"""All lines of this process: clients are shared, whoever opens."""
+
+
+def _key(address: Address, options: RemoteOptions) -> _Key:
+    one = options
+    timing = (one.threads, one.cache_bytes, one.connect_timeout, one.stall_timeout)
+    if not address.in_store:
+        return _Key("http", address.place, (address.scheme, *timing))
+    who = (one.profile, one.anonymous, one.access_key, one.secret_key, one.session_token, one.requester_pays)
+    where = (one.endpoint_url, one.region, address.region, one.addressing)
+    return _Key(address.scheme, "", (*who, *where, *timing))
+
+
+def _make(address: Address, options: RemoteOptions) -> Line:
+    if address.in_store:
+        from shardcore.sources.remote.s3 import S3Transport
+
+        return Line(S3Transport(options, address.scheme, address.region), options)
+    from shardcore.sources.remote.http import HttpTransport, proxy_for
+
+    return Line(HttpTransport(options, proxy_for(address)), options)

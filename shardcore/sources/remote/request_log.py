@@ -1,0 +1,194 @@
+"""The tape: every request that an opened thing made, and what it cost."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from shardcore.model.number_words import plural
+from shardcore.sources.base import PurposeAt
+from shardcore.sources.read_purpose import Purpose
+
+CALLED_OFF = "called off"
+"""The error of a request that nobody wanted any more."""
+
+KEPT = 100_000
+"""Records that a tape keeps; the totals count all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, or one read that the cache answered.
+
+    Attributes:
+        at: Seconds since the tape began.
+        method: `GET`, `HEAD` or `PUT`.
+        address: What was asked for, without secrets.
+        start: First byte that was asked for; None where no range was.
+        stop: One past the last.
+        purpose: What it was for.
+        bytes: How many bytes of content came.
+        wait: Seconds until the answer began.
+        transfer: Seconds until it ended.
+        status: What the server answered; 0 when it did not.
+        retry: Which attempt it was; 0 for the first.
+        cached: Whether the cache answered, without any request.
+        error: What went wrong; empty when nothing did.
+    """
+
+    at: float
+    method: str
+    address: str
+    start: int | None
+    stop: int | None
+    purpose: Purpose
+    bytes: int = 0
+    wait: float = 0.0
+    transfer: float = 0.0
+    status: int = 0
+    retry: int = 0
+    cached: bool = False
+    error: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As one line of a tape file."""
+        found = asdict(self)
+        found["purpose"] = self.purpose.value
+        for name in ("at", "wait", "transfer"):
+            found[name] = round(found[name], 6)
+        return found
+
+
+class Tape:
+    """The requests of one opened thing, in the order in which they ended. Thread-safe.
+
+    Attributes:
+        requests: How many requests were made.
+        bytes: How many bytes of content came.
+        sent: How many bytes were sent.
+        hits: How many reads the cache answered.
+        retries: How many of the requests asked for something again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._records: deque[Request] = deque(maxlen=KEPT)
+        self._sizes: dict[str, int] = {}
+        self._notes: dict[str, None] = {}
+        self._purposes: dict[str, PurposeAt] = {}
+        # By address, the numbers of the records that were made while nobody knew what its bytes are for.
+        self._unnamed: dict[str, list[int]] = {}
+        self._added = 0
+        self.requests = self.bytes = self.sent = self.hits = self.retries = 0
+
+    @property
+    def now(self) -> float:
+        """Seconds since the tape began."""
+        return time.monotonic() - self._began
+
+    @property
+    def records(self) -> tuple[Request, ...]:
+        """The records; of very many the last."""
+        with self._lock:
+            return tuple(self._records)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is no error but should be said once, such as that a neighbour is absent or forbidden."""
+        with self._lock:
+            return tuple(self._notes)
+
+    @property
+    def full_size(self) -> int:
+        """The size of everything that was read from: the bytes of a full download."""
+        with self._lock:
+            return sum(self._sizes.values())
+
+    @property
+    def files(self) -> int:
+        """How many files were read from: the requests of a full download."""
+        with self._lock:
+            return len(self._sizes)
+
+    def add(self, record: Request) -> None:
+        """Keeps a record."""
+        with self._lock:
+            self._records.append(record)
+            if record.purpose is Purpose.INDEX and record.address not in self._purposes:
+                self._unnamed.setdefault(record.address, []).append(self._added)
+            self._added += 1
+            if record.cached:
+                self.hits += 1
+            else:
+                self.requests += 1
+                if record.method == "PUT":
+                    self.sent += record.bytes
+                else:
+                    self.bytes += record.bytes
+                self.retries += bool(record.retry)
+
+    def note(self, text: str) -> None:
+        """Keeps a note; the same one is kept once."""
+        with self._lock:
+            self._notes[text] = None
+
+    def learn_size(self, address: str, size: int) -> None:
+        """Says how large a file is that is read from."""
+        with self._lock:
+            self._sizes[address] = size
+
+    def learn_purposes(self, address: str, at: PurposeAt) -> None:
+        """Says what the bytes of a file are for, once it is open; what was read while nobody knew is named anew."""
+        with self._lock:
+            self._purposes[address] = at
+            # Of data sets each member says so: looking at all records each time would take the square of the time.
+            first = self._added - len(self._records)
+            for number in self._unnamed.pop(address, ()):
+                if number < first:
+                    continue
+                record = self._records[number - first]
+                known = self._known(address, record.start)
+                if known is not None:
+                    self._records[number - first] = replace(record, purpose=known)
+
+    def purpose_of(self, address: str, start: int) -> Purpose | None:
+        """What the bytes at an offset of a file are for; None while nobody said."""
+        with self._lock:
+            return self._known(address, start)
+
+    def _known(self, address: str, start: int | None) -> Purpose | None:
+        at = self._purposes.get(address)
+        return at(start) if at is not None and start is not None else None
+
+    def summary(self) -> str:
+        """What was fetched, beside what a full download would have been, in one line."""
+        if not self.requests:
+            return "no requests"
+        if not self.files:
+            size = f"{size_text(self.sent)} sent" if self.sent else size_text(self.bytes)
+            return f"{plural(self.requests, 'request')}, {size}"
+        full = self.full_size
+        hits = f", {plural(self.hits, 'read')} from the cache" if self.hits else ""
+        again = f", {self.retries} of them asked again" if self.retries else ""
+        whole = f"; a full download would have been {plural(self.files, 'request')}, {size_text(full)}"
+        return f"{plural(self.requests, 'request')}{again}, {size_text(self.bytes)} of {size_text(full)}{hits}{whole}"
+
+    def lines(self) -> str:
+        """All records as JSON lines."""
+        return "".join(json.dumps(record.to_json(), ensure_ascii=True) + "\n" for record in self.records)
+
+
+def size_text(size: int) -> str:
+    """A number of bytes, as people say it: `41 KB`, `100 GB`."""
+    if size < 1000:
+        return plural(size, "byte")
+    amount, units = float(size), iter(("KB", "MB", "GB", "TB", "PB", "EB"))
+    unit = "B"
+    while amount >= 999.5:
+        amount, unit = amount / 1000, next(units)
+    return f"{amount:.0f} {unit}" if amount >= 9.95 else f"{amount:.1f} {unit}"

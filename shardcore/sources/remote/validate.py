@@ -1,0 +1,206 @@
+"""Whether an answer is the one that was asked for: of this very file, and of exactly these bytes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from shardcore.errors import (
+    ClockSkewed,
+    CredentialsRefused,
+    Forbidden,
+    NoSuchObject,
+    RangeRefused,
+    Remedy,
+    RemoteError,
+    ServerFailed,
+    SourceChanged,
+    WrongRegion,
+)
+from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.response import Asked, Broken, Reply
+
+MOST_WAIT = 20.0
+"""Seconds that a server may ask us to wait."""
+
+_RANGE = re.compile(r"bytes (\d{1,20})-(\d{1,20})/(\d{1,20})", re.ASCII)
+_UNPACKED = ("", "identity", "aws-chunked")
+"""Encodings that leave the bytes of a file as they are."""
+
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired")
+_UNKNOWN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure", "InvalidSecurity")
+_ELSEWHERE = ("PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException")
+_BUSY = ("SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling")
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What an answer says about the file, and what every further answer has to say, too.
+
+    Attributes:
+        size: Bytes of the file.
+        etag: Its ETag, as it was sent; empty when there was none.
+        modified: When it was changed, as it was sent.
+        version: The version that the store gave it.
+        encoding: How its bytes are packed on the way; empty when they are not.
+    """
+
+    size: int
+    etag: str = ""
+    modified: str = ""
+    version: str = ""
+    encoding: str = ""
+
+    @property
+    def match(self) -> str:
+        """The ETag that can be asked for: a strong one."""
+        return "" if self.etag.startswith("W/") else self.etag
+
+    @property
+    def mark(self) -> str:
+        """What tells this content from others of the address; empty when the server says nothing."""
+        return self.etag or self.version or self.modified
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What the body of an answer has.
+
+    Attributes:
+        pin: The file.
+        start: Its first byte.
+        stop: One past its last byte; None when only the end of the body tells.
+    """
+
+    pin: Pin
+    start: int
+    stop: int | None
+
+
+def body_of(reply: Reply, asked: Asked, pin: Pin | None, whole_limit: int, *, anonymous: bool | None = None) -> Body:
+    """What the body of a good answer has.
+
+    Args:
+        reply: The answer.
+        asked: What was asked for.
+        pin: What is known of the file; None for the first answer.
+        whole_limit: How large a file may be that comes whole.
+        anonymous: Whether the request was not signed, where it could have been; None where it could not.
+
+    Raises:
+        SourceChanged: It is another file by now.
+        RangeRefused: The bytes are not those that were asked for.
+        Broken: The server cannot answer now.
+        RemoteError: It does not want to, or there is nothing.
+    """
+    if reply.status == 206:
+        return _part(reply, asked, pin)
+    if reply.status == 200:
+        return _whole(reply, asked, pin, whole_limit)
+    if reply.status == 416 and pin is None and asked.start == 0:
+        return Body(_pin_of(reply, 0), 0, 0)
+    if reply.status in (412, 416):
+        raise _changed(asked.address)
+    raise refusal(reply, asked.address, anonymous=anonymous)
+
+
+def _part(reply: Reply, asked: Asked, pin: Pin | None) -> Body:
+    shown = asked.address.shown
+    said = reply.headers.get("content-range", "")
+    found = _RANGE.fullmatch(said.strip())
+    if found is None:
+        raise RangeRefused(f"{shown}: the server does not say which bytes it sends", status=206, remedy=Remedy.COPY)
+    first, last, size = (int(number) for number in found.groups())
+    if pin is not None and size != pin.size:
+        raise _changed(asked.address)
+    if first != asked.start or last + 1 != min(asked.stop, size):
+        text = f"{shown}: the server sends bytes {first}..{last + 1} where {asked.start}..{asked.stop} were asked for"
+        raise RangeRefused(text, status=206, remedy=Remedy.COPY)
+    return Body(_same(reply, size, pin, asked.address), first, last + 1)
+
+
+def _whole(reply: Reply, asked: Asked, pin: Pin | None, limit: int) -> Body:
+    length = reply.headers.get("content-length", "")
+    size = int(length) if length.isascii() and length.isdigit() else None
+    if pin is not None and size is not None and size != pin.size:
+        raise _changed(asked.address)
+    if size is not None and size > limit:
+        text = f"{asked.address.shown}: the server gives no ranges, only the whole file of {size:,} bytes"
+        raise RangeRefused(f"{text}; at most {limit:,} are read whole", status=200, remedy=Remedy.LIMIT_FETCH)
+    return Body(_same(reply, size if size is not None else -1, pin, asked.address), 0, size)
+
+
+def _same(reply: Reply, size: int, pin: Pin | None, address: Address) -> Pin:
+    """What the answer says of the file, compared with what is known."""
+    now = _pin_of(reply, size)
+    if pin is None:
+        return now
+    if now.encoding != pin.encoding:
+        raise _changed(address)
+    for then, said in ((pin.etag, now.etag), (pin.version, now.version)):
+        if then and said and then.removeprefix("W/") != said.removeprefix("W/"):
+            raise _changed(address)
+    if not (pin.etag and now.etag) and pin.modified and now.modified and pin.modified != now.modified:
+        raise _changed(address)
+    return pin
+
+
+def _pin_of(reply: Reply, size: int) -> Pin:
+    headers = reply.headers
+    encoding = headers.get("content-encoding", "").strip().lower()
+    version = headers.get("x-amz-version-id", "") or headers.get("x-goog-generation", "")
+    return Pin(
+        size,
+        headers.get("etag", ""),
+        headers.get("last-modified", ""),
+        "" if version == "null" else version,
+        "" if encoding in _UNPACKED else encoding,
+    )
+
+
+def _changed(address: Address) -> SourceChanged:
+    return SourceChanged(f"{address.shown} was changed on the server", remedy=Remedy.REOPEN)
+
+
+def packed(address: Address, encoding: str) -> RangeRefused:
+    """Why a file that is packed on the way cannot be read by ranges."""
+    text = f"{address.shown} comes packed (Content-Encoding: {encoding[:40]}), and its ranges are not those of the file"
+    return RangeRefused(text, remedy=Remedy.COPY)
+
+
+def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None) -> Exception:
+    """What an answer is called that has no bytes: an error, or `Broken` where another attempt may help."""
+    reply.read_error()
+    status, code, shown = reply.status, reply.code, address.shown
+    if code == "RequestTimeTooSkewed":
+        text = f"the clock of this machine and that of {address.place} are too far apart"
+        return ClockSkewed(text, status=status, remedy=Remedy.CLOCK)
+    if code in _EXPIRED:
+        return CredentialsRefused(f"the credentials for {shown} have expired", status=status, remedy=Remedy.RENEW)
+    if code in _UNKNOWN:
+        return CredentialsRefused(f"the credentials for {shown} are not accepted ({code})", status=status)
+    if code in _ELSEWHERE or (300 <= status < 400):
+        where = reply.headers.get("x-amz-bucket-region", "")
+        text = f"{shown} is in another region" + (f": {where[:40]}" if where else "")
+        return WrongRegion(text, status=status, remedy=Remedy.REGION)
+    if status in (429, 408) or status >= 500 or code in _BUSY:
+        text = f"{address.place} cannot answer now (status {status})"
+        return Broken(ServerFailed(text, status=status, remedy=Remedy.AGAIN), after=_wait(reply))
+    if status in (404, 410):
+        text = f"there is no bucket {address.place}" if code == "NoSuchBucket" else f"there is no {shown}"
+        return NoSuchObject(text, status=status)
+    if status in (401, 403, 407):
+        if address.query:
+            text = f"{shown} may not be read with this signed address; it may have expired"
+            return Forbidden(text, status=status, remedy=Remedy.RENEW)
+        text = f"{shown} may not be read (status {status})"
+        if anonymous is None:
+            text += "; the server wants a login" if status == 401 else ""
+            return Forbidden(text, status=status)
+        return Forbidden(text, status=status, remedy=Remedy.PROFILE if anonymous else Remedy.RIGHTS)
+    return RemoteError(f"{shown} cannot be read: the server answers {status}" + (f" ({code})" if code else ""))
+
+
+def _wait(reply: Reply) -> float:
+    after = reply.headers.get("retry-after", "").strip()
+    return min(float(after), MOST_WAIT) if after.isascii() and after.isdigit() else 0.0

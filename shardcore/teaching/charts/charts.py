@@ -1,0 +1,298 @@
+"""Charts as data: bins along an axis, what stands in each, and what each leads to. At most 4,000 bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.model.number_words import plural
+from shardcore.model.objects import Objects, State
+from shardcore.model.occupancy import Load, binomial
+from shardcore.progress import Progress, no_progress
+from shardcore.teaching.charts.entropy import Entropy, highest_bits
+
+MOST_BINS = 4000
+"""Bins of a chart."""
+
+FEW_PLACES = 400
+"""Up to so many places of a load are shown one by one at first; of more, how many hold how many."""
+
+_STEP = 1 << 18
+_FEW_OCTAVES = 4
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+
+
+class Scale(Enum):
+    """How an axis is divided."""
+
+    LINEAR = "linear"
+    OFFSETS = "offsets"
+    SIZES = "sizes"
+    """Bytes, by powers of two; 0 has a place of its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chart:
+    """Bins along an axis.
+
+    Attributes:
+        name: `sizes`, `entropy`, `load` or `spread`.
+        title: What is shown.
+        note: What the reader sees, and what it rests on.
+        x: What is along, with its unit.
+        y: What stands in each bin, with its unit.
+        edges: Where the bins begin and end, shape `(n + 1,)`.
+        values: What stands in each, shape `(n,)`; NaN where nothing is known.
+        scale: How the axis is divided.
+        ideal: What would stand there at best, shape `(n,)`, or None.
+        ideal_name: What that is.
+        most: The largest value that there can be; 0 where there is no such number.
+    """
+
+    name: str
+    title: str
+    note: str
+    x: str
+    y: str
+    edges: NDArray[np.float64] | I64
+    values: F64
+    scale: Scale = Scale.LINEAR
+    ideal: F64 | None = None
+    ideal_name: str = ""
+    most: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sizes:
+    """The sizes of all objects of a kind, counted.
+
+    Attributes:
+        kind: The kind.
+        kinds: The kinds of which there are objects, with their numbers.
+        edges: Bins of bytes, int64.
+        counts: Objects in each, int64.
+        stored: Whether stored bytes are counted, because plain sizes are not known before reading.
+        unknown: Objects whose size is not known.
+        total: Bytes of all of them.
+        largest: Bytes of the largest.
+        median: Bytes of the one in the middle.
+    """
+
+    kind: str
+    kinds: tuple[tuple[str, int], ...]
+    edges: I64
+    counts: I64
+    stored: bool
+    unknown: int
+    total: int
+    largest: int
+    median: int
+
+    @property
+    def objects(self) -> int:
+        """How many there are."""
+        return int(self.counts.sum())
+
+    def chart(self) -> Chart:
+        """The histogram."""
+        unit = "stored bytes" if self.stored else "bytes"
+        noun = "object" if self.kind == "object" else self.kind
+        note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in all, "
+        note += f"{plural(self.median, 'byte')} in the middle, {plural(self.largest, 'byte')} at most."
+        if self.stored:
+            note += " Plain sizes are not known before reading, so the stored ones are counted."
+        if self.unknown:
+            note += f" Of {plural(self.unknown, 'more', 'more')} the size is not known."
+        return Chart(
+            "sizes",
+            f"Sizes of {plural(self.objects, noun)}",
+            note,
+            f"size ({unit})",
+            plural(2, noun).partition(" ")[2],
+            self.edges,
+            self.counts.astype(np.float64),
+            Scale.SIZES,
+        )
+
+
+_WITH_SIZE = (State.LIVE, State.EXTERNAL, State.TOMBSTONED)
+
+
+def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progress) -> Sizes:
+    """Counts the objects by size, by what is in memory; sizes that would have to be read are left out.
+
+    Args:
+        objects: All objects.
+        kind: Which kind; the first of which there are any by default.
+        progress: Is told how far it is.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    parts = []
+    total = len(objects)
+    for first in range(0, total, _STEP):
+        progress(first, total)
+        columns = objects.known(first, min(first + _STEP, total))
+        live = np.isin(columns.state, np.array(_WITH_SIZE, np.uint8))
+        parts.append((columns.size[live], columns.stored_size[live], columns.kind[live]))
+    progress(total, max(total, 1))
+    if not parts:
+        parts = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))]
+    size, stored, kinds = (np.concatenate([part[n] for part in parts]) for n in range(3))
+    numbers = np.bincount(kinds, minlength=len(objects.kinds))
+    found = tuple((name, int(count)) for name, count in zip(objects.kinds, numbers.tolist(), strict=False) if count)
+    chosen = kind if kind in dict(found) else found[0][0] if found else kind
+    if found:
+        mine = kinds == objects.kinds.index(chosen)
+        size, stored = size[mine], stored[mine]
+    by_stored = bool(len(size)) and not (size >= 0).any() and bool((stored >= 0).any())
+    values = stored if by_stored else size
+    known = values[values >= 0]
+    edges = size_edges(int(known.min()), int(known.max()), len(known)) if len(known) else np.array([0, 1], np.int64)
+    counts = np.histogram(known, edges)[0].astype(np.int64)
+    return Sizes(
+        chosen,
+        found,
+        edges,
+        counts,
+        by_stored,
+        len(values) - len(known),
+        int(sum(known.tolist())) if len(known) < 1000 else _exact_sum(known),
+        int(known.max()) if len(known) else 0,
+        int(np.median(known)) if len(known) else 0,
+    )
+
+
+def _exact_sum(values: I64) -> int:
+    """A sum that does not wrap: NumPy's would, of sizes that a damaged file claims."""
+    low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
+    return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
+
+
+def size_edges(least: int, largest: int, count: int) -> I64:
+    """Bins of sizes: 0 alone, then by powers of two, which are divided where there are many objects, or few sizes."""
+    first = max(least, 1).bit_length() - 1 if least else 0
+    octaves = max(largest, 1).bit_length()
+    steps = 1 if count < 200 else 2 if count < 20_000 else 4
+    if octaves - first <= _FEW_OCTAVES:
+        steps *= 4
+    edges = [0, 1] if not least else [1 << first]
+    for octave in range(first, octaves):
+        low = 1 << octave
+        for step in range(1, steps + 1):
+            edge = round(low * 2 ** (step / steps)) if step < steps else low << 1
+            if edge > edges[-1]:
+                edges.append(edge)
+    while len(edges) > 2 and edges[-2] > largest:
+        edges.pop()
+    return np.array([min(edge, int(np.iinfo(np.int64).max)) for edge in edges], np.int64)
+
+
+def entropy_chart(entropy: Entropy) -> Chart:
+    """Entropy along the file; says what was looked at."""
+    known = entropy.bits[~np.isnan(entropy.bits)]
+    mean = f" Mean: {known.mean():.2f} bits per byte." if len(known) else ""
+    if entropy.whole:
+        note = f"All {plural(entropy.size, 'byte')} were counted.{mean}"
+    else:
+        windows = int((entropy.seen > 0).sum())
+        note = (
+            f"A sample: {plural(entropy.looked_at, 'byte')} in {plural(windows, 'window')}, "
+            f"of {plural(entropy.size, 'byte')}.{mean}"
+        )
+    if len(known):
+        seen = int(np.median(entropy.seen[entropy.seen > 0]))
+        note += f" In windows of {plural(seen, 'byte')}, random or compressed bytes reach {highest_bits(seen):.1f} bits"
+        note += ", one byte repeated 0."
+    return Chart(
+        "entropy",
+        "Entropy along the file",
+        note,
+        "offset (bytes)",
+        "bits per byte",
+        entropy.edges,
+        entropy.bits,
+        Scale.OFFSETS,
+        most=8.0,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """The places of a load, several in each bin where there are too many.
+
+    Attributes:
+        chart: The chart.
+        bounds: The places of bin i are `[bounds[i], bounds[i + 1])`.
+    """
+
+    chart: Chart
+    bounds: I64
+
+
+def load_chart(load: Load, most: int = MOST_BINS) -> Grouped:
+    """What lies in each place, in the order of the places."""
+    each = -(-load.places // most) if load.places else 1
+    bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
+    bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
+    width = np.diff(bounds)
+    sums = np.add.reduceat(load.counts, bounds[:-1]) if load.places else np.zeros(0)
+    values = sums / np.maximum(width, 1)
+    ideals = load.ideals()
+    ideal = None
+    if ideals is not None and load.places:
+        ideal = np.add.reduceat(ideals, bounds[:-1]) / np.maximum(width, 1)
+    y = plural(2, load.thing).partition(" ")[2]
+    if each > 1:
+        y += f", mean of {each:,}"
+    note = f"{load.doc} {load_sentence(load)}"
+    title = load.title
+    chart = Chart("load", title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
+    return Grouped(chart, bounds)
+
+
+def load_sentence(load: Load) -> str:
+    """The numbers of a load in a sentence."""
+    if not load.places:
+        return ""
+    mean = load.total / load.places
+    things = plural(load.total, load.thing)
+    text = f"{things} in {plural(load.places, load.place)}: {mean:,.2f} in each on average"
+    most = int(load.counts.max())
+    if most > 1:
+        text += f", {int(load.counts.min()):,} at least and {most:,} at most"
+    return text + "."
+
+
+def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
+    """How many places hold 0, 1, 2 … things, against what chance would give; None where that says nothing."""
+    if not load.by_chance or load.places < 2:
+        return None
+    largest = int(load.counts.max())
+    each = largest // most + 1
+    bins = largest // each + 1
+    values = np.bincount(load.counts // each, minlength=bins).astype(np.float64)
+    expected = binomial(load.total, load.places, bins * each - 1)
+    ideal = np.add.reduceat(expected, np.arange(0, bins * each, each))
+    things = plural(2, load.thing).partition(" ")[2]
+    places = plural(2, load.place).partition(" ")[2]
+    return Chart(
+        "spread",
+        f"{places.capitalize()} by their number of {things}",
+        f"{load.doc} {load_sentence(load)}",
+        f"{things} in a {load.place}",
+        places,
+        np.arange(0, (bins + 1) * each, each, dtype=np.int64)[: bins + 1],
+        values,
+        ideal=ideal,
+        ideal_name="by chance (binomial)",
+    )

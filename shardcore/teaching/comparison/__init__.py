@@ -1,0 +1,54 @@
+"""The same objects in every format: what each makes of them, and what it costs to find one again."""
+
+from shardcore.teaching.comparison.comparison import Comparison, about_text, compare, compared_formats, left_out
+from shardcore.teaching.comparison.contents import BUILT_IN, MOST_BYTES, MOST_OBJECTS, Contents, Object, files_of
+from shardcore.teaching.comparison.costs import ACTIONS
+from shardcore.teaching.comparison.drawing import to_svg
+from shardcore.teaching.comparison.measure import (
+    MORE,
+    Points,
+    blank,
+    looked_up,
+    measured,
+    points_of,
+    sketched,
+    uncompressed,
+    with_costs,
+)
+from shardcore.teaching.comparison.packed import Packed
+from shardcore.teaching.comparison.row import Cost, How, Lookup, Piece, Row
+from shardcore.teaching.comparison.tables import COLUMNS, to_csv, to_json
+
+__all__ = [
+    "ACTIONS",
+    "BUILT_IN",
+    "COLUMNS",
+    "MORE",
+    "MOST_BYTES",
+    "MOST_OBJECTS",
+    "Comparison",
+    "Contents",
+    "Cost",
+    "How",
+    "Lookup",
+    "Object",
+    "Packed",
+    "Piece",
+    "Points",
+    "Row",
+    "about_text",
+    "blank",
+    "compare",
+    "compared_formats",
+    "files_of",
+    "left_out",
+    "looked_up",
+    "measured",
+    "points_of",
+    "sketched",
+    "to_csv",
+    "to_json",
+    "to_svg",
+    "uncompressed",
+    "with_costs",
+]

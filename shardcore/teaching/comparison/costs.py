@@ -1,0 +1,185 @@
+"""What looking up, adding, deleting and verifying cost: done in memory or on a private copy, and counted."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import UsageError
+from shardcore.model.finding import Depth
+from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from shardcore.operations.extraction.options import ExtractOptions
+from shardcore.progress import check_stopped
+from shardcore.shards.registry import writes_of
+from shardcore.sources.cold import Bill
+from shardcore.sources.local import FileSource
+from shardcore.sources.read_purpose import Purpose, reading_for
+from shardcore.teaching.comparison.contents import Object
+from shardcore.teaching.comparison.packed import Packed, pack_in_memory
+from shardcore.teaching.comparison.read_coverage import NotedFolder
+from shardcore.teaching.comparison.row import Cost, How, Lookup
+from shardcore.writing.declaration import Instead
+from shardcore.writing.edit_options import APPEND, VERBS, Takes, Verb, made
+from shardcore.writing.in_place import Edit, Rewrite
+
+ACTIONS = ("append", "delete", "verify")
+
+LOOKED_UP = 3
+"""Objects that are looked up, each from a cold start; the one in the middle of their costs is told."""
+
+PACKED_AGAIN = 100
+"""Up to so many objects are packed once more where adding or deleting one means to write them anew."""
+
+FILES_VERIFIED = 40
+"""Of more files than these some are verified, and the cost of all follows from theirs."""
+
+_HOW = {
+    Instead.REWRITE: How.REWRITE,
+    Instead.BESIDE: How.BESIDE,
+    Instead.REMOVE: How.REMOVE,
+    Instead.NEVER: How.NEVER,
+}
+_THEN = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
+"""When deletions are noted: no time of a clock, so that the same is counted each time."""
+
+
+def cold_lookup(packed: Packed) -> Lookup:
+    """Opens what was packed, finds an object and reads it; of some objects, the one in the middle of their costs.
+
+    Raises:
+        ShardError: It cannot be read.
+    """
+    found = sorted(
+        (_looked_up(packed, n) for n in spread(len(packed.objects))), key=lambda one: (one.requests, one.bytes)
+    )
+    return found[len(found) // 2]
+
+
+def spread(count: int) -> list[int]:
+    """The numbers of the objects that are looked up: spread evenly, at most `LOOKED_UP`."""
+    return sorted({count * (2 * n + 1) // (2 * LOOKED_UP) for n in range(LOOKED_UP)})
+
+
+def _looked_up(packed: Packed, number: int) -> Lookup:
+    check_stopped()
+    # Which key a number means, where the format gives none, is asked of a reader of its own: that is not counted.
+    key = (packed.keys[number] if packed.name else "") or _key_at(packed, number)
+    bill = Bill(fetch=True)
+    with packed.open_cold(bill, packed.file_of(number)) as shard, reading_for(Purpose.LOOKUP):
+        opening = bill.cost.requests
+        ref = shard.find(key)
+        size = sum(len(piece) for piece in shard.stream(ref))
+        paid = bill.cost
+        return Lookup(paid.requests, opening, paid.bytes, paid.rounds, size, ref.kind)
+
+
+def _key_at(packed: Packed, number: int) -> str:
+    """The key in the place of an object, where objects have none that the writer tells."""
+    with packed.open_cold(Bill(fetch=True), packed.file_of(number)) as shard:
+        rows = next(taken_rows(shard.objects, all_rows(shard.objects), ExtractOptions(), outer_kinds(shard.objects)))
+        at = len(rows) * number // len(packed.objects) if packed.name else 0
+        return str(shard.objects.keys[int(rows[at])])
+
+
+def action_costs(packed: Packed, options: Mapping[str, Any]) -> dict[str, Cost]:
+    """What it costs to add one more object, to delete one, and to verify all.
+
+    Args:
+        packed: What was packed.
+        options: How.
+
+    Raises:
+        ShardError: What was packed cannot be read.
+    """
+    deleting = next((verb for verb in VERBS if verb.takes is Takes.KEYS and verb.name in packed.format.edits), None)
+    adding = APPEND if APPEND.name in packed.format.edits else None
+    return {
+        "append": _edited(packed, adding) if adding else _without(packed, "append", options),
+        "delete": _edited(packed, deleting) if deleting else _without(packed, "delete", options),
+        "verify": _verified(packed),
+    }
+
+
+def _without(packed: Packed, action: str, options: Mapping[str, Any]) -> Cost:
+    """The cost of what has to be done where the format has no edit."""
+    declared = writes_of(packed.format).without.get(action)
+    if declared is None:
+        return Cost(How.REWRITE, packed.plan.size, what="The file is written anew.", exact=False)
+    how, written = _HOW[declared.instead], 0
+    one = packed.objects[len(packed.objects) // 2]
+    if how is How.BESIDE:
+        written = pack_in_memory(packed.format, [one], options).plan.size
+    elif how is How.REWRITE:
+        written, exact = _rewritten(packed, options, more=action == "append")
+        return Cost(how, written, what=declared.why, exact=exact)
+    return Cost(how, written, what=declared.why)
+
+
+def _rewritten(packed: Packed, options: Mapping[str, Any], *, more: bool) -> tuple[int, bool]:
+    """Bytes of what is written anew with one object more, or less; and whether that was counted."""
+    objects, middle = list(packed.objects), len(packed.objects) // 2
+    if len(objects) <= PACKED_AGAIN:
+        one = objects.pop(middle)
+        if more:
+            objects += [one, Object(f"one-more-{one.name}", one.data[::-1] + b"+")]
+        with suppress(UsageError):  # there may be no shard without objects
+            return pack_in_memory(packed.format, objects, options).plan.size, True
+    each = packed.plan.size // len(packed.objects)
+    return max(packed.plan.size + (each if more else -each), 0), False
+
+
+def _edited(packed: Packed, verb: Verb) -> Cost:
+    """The cost of an edit, which is made for a private copy and not carried out."""
+    number = len(packed.objects) // 2
+    name = packed.file_of(number)
+    with _copied(packed, name) as (path, source), packed.open(source) as shard:
+        more = path.parent / "more"
+        more.write_bytes(packed.objects[number].data)
+        source.taken = 0
+        keys = [] if verb.takes is Takes.FILES else [packed.keys[number]]
+        edit = made(
+            verb, packed.format.edits[verb.name], shard, keys=keys, paths=[more], values={"date": _THEN}, now=_THEN
+        )
+        if isinstance(edit, Edit):
+            written = sum(change.size for change in edit.changes)
+            return Cost(How.IN_PLACE, written, source.taken, verb.help)
+        beside = sum(len(one.new) for one in edit if isinstance(one, Rewrite))
+        return Cost(How.BESIDE, beside, source.taken, verb.help)
+
+
+class _Watched(FileSource):
+    """A local file that counts what is read of it."""
+
+    taken = 0
+
+    def _read(self, start: int, stop: int) -> bytes:
+        self.taken += stop - start
+        return super()._read(start, stop)
+
+
+@contextmanager
+def _copied(packed: Packed, name: str) -> Iterator[tuple[Path, _Watched]]:
+    """One of the files in a private folder, which goes afterwards: edits are made for files that are there."""
+    with tempfile.TemporaryDirectory(prefix="shardcore-") as folder:
+        path = Path(folder) / (name.rpartition("/")[2])
+        path.write_bytes(packed.files[name])
+        yield path, _Watched(path)
+
+
+def _verified(packed: Packed) -> Cost:
+    """The cost of verifying all contents, from a cold start."""
+    names = [packed.name] if packed.name else list(packed.files)
+    some = names[:: max(len(names) // FILES_VERIFIED, 1)]
+    folder = NotedFolder(packed.files)
+    for name in some:
+        check_stopped()
+        with packed.open(folder.open(name)) as shard:
+            shard.verify(Depth.CONTENT)
+    whole = len(some) == len(names)
+    scale = packed.plan.size / max(sum(len(packed.files[name]) for name in some), 1)
+    what = "All contents are read, and compared with what the format keeps to compare them with."
+    return Cost(How.READ, read=folder.read_bytes if whole else round(folder.read_bytes * scale), what=what, exact=whole)

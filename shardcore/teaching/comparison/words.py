@@ -1,0 +1,85 @@
+"""A comparison in words: the same in the window, in pictures and on the command line."""
+
+from __future__ import annotations
+
+from shardcore.model.number_words import plural
+from shardcore.teaching.comparison.costs import ACTIONS
+from shardcore.teaching.comparison.row import Cost, How, Row
+
+ABOUT = "≈ "
+"""Stands before what was not counted."""
+
+UNKNOWN = "…"
+"""Stands for what is not known yet."""
+
+HEADINGS = (
+    *("format", "size", "overhead", "structure", "one cold lookup"),
+    *("add one", "delete one", "verify all"),
+    "what it cannot",
+)
+"""The columns that people see."""
+
+_UNITS = ("KiB", "MiB", "GiB")
+
+
+def short_size(size: int) -> str:
+    """A number of bytes in few letters: `560 B`, `1.1 MiB`."""
+    sign, size = "−" if size < 0 else "", abs(size)
+    if size < 1024:
+        return f"{sign}{size:,} B"
+    power = min((size.bit_length() - 1) // 10, len(_UNITS))
+    value = size / 1024**power
+    digits = f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+    return f"{sign}{digits} {_UNITS[power - 1]}"
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """What stands in the columns, after the name of the format."""
+    if row.error:
+        return (*("—" for _ in HEADINGS[1:-1]), row.error)
+    if not row.pieces:
+        return (*(UNKNOWN for _ in HEADINGS[1:-1]), row.cannot)
+    about = "" if row.exact else ABOUT
+    return (
+        f"{about}{short_size(row.size)}{files_text(row)}",
+        f"{about}{overhead_text(row)}",
+        f"{about}{short_size(row.structure)}",
+        lookup_text(row),
+        *(cost_text(row.costs.get(action)) for action in ACTIONS),
+        row.cannot,
+    )
+
+
+def files_text(row: Row) -> str:
+    """In how many files, where it is not one."""
+    return f" in {plural(row.files, 'file')}" if row.files > 1 else ""
+
+
+def overhead_text(row: Row) -> str:
+    """The overhead, in bytes and as a share."""
+    sign = "+" if row.overhead > 0 else ""
+    return f"{sign}{short_size(row.overhead)}, {sign}{row.share * 100:.1f} %".replace("-", "−")
+
+
+def lookup_text(row: Row) -> str:
+    """What one cold lookup costs."""
+    if row.lookup is None:
+        return UNKNOWN
+    one = row.lookup
+    return f"{plural(one.requests, 'request')}, {short_size(one.bytes)}, {plural(one.rounds, 'round trip')}"
+
+
+def cost_text(cost: Cost | None) -> str:
+    """What an action costs, in few words."""
+    if cost is None:
+        return UNKNOWN
+    about = "" if cost.exact else ABOUT
+    written = f"{about}{short_size(cost.written)}"
+    return {
+        How.IN_PLACE: f"{written} in place",
+        How.BESIDE: f"{written} beside it",
+        How.REWRITE: f"rewrites {written}",
+        How.REMOVE: "removes its file",
+        How.READ: f"reads {about}{short_size(cost.read or 0)}",
+        How.NEVER: "not possible",
+    }[cost.how]

@@ -1,0 +1,217 @@
+"""Numbered cells in rows: buckets, slots, a board."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shardcore.model.drawing import Cells, Item, Tone
+from shardcore.teaching.drawing.arcs import arcs_of
+from shardcore.teaching.drawing.figures.ruler import write_in
+from shardcore.teaching.drawing.lettering import NORMAL, SMALL, common_face
+from shardcore.teaching.drawing.page import Sheet, plain_box
+from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Path, Rect
+
+_HEIGHT = 28.0
+_BOARD_HEIGHT = 20.0
+_GAP = 2.0
+_WIDEST = 120.0
+_NARROW = 12.0
+_USUAL = 30.0
+_MOST_ROWS = 8
+_NUMBERS = 18.0
+_ROW_GAP = 10.0
+_RING = 14.0
+_MANY = 5
+"""Rows from which on cells are a board: low, close, numbered by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Where the cells are.
+
+    Attributes:
+        left: Where the first column begins.
+        columns: Cells in a row.
+        rows: Number of rows.
+        wide: Width of a cell with its gap.
+        board: Whether rows lie close and have their numbers at the left.
+    """
+
+    left: float
+    columns: int
+    rows: int
+    wide: float
+    board: bool
+
+    def x(self, cell: int) -> float:
+        """Where a cell begins."""
+        return self.left + cell % self.columns * self.wide
+
+    @property
+    def height(self) -> float:
+        """Of a cell."""
+        return min(max(self.wide, _NARROW), _BOARD_HEIGHT) if self.board else _HEIGHT
+
+
+def place_cells(sheet: Sheet, figure: Cells, first: int, top: float) -> float:
+    """Places cells; returns where they end."""
+    y = sheet.title(top, figure.title)
+    if figure.count <= 0:
+        return y
+    by_cell = defaultdict[int, list[tuple[int, Item]]](list)
+    for n, item in enumerate(figure.items, first):
+        by_cell[int(item.at) - figure.first].append((n, item))
+    grid = _grid(sheet, figure)
+    if figure.column_names:
+        for column, name in enumerate(figure.column_names[: grid.columns]):
+            middle = (grid.x(column) + (grid.wide - _GAP) / 2, y + 7)
+            sheet.write(middle, name, size=SMALL, ink=Ink.MUTED, anchor=Anchor.MIDDLE, room=grid.wide - 2)
+        y += _NUMBERS
+    begin = y
+    tops = list[float]()
+    for row in range(grid.rows):
+        y = _place_row(sheet, figure, grid, row, by_cell, y, tops)
+    if figure.ring and figure.count > 1:
+        _ring(sheet, figure, grid, tops)
+        y += _RING - 2 if not grid.board else _RING
+    return max(y, begin)
+
+
+def _grid(sheet: Sheet, figure: Cells) -> _Grid:
+    face = common_face(item.text for item in figure.items)
+    longest = max((sheet.measure(item.text, NORMAL, face) for item in figure.items), default=0.0)
+    wanted = min(max(longest + 10, _USUAL), _WIDEST)
+    count = figure.count
+    names = max((sheet.measure(name, SMALL, Face.SANS) + 10 for name in figure.row_names), default=0.0)
+    gutter = min(names, sheet.room / 4) + (_RING if figure.ring else 0.0)
+    columns = figure.columns
+    if columns <= 0:
+        room = sheet.room - gutter
+        columns = min(max(int(room // wanted), 1), count)
+        if -(-count // columns) > _MOST_ROWS:
+            wanted = max(room / -(-count // _MOST_ROWS), _NARROW)
+            columns = _round(min(max(int(room // wanted), 1), count), count)
+    rows = -(-count // columns)
+    board = rows >= _MANY
+    if board and figure.numbered and not figure.row_names:
+        gutter += sheet.measure(f"{figure.first + count:,}", SMALL, Face.SANS) + 8
+    widest = max(wanted, _USUAL) if board or figure.columns else max(wanted, min(64.0, sheet.room / count))
+    return _Grid(sheet.left + gutter, columns, rows, min((sheet.room - gutter) / columns, widest), board)
+
+
+def _round(columns: int, count: int) -> int:
+    """Columns of a board as people count: in tens, or in powers of two where there are so many cells."""
+    if count & (count - 1) == 0:
+        return 1 << (columns.bit_length() - 1)
+    return columns // 10 * 10 or columns
+
+
+def _place_row(
+    sheet: Sheet,
+    figure: Cells,
+    grid: _Grid,
+    row: int,
+    by_cell: dict[int, list[tuple[int, Item]]],
+    y: float,
+    tops: list[float],
+) -> float:
+    cells = range(row * grid.columns, min((row + 1) * grid.columns, figure.count))
+    here = {n: float(cell) for cell in cells for n, _ in by_cell.get(cell, ())}
+    within = [ends for ends in sheet.links if ends[0] in here and ends[1] in here]
+    arcs = arcs_of(within, here, ring=figure.ring and grid.rows == 1)
+    y += arcs.height
+    tops.append(y)
+    bounds: dict[int, Rect] = {}
+    face = common_face(item.text for item in figure.items)
+    large = all(sheet.measure(item.text, NORMAL, face) <= grid.wide - 8 for item in figure.items)
+    joined = _runs(cells, by_cell)
+    for run in joined:
+        (_, item) = by_cell[run.start][0]
+        wide = len(run) * grid.wide - _GAP
+        sheet.boxes.append(Box(Rect(grid.x(run.start), y, wide, grid.height), item.tone, item.computed, round=4))
+    alike = {cell for run in joined for cell in run}
+    for cell in cells:
+        rect = Rect(grid.x(cell), y, grid.wide - _GAP, grid.height)
+        inside = by_cell.get(cell, [])
+        if not inside:
+            sheet.boxes.append(plain_box(rect))
+        for k, (n, item) in enumerate(inside):
+            share = rect.w / len(inside)
+            bounds[n] = Rect(rect.x + k * share, rect.y, share - (1 if k + 1 < len(inside) else 0), rect.h)
+            if cell in alike:
+                sheet.area(bounds[n], n)
+            else:
+                sheet.box(bounds[n], item, n, radius=2)
+            write_in(sheet, bounds[n], item, n, face=face, large=large)
+    arcs.draw(sheet, bounds)
+    _row_name(sheet, figure, grid, row, y)
+    if grid.board:
+        return y + grid.height + _GAP
+    return _numbers(sheet, figure, grid, cells, y + grid.height) + (_ROW_GAP if row + 1 < grid.rows else 0)
+
+
+def _runs(cells: range, by_cell: Mapping[int, Sequence[tuple[int, Item]]]) -> list[range]:
+    """Neighbours that are hits and say the same: one box goes around them, so that a run is seen as one."""
+    found, start = list[range](), cells.start
+    for cell in range(cells.start + 1, cells.stop + 1):
+        if cell < cells.stop and _alike(by_cell.get(start, ()), by_cell.get(cell, ())):
+            continue
+        if cell - start > 1:
+            found.append(range(start, cell))
+        start = cell
+    return found
+
+
+def _alike(ours: Sequence[tuple[int, Item]], theirs: Sequence[tuple[int, Item]]) -> bool:
+    if len(ours) != 1 or len(theirs) != 1:
+        return False
+    (_, a), (_, b) = ours[0], theirs[0]
+    same = a.text == b.text and a.computed is b.computed
+    return same and a.tone is b.tone is Tone.HIT and not (a.here or b.here)
+
+
+def _row_name(sheet: Sheet, figure: Cells, grid: _Grid, row: int, y: float) -> None:
+    name = figure.row_names[row] if row < len(figure.row_names) else ""
+    if not name and grid.board and figure.numbered:
+        name = f"{figure.first + row * grid.columns:,}"
+    if name:
+        room = grid.left - sheet.left - 6 - (_RING if figure.ring else 0)
+        place = (grid.left - 8, y + grid.height / 2)
+        sheet.write(place, name, size=SMALL, ink=Ink.MUTED, anchor=Anchor.END, room=room)
+
+
+def _numbers(sheet: Sheet, figure: Cells, grid: _Grid, cells: range, y: float) -> float:
+    """Numbers under cells: all of them, or as many as have room, at round distances."""
+    if not figure.numbered or figure.column_names:
+        return y + 2
+    widest = sheet.measure(f"{figure.first + figure.count - 1:,}", SMALL, Face.SANS)
+    each = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1 << 62) if step * grid.wide >= widest + 8)
+    for cell in cells:
+        number = figure.first + cell
+        if number % each == 0 or cell == cells[0]:
+            middle = (grid.x(cell) + (grid.wide - _GAP) / 2, y + 10)
+            sheet.write(middle, f"{number:,}", size=SMALL, ink=Ink.MUTED, anchor=Anchor.MIDDLE)
+    return y + _NUMBERS
+
+
+def _ring(sheet: Sheet, figure: Cells, grid: _Grid, tops: list[float]) -> None:
+    """The way from the last cell around to the first one."""
+    last = figure.count - 1
+    x0 = grid.x(last) + grid.wide - _GAP + 1
+    y0, y1 = tops[-1] + grid.height / 2, tops[0] + grid.height / 2
+    low = tops[-1] + grid.height + (_NUMBERS if not grid.board else 0) + 5
+    x1, bend = sheet.left + 2, 6.0
+    right = min(x0 + 8, sheet.width - 4)
+    moves = (
+        Move((right, y0 + bend), ((right, y0), (right, y0))),
+        Move((right, low - bend)),
+        Move((right - bend, low), ((right, low), (right, low))),
+        Move((x1 + bend, low)),
+        Move((x1, low - bend), ((x1, low), (x1, low))),
+        Move((x1, y1 + bend)),
+        Move((x1 + bend, y1), ((x1, y1), (x1, y1))),
+        Move((grid.left - 2, y1)),
+    )
+    sheet.lines.append(Path((x0, y0), moves, Ink.FAINT, 1.25, arrow=True))

@@ -1,0 +1,163 @@
+"""Where everything of a drawing lies: figures from top to bottom, arrows between them, legend, caption."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Link, Ribbon, Ruler, Table, Tone
+from shardcore.teaching.drawing.figures.bits import place_bits
+from shardcore.teaching.drawing.figures.cells import place_cells
+from shardcore.teaching.drawing.figures.ribbon import place_ribbon
+from shardcore.teaching.drawing.figures.ruler import place_ruler
+from shardcore.teaching.drawing.figures.table import place_table
+from shardcore.teaching.drawing.lettering import LARGE, NORMAL, SMALL, Measure, lines_of, measured
+from shardcore.teaching.drawing.page import LINE, MARGIN, Sheet
+from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Path, Picture, Rect, Shape
+from shardcore.teaching.drawing.routes import TRACK, Stretch, draw_routes
+
+LEAST_WIDTH = 320
+"""Pixels: what a drawing needs."""
+USUAL_WIDTH = 760
+"""Pixels: of a drawing on a page or in a notebook."""
+
+MEANINGS = {
+    Tone.HIT: "what the lookup arrives at",
+    Tone.MISS: "does not fit",
+    Tone.DEAD: "deleted",
+}
+"""What a legend says of tones that have a hatch or a frame."""
+COMPUTED = "computed, no bytes"
+WHAT_IF = "What if"
+
+_BETWEEN = 20.0
+_LINKED = 14.0
+_CAPTION_WIDE = 720.0
+_SWATCH = 14.0
+
+
+def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured) -> Picture:
+    """A drawing on a page of some width.
+
+    Args:
+        drawing: What is shown.
+        width: Pixels that there are; at least `LEAST_WIDTH` are taken.
+        measure: How wide texts are in the fonts that it will be drawn with.
+    """
+    sheet = Sheet(max(width, LEAST_WIDTH), measure)
+    figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
+    number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
+    links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
+    gaps = _gaps(links, figure_of)
+    y = _heading(sheet, drawing)
+    parts = []
+    first = 0
+    for n, figure in enumerate(drawing.figures):
+        sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figure)]
+        bottom = _place(sheet, figure, first, y)
+        parts.append(Stretch(y, bottom))
+        y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
+        first += len(figure.items)
+    drawn = {id(line) for line in _arcs_drawn(sheet, links, figure_of, drawing.figures)}
+    draw_routes(sheet, [ends for ends in links if id(ends[2]) not in drawn], figure_of, parts)
+    y = _foot(sheet, drawing, y - _BETWEEN + 14)
+    return _picture(sheet, drawing, y)
+
+
+def _place(sheet: Sheet, figure: Figure, first: int, y: float) -> float:
+    if isinstance(figure, Bits):
+        return place_bits(sheet, figure, first, y)
+    if isinstance(figure, Ruler):
+        return place_ruler(sheet, figure, first, y)
+    if isinstance(figure, Cells):
+        return place_cells(sheet, figure, first, y)
+    if isinstance(figure, Table):
+        return place_table(sheet, figure, first, y)
+    return place_ribbon(sheet, figure, first, y)
+
+
+def _in_row(figure: Figure) -> bool:
+    """Whether arrows within a figure can be arcs over a row."""
+    return not isinstance(figure, Table | Ribbon)
+
+
+def _arcs_drawn(
+    sheet: Sheet, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], figures: Sequence[Figure]
+) -> list[Link]:
+    """The arrows that figures drew as arcs: both ends in one row of a figure."""
+    drawn = []
+    for start, stop, link in links:
+        figure = figures[figure_of[start]]
+        if figure_of[start] != figure_of[stop] or not _in_row(figure):
+            continue
+        if start in sheet.bounds and stop in sheet.bounds:
+            same = abs(sheet.bounds[start].y - sheet.bounds[stop].y) < 1
+            if same or isinstance(figure, Ruler):
+                drawn.append(link)
+    return drawn
+
+
+def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> Counter[int]:
+    """How many arrows pass under each figure."""
+    gaps = Counter[int]()
+    for start, stop, _ in links:
+        low, high = sorted((figure_of[start], figure_of[stop]))
+        gaps.update(range(low, high))
+    return gaps
+
+
+def _heading(sheet: Sheet, drawing: Drawing) -> float:
+    """The title; and at its right, that this is not what the file says."""
+    top = MARGIN - 4
+    if drawing.what_if:
+        wide = sheet.measure(WHAT_IF, SMALL, Face.BOLD)
+        sheet.write((sheet.right, top + 10), WHAT_IF, size=SMALL, face=Face.BOLD, ink=Ink.ACCENT, anchor=Anchor.END)
+        room = sheet.room - wide - 16
+    else:
+        room = sheet.room
+    for line in lines_of(drawing.title, room, LARGE, Face.BOLD, sheet.measure):
+        sheet.write((sheet.left, top + LARGE * LINE / 2), line, size=LARGE, face=Face.BOLD)
+        top += LARGE * LINE
+    return top + (14 if drawing.title else 8)
+
+
+def _foot(sheet: Sheet, drawing: Drawing, y: float) -> float:
+    """What is left out, the legend, and the caption."""
+    if drawing.more > 0:
+        sheet.write((sheet.left, y + 8), f"… {drawing.more:,} more", size=NORMAL, ink=Ink.MUTED)
+        y += 24
+    y = _legend(sheet, drawing, y)
+    for line in lines_of(drawing.caption, min(sheet.room, _CAPTION_WIDE), NORMAL, Face.SANS, sheet.measure):
+        sheet.write((sheet.left, y + NORMAL * LINE / 2), line, ink=Ink.MUTED)
+        y += NORMAL * 1.45
+    return y + MARGIN - 6
+
+
+def _legend(sheet: Sheet, drawing: Drawing, y: float) -> float:
+    """What hatches and dashes mean, of those that are there."""
+    meanings = MEANINGS | dict(drawing.legend)
+    tones = [tone for tone in meanings if any(item.tone is tone for item in drawing.items)]
+    entries = [(tone, False, meanings[tone]) for tone in tones]
+    some = [item.computed for item in drawing.items]
+    if any(some) and not all(some):
+        entries.append((Tone.PLAIN, True, COMPUTED))
+    if not entries:
+        return y
+    x = sheet.left
+    for tone, dashed, text in entries:
+        wide = _SWATCH + 6 + sheet.measure(text, SMALL, Face.SANS)
+        if x > sheet.left and x + wide > sheet.right:
+            x, y = sheet.left, y + 18
+        sheet.boxes.append(Box(Rect(x, y + 2, _SWATCH, 12), tone, dashed, round=2))
+        sheet.write((x + _SWATCH + 6, y + 8), text, size=SMALL, ink=Ink.MUTED)
+        x += wide + 18
+    return y + 26
+
+
+def _picture(sheet: Sheet, drawing: Drawing, height: float) -> Picture:
+    frame: list[Shape] = []
+    if drawing.what_if:
+        start, *others = Rect(4, 4, sheet.width - 8, height - 8).corners
+        frame = [Path(start, tuple(Move(corner) for corner in (*others, start)), Ink.ACCENT, 1.5, dashed=True)]
+    shapes: tuple[Shape, ...] = (*frame, *sheet.fills, *sheet.boxes, *sheet.lines, *sheet.texts)
+    return Picture(drawing, sheet.width, height, shapes, tuple(sheet.areas), tuple(sheet.grips))

@@ -1,0 +1,87 @@
+"""How wide a text is, where it has to be cut, and where it breaks into lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from shardcore.teaching.drawing.picture import Face
+
+Measure = Callable[[str, int, Face], float]
+"""The width of a text in pixels: the text, its size in pixels, its face."""
+
+SMALL = 11
+"""Pixels: numbers, units, captions."""
+NORMAL = 13
+"""Pixels: what stands in a figure."""
+LARGE = 16
+"""Pixels: the title."""
+
+# Advance widths of the letters from space to ~, in thousandths of the size: those of DejaVu Sans, which is wider than
+# the faces that other machines have, so that what fits here fits there.
+_SANS = (
+    *(318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636, 636, 636, 636),
+    *(636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632, 575, 775, 752, 295, 295, 656),
+    *(557, 863, 748, 787, 603, 787, 695, 635, 611, 732, 684, 989, 685, 611, 685, 390, 337, 390, 838, 500, 500, 613),
+    *(635, 550, 635, 615, 352, 635, 634, 278, 278, 579, 278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818),
+    *(592, 592, 525, 636, 337, 636, 838),
+)
+_BOLDER = 1.12
+_MONO = 0.602
+_FIGURES = re.compile(r"[0-9A-Fa-fx+\-−.,:… ]*")
+_LEAST_LETTERS = 2
+
+
+def measured(text: str, size: int, face: Face) -> float:
+    """The width of a text where no font can be asked: a little more than most fonts need."""
+    if face is Face.MONO:
+        return sum(_MONO if letter.isascii() else _wide(letter) for letter in text) * size
+    width = sum(_SANS[ord(letter) - 32] if " " <= letter <= "~" else 1000 * _wide(letter) for letter in text)
+    return width * size * (_BOLDER if face is Face.BOLD else 1.0) / 1000
+
+
+def _wide(letter: str) -> float:
+    return 0.7 if ord(letter) < 0x2E80 and letter not in "…—→←½" else 1.0
+
+
+def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
+    """A text that fits: whole, or its beginning and an ellipsis; empty where even that says nothing."""
+    if not text or measure(text, size, face) <= room:
+        return text
+    low, high = 0, len(text) - 1
+    while low < high:
+        half = (low + high + 1) // 2
+        if measure(text[:half].rstrip() + "…", size, face) <= room:
+            low = half
+        else:
+            high = half - 1
+    return text[:low].rstrip() + "…" if low >= _LEAST_LETTERS else ""
+
+
+def lines_of(text: str, room: float, size: int, face: Face, measure: Measure) -> list[str]:
+    """A text in lines that fit; a word that is too long is cut."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and measure(longer, size, face) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(cut(word, room, size, face, measure) or "…")
+    return lines
+
+
+def face_of(text: str) -> Face:
+    """The face for a text out of a file: figures and hexadecimal digits are monospaced."""
+    return Face.MONO if _FIGURES.fullmatch(text) and any(letter.isdigit() for letter in text) else Face.SANS
+
+
+def common_face(texts: Iterable[str]) -> Face:
+    """One face for texts that stand side by side."""
+    found = [text for text in texts if text]
+    digits = any(letter.isdigit() for text in found for letter in text)
+    return Face.MONO if digits and all(_FIGURES.fullmatch(text) for text in found) else Face.SANS
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a decimal number, which tables align at the right."""
+    return bool(re.fullmatch(r"[-−+]?[0-9][0-9,.]*", text))

@@ -1,0 +1,42 @@
+"""A drawing where pictures are shown: in a notebook, or as the text of an SVG file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardcore.model.drawing import Drawing
+from shardcore.teaching.drawing.colours import DARK, LIGHT, Colours
+from shardcore.teaching.drawing.layout import USUAL_WIDTH, placed
+from shardcore.teaching.drawing.picture import Picture
+from shardcore.teaching.drawing.svg import svg
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A drawing that has its place and its colours; a notebook shows it, `str` of it is SVG.
+
+    Attributes:
+        picture: The shapes.
+        colours: What they are drawn with.
+    """
+
+    picture: Picture
+    colours: Colours = LIGHT
+
+    def __str__(self) -> str:
+        return svg(self.picture, self.colours)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return str(self)
+
+
+def picture_of(drawing: Drawing, width: float = USUAL_WIDTH, *, dark: bool = False) -> Shown:
+    """A drawing as a picture: `str` of it is the text of an SVG file, and a notebook shows it.
+
+    Args:
+        drawing: What is shown: `step.drawing`, or what a sketch of `shard.sketches()` draws.
+        width: In pixels.
+        dark: Whether it is light on dark.
+    """
+    return Shown(placed(drawing, width), DARK if dark else LIGHT)

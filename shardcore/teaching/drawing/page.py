@@ -1,0 +1,181 @@
+"""The sheet that a drawing is placed on: collects shapes and keeps texts apart from each other and within the page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from shardcore.model.drawing import Item, Link, Tone
+from shardcore.teaching.drawing.lettering import NORMAL, SMALL, Measure, cut
+from shardcore.teaching.drawing.picture import (
+    NO_ITEM,
+    Anchor,
+    Area,
+    Box,
+    Face,
+    Grip,
+    Ink,
+    Move,
+    Path,
+    Point,
+    Rect,
+    Text,
+)
+
+MARGIN = 18.0
+"""Pixels around everything; the way of lines that go around a figure."""
+LINE = 1.35
+"""The height of a line of text, in sizes."""
+TITLE_GAP = 11.0
+"""Pixels between the title of a figure and what comes under it."""
+
+_APART = 1.0
+_BUCKET = 16.0
+_GRIP_WIDTH = 8.0
+
+
+@dataclass(slots=True)
+class Sheet:
+    """What has been placed so far.
+
+    Attributes:
+        width: Of the page.
+        measure: How wide texts are.
+        links: The arrows within the figure that is placed, as pairs of item numbers; figures draw those they can.
+        bounds: Where each item is, for arrows.
+        rows: The rows of tables that items stand in: arrows come to them from the side, if not from above.
+        heads: The items of the first rows of tables, with the height between title and headings.
+        feet: The items of the last rows: arrows leave them downwards.
+    """
+
+    width: float
+    measure: Measure
+    links: list[tuple[int, int, Link]] = field(default_factory=list)
+    bounds: dict[int, Rect] = field(default_factory=dict)
+    rows: dict[int, Rect] = field(default_factory=dict)
+    heads: dict[int, float] = field(default_factory=dict)
+    feet: set[int] = field(default_factory=set)
+    areas: list[Area] = field(default_factory=list)
+    grips: list[Grip] = field(default_factory=list)
+    fills: list[Path] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    lines: list[Path] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+    _taken: defaultdict[int, list[Rect]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def left(self) -> float:
+        """Where figures begin."""
+        return MARGIN
+
+    @property
+    def right(self) -> float:
+        """Where they end."""
+        return self.width - MARGIN
+
+    @property
+    def room(self) -> float:
+        """How wide they may be."""
+        return self.width - 2 * MARGIN
+
+    def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:
+        """A box that stands for an item."""
+        self.boxes.append(Box(rect, item.tone, item.computed, item.here, radius, number))
+        if area:
+            self.area(rect, number)
+
+    def area(self, rect: Rect, number: int) -> None:
+        """Where an item can be pointed at, and where arrows to it end."""
+        self.areas.append(Area(number, rect.corners))
+        self.bounds.setdefault(number, rect)
+
+    def grip(self, item: Item, number: int, rect: Rect, step: float) -> None:
+        """A handle at the upper end of an item: a bar across `rect`, which has no width."""
+        held = Rect(rect.x - _GRIP_WIDTH / 2, rect.y, _GRIP_WIDTH, rect.h)
+        self.grips.append(Grip(number, item.handle, held, item.at + item.size, step))
+
+    def rule(self, start: Point, *points: Point, ink: Ink = Ink.LINE, width: float = 1.0, dashed: bool = False) -> None:
+        """A straight line, or one of several pieces."""
+        self.lines.append(Path(start, tuple(Move(point) for point in points), ink, width, dashed))
+
+    def taken(self, rect: Rect) -> list[Rect]:
+        """The texts that meet a rectangle."""
+        found = []
+        for bucket in range(int(rect.y // _BUCKET) - 1, int(rect.bottom // _BUCKET) + 2):
+            found += [
+                other
+                for other in self._taken[bucket]
+                if rect.meets(Rect(other.x - _APART, other.y, other.w + 2 * _APART, other.h))
+            ]
+        return found
+
+    def crossed(self, rect: Rect) -> bool:
+        """Whether a line runs through a rectangle."""
+        for line in self.lines:
+            for (x0, y0), (x1, y1) in pairwise(line.points(10)):
+                if Rect(min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)).meets(rect):
+                    return True
+        return False
+
+    def write(
+        self,
+        place: Point,
+        text: str,
+        *,
+        size: int = NORMAL,
+        face: Face = Face.SANS,
+        ink: Ink = Ink.TEXT,
+        anchor: Anchor = Anchor.START,
+        room: float | None = None,
+        item: int = NO_ITEM,
+    ) -> Rect | None:
+        """A text with the middle of its line at `place`; cut to `room`, left out where it would meet another text.
+
+        Args:
+            place: The side that it is held at, and the middle of its line.
+            text: What it says.
+            size: In pixels.
+            face: Its face.
+            ink: Its colour.
+            anchor: The side that it is held at.
+            room: Pixels that it may take; without it, those that the page has.
+            item: The item that it belongs to.
+
+        Returns:
+            Where it is; None where it was left out.
+        """
+        x, y = place
+        fitting = cut(text, self.room if room is None else min(room, self.room), size, face, self.measure)
+        if not fitting:
+            return None
+        wide = self.measure(fitting, size, face)
+        x -= {Anchor.START: 0.0, Anchor.MIDDLE: wide / 2, Anchor.END: wide}[anchor]
+        rect = Rect(x, y - size * LINE / 2, wide, size * LINE)
+        if rect.x < 0 or rect.right > self.width or rect.y < 0 or self.taken(rect):
+            return None
+        self.texts.append(Text(rect, fitting, size, face, ink, anchor, item))
+        self._taken[int(rect.middle[1] // _BUCKET)].append(rect)
+        return rect
+
+    def within(self, x: float, wide: float) -> float:
+        """The middle of something so wide, moved so that it stays on the page."""
+        half = wide / 2
+        return max(min(x, self.width - half - 2), half + 2)
+
+    def title(self, top: float, text: str, unit: str = "") -> float:
+        """The title of a figure; returns where what comes under it begins."""
+        if not text and not unit:
+            return top
+        height = NORMAL * LINE
+        rect = self.write((self.left, top + height / 2), text, face=Face.BOLD)
+        if unit:
+            x = (rect.right + 8) if rect is not None else self.left
+            room = self.right - x
+            self.write((x, top + height / 2), unit, size=SMALL, ink=Ink.MUTED, room=room)
+        return top + height + TITLE_GAP
+
+
+def plain_box(rect: Rect, radius: float = 2.0) -> Box:
+    """A box without an item: a cell that is empty."""
+    return Box(rect, Tone.FAINT, round=radius)

@@ -1,0 +1,455 @@
+"""A shard before and after its bytes were changed: what notices the change, and what becomes of each object.
+
+The objects are asked for as any reader asks: by their key, one after the other, and read. How many are asked for, and
+how many bytes are read for it, is bounded (`MOST_OBJECTS`, `MOST_BYTES`); what is left out is counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
+from shardcore.model.finding import Depth, Finding, Report, Severity
+from shardcore.model.objects import ObjectRef, State, in_states
+from shardcore.model.text import visible
+from shardcore.progress import Progress, check_stopped, no_progress
+from shardcore.shards.shard import Shard, bounded
+from shardcore.sources.patched import PatchedSource
+from shardcore.teaching.finding_baseline import Known, kind_of
+
+MOST_OBJECTS = 3000
+"""Objects that are compared; of more, so many spread evenly over all."""
+
+MOST_BYTES = 256 << 20
+"""Plain bytes that are read of all objects together, before and after a change."""
+
+MOST_APPEARED = 20
+"""Keys that were not there before, listed; the others are counted."""
+
+MOST_TOUCHED = 100
+"""Places of changes whose objects are compared, whatever else is."""
+
+MOST_LISTED = 100_000
+"""Rows of a shard whose keys are listed to choose from; of more, rows spread over all are taken."""
+
+_ROWS_AT_ONCE = 1000
+_COUNTED_AT_ONCE = 1 << 17
+_SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
+
+
+class Fate(Enum):
+    """What became of an object."""
+
+    SAME = "same"
+    """It is served with the same bytes; or fails as it failed before."""
+    REFUSED = "refused"
+    """Reading it is an error: nobody gets wrong bytes."""
+    LOST = "lost"
+    """Its key is not found any more."""
+    WRONG = "wrong"
+    """Other bytes are served, and reading them is no error."""
+    MENDED = "mended"
+    """It could not be had before, and is served now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a reader gets for a key.
+
+    Attributes:
+        digest: Of what was served; empty where reading failed.
+        size: Its plain bytes; -1 where reading failed.
+        error: Why it failed.
+        absent: Whether it failed because the key is not there.
+        recipe: Whether the content lies elsewhere and is not at hand, so that what the shard says of it counts.
+    """
+
+    digest: str
+    size: int
+    error: str = ""
+    absent: bool = False
+    recipe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A shard as it was: what its checks say, and what it serves.
+
+    Attributes:
+        faults: Why it does not open, or cannot be verified, as kinds of faults; empty where it can.
+        findings: What verification says, content and all.
+        served: What a reader gets for each key.
+        left_out: How many objects are not compared.
+    """
+
+    faults: frozenset[str]
+    findings: tuple[Finding, ...]
+    served: dict[str, Served]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """One object that a change did something to.
+
+    Attributes:
+        key: Its key.
+        fate: What became of it.
+        why: The error, or what is served instead.
+        noticed: Codes of findings that are about this object: new ones, and errors that were known.
+        place: Where its stored bytes are now, as `(source, start, stop)`; None where nothing leads to them.
+    """
+
+    key: str
+    fate: Fate
+    why: str = ""
+    noticed: tuple[str, ...] = ()
+    place: tuple[str, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One way to look at the file, and what it says that it did not say before.
+
+    Attributes:
+        name: `opening`, or a depth of verification.
+        new: The findings that are new there, and not known from the checks before it.
+        error: Why it could not be done, or why the file does not open.
+        report: The result of that verification; None for `opening`.
+    """
+
+    name: str
+    new: tuple[Finding, ...] = ()
+    error: str = ""
+    report: Report | None = None
+
+    @property
+    def notices(self) -> bool:
+        """Whether it tells that something is wrong; notes do not count."""
+        return bool(self.error) or any(one.severity is not Severity.NOTE for one in self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What changes of its bytes did to a shard.
+
+    Attributes:
+        checks: What each way to look at it says, the cheapest first.
+        gone: Findings that are not there any more.
+        counts: How many objects have each fate.
+        objects: Those that are not as before, in the order of their rows.
+        appeared: Keys that were not there before; the first of them.
+        more_appeared: How many more there are.
+        left_out: How many objects were not compared.
+        findings: All that verification says now.
+        unreadable: How many objects could not be read before, and cannot be read now; `counts` has them as the same.
+    """
+
+    checks: tuple[Check, ...]
+    gone: tuple[Finding, ...] = ()
+    counts: dict[Fate, int] = field(default_factory=dict)
+    objects: tuple[Object, ...] = ()
+    appeared: tuple[str, ...] = ()
+    more_appeared: int = 0
+    left_out: int = 0
+    findings: tuple[Finding, ...] = ()
+    unreadable: int = 0
+
+    @property
+    def new(self) -> tuple[Finding, ...]:
+        """The findings that were not there before."""
+        return tuple(one for check in self.checks for one in check.new)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of the new findings, each once."""
+        return tuple(dict.fromkeys(one.code for one in self.new))
+
+    @property
+    def silent(self) -> tuple[Object, ...]:
+        """Objects with wrong bytes that no check says anything about."""
+        return tuple(one for one in self.objects if one.fate is Fate.WRONG and not one.noticed)
+
+
+def before(shard: Shard, progress: Progress = no_progress) -> Before:
+    """Notes what a shard says and serves, to be compared with later.
+
+    Raises:
+        SourceError: Its bytes cannot be had.
+    """
+    served: dict[str, Served] = {}
+    room = _Room(MOST_BYTES)
+    keys, total = _some_keys(shard)
+    for number, key in enumerate(keys):
+        progress(number, len(keys) + 1)
+        one = _serve(shard, key, room)
+        if one is not None:
+            served[key] = one
+    report, error = _verified(shard, Depth.CONTENT)
+    faults = frozenset(kind_of(fault) for fault in (shard.damage, error) if fault is not None)
+    return Before(faults, report.findings, served, total - len(served))
+
+
+def touched(was: Before, shard: Shard) -> tuple[str, ...]:
+    """Keys of objects whose bytes were changed, and of which nothing was noted: there were too many objects.
+
+    Args:
+        was: What `before` said.
+        shard: The shard with its bytes changed.
+    """
+    source = shard.source
+    if not was.left_out or not isinstance(source, PatchedSource):
+        return ()
+    places = [*(at for start, stop in source.new_ranges for at in {start, stop - 1}), *(at for at, _ in source.cuts)]
+    found: dict[str, None] = {}
+    for place in places[:MOST_TOUCHED]:
+        try:
+            shard.load_index()
+            rows = [node.row for node in shard.explain(min(place, max(source.size - 1, 0))) if node.row is not None]
+            keys = [shard.objects.ref(row).key for row in dict.fromkeys(rows)]
+        except ShardError as error:
+            if ends_reading(error):
+                raise
+            continue
+        found.update((key, None) for key in keys if key is not None and key not in was.served)
+    return tuple(found)
+
+
+def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
+    """The same, with what the shard serves for some more keys.
+
+    Args:
+        was: What `before` said.
+        shard: The shard as it was.
+        keys: The keys.
+    """
+    room = _Room(MOST_BYTES)
+    more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
+    return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
+
+
+def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
+    """Compares a shard with what it was.
+
+    Args:
+        was: What `before` said of it.
+        shard: The shard with its bytes changed, opened with `partial`.
+        progress: Called often; may raise `Cancelled`.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    steps = len(was.served) + len(Depth) + 1
+    checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
+    told = _telling(findings, checks)
+    counts: Counter[Fate] = Counter()
+    objects: list[Object] = []
+    room = _Room(MOST_BYTES * 2)
+    left_out, unreadable = was.left_out, 0
+    for number, (key, old) in enumerate(was.served.items()):
+        progress(len(Depth) + number, steps)
+        now = _serve(shard, key, room)
+        if now is None:
+            left_out += 1
+            continue
+        fate, why = _fate(old, now)
+        counts[fate] += 1
+        unreadable += fate is Fate.SAME and not now.digest
+        if fate is not Fate.SAME:
+            objects.append(_object(shard, key, fate, why, told))
+    appeared, more = _appeared(was, shard)
+    progress(steps, steps)
+    return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings, unreadable)
+
+
+def _checks(
+    was: Before, shard: Shard, progress: Callable[[int], None]
+) -> tuple[tuple[Check, ...], tuple[Finding, ...], tuple[Finding, ...]]:
+    """What each depth says that is new; all findings; those that are gone."""
+    known = Known(was.findings, shard.source)
+
+    def told(error: ShardError | None) -> str:
+        return "" if error is None or kind_of(error) in was.faults else str(error)
+
+    checks = [Check("opening", error=told(shard.damage))]
+    findings: tuple[Finding, ...] = ()
+    for number, depth in enumerate(Depth):
+        progress(number)
+        report, error = _verified(shard, depth)
+        findings = report.findings
+        checks.append(Check(depth.value, known.fresh(findings), told(error), report))
+    return tuple(checks), findings, known.gone(was.findings, findings)
+
+
+def _telling(findings: tuple[Finding, ...], checks: tuple[Check, ...]) -> list[Finding]:
+    """Those that tell of damage: a warning that was there before says nothing of bytes that changed since."""
+    new = {(one.code, one.key, one.span) for check in checks for one in check.new}
+    return [
+        one
+        for one in findings
+        if one.severity is Severity.ERROR
+        or (one.severity is not Severity.NOTE and (one.code, one.key, one.span) in new)
+    ]
+
+
+class _Room:
+    """How many bytes may still be read."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
+    """What verification says, and why it could not come to its end."""
+    try:
+        return shard.verify(depth, lambda done, total: check_stopped()), None
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return Report(depth, 0, ()), error
+
+
+def _some_keys(shard: Shard) -> tuple[list[str], int]:
+    """The keys of objects that are there, at most `MOST_OBJECTS` of them; and how many there are."""
+    try:
+        shard.load_index()
+        count = len(shard.objects)
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return [], 0
+    if count > MOST_LISTED:
+        return _spread_keys(shard, count)
+    found: dict[str, None] = {}
+    for key in _keys(shard, np.arange(count, dtype=np.int64)):
+        found[key] = None
+    keys = list(found)
+    if len(keys) > MOST_OBJECTS:
+        chosen = np.linspace(0, len(keys) - 1, MOST_OBJECTS).astype(np.int64)
+        return [keys[number] for number in chosen.tolist()], len(keys)
+    return keys, len(keys)
+
+
+def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
+    """The keys of rows spread over all, at most `MOST_OBJECTS`; and how many objects are there."""
+    total = 0
+    for first in range(0, count, _COUNTED_AT_ONCE):
+        check_stopped()
+        states = shard.objects.columns(np.arange(first, min(first + _COUNTED_AT_ONCE, count), dtype=np.int64)).state
+        total += int(in_states(states, _SERVED).sum())
+    rows = np.linspace(0, count - 1, MOST_OBJECTS).astype(np.int64)
+    return list(dict.fromkeys(_keys(shard, rows))), total
+
+
+def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
+    """The keys of those of some rows that are there."""
+    for first in range(0, len(wanted), _ROWS_AT_ONCE):
+        check_stopped()
+        rows = wanted[first : first + _ROWS_AT_ONCE]
+        states = shard.objects.columns(rows).state
+        for key, state in zip(shard.objects.key_texts(rows), states.tolist(), strict=True):
+            if key is not None and state in _SERVED:
+                yield key
+
+
+def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
+    """What a reader gets for a key; None where that would be too many bytes."""
+    if shard.damage is not None and not shard.objects.counted:
+        return Served("", -1, str(shard.damage))
+    try:
+        ref = shard.find(key)
+    except KeyAbsent as error:
+        return Served("", -1, str(error), absent=True)
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return Served("", -1, error.message)
+    if max(ref.size, ref.stored_size) > room.left:
+        return None
+    digest, size = hashlib.blake2b(digest_size=16), 0
+    try:
+        for piece in bounded(shard, ref, room.left):
+            check_stopped()
+            digest.update(piece)
+            size += len(piece)
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        if isinstance(error, (ExternalMissing, SourceError)):
+            return Served(_recipe(shard, ref), ref.size, error.message, recipe=True)
+        return Served("", -1, error.message)
+    finally:
+        room.left -= size
+    return Served(digest.hexdigest(), size)
+
+
+def _recipe(shard: Shard, ref: ObjectRef) -> str:
+    """A digest of what the shard itself says of an object whose content lies elsewhere."""
+    digest = hashlib.blake2b(digest_size=16)
+    plain = {name: value for name, value in ref.extras.items() if isinstance(value, (str, int, float, bool))}
+    digest.update(json.dumps([ref.key, ref.size, ref.codec, ref.kind, plain], sort_keys=True).encode())
+    for part in ref.parts:
+        try:
+            digest.update(shard.read_part(ref, part, limit=1 << 24))
+        except ShardError as error:
+            digest.update(type(error).__name__.encode())
+    return digest.hexdigest()
+
+
+def _fate(old: Served, now: Served) -> tuple[Fate, str]:
+    if now.digest:
+        if now.digest == old.digest:
+            return Fate.SAME, ""
+        if not old.digest:
+            return Fate.MENDED, ""
+        if now.recipe or old.recipe:
+            return Fate.WRONG, "the answer is another one"
+        sizes = f"{old.size:,} bytes before, {now.size:,} now" if old.size != now.size else f"{now.size:,} bytes"
+        return Fate.WRONG, f"other bytes are returned: {sizes}"
+    if now.absent:
+        return (Fate.SAME, "") if old.absent else (Fate.LOST, "")
+    # What could not be read before is as it was.
+    return (Fate.SAME, "") if not old.digest else (Fate.REFUSED, now.error)
+
+
+def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -> Object:
+    place = None
+    spans: tuple[tuple[str, int, int], ...] = ()
+    if fate is not Fate.LOST:
+        try:
+            ref = shard.find(key)
+        except ShardError as error:
+            if ends_reading(error):
+                raise
+            ref = None
+        if ref is not None:
+            all_spans = (*ref.spans, *((ref.record,) if ref.record is not None else ()))
+            spans = tuple((one.source, one.start, one.stop) for one in all_spans)
+            place = spans[0] if spans else None
+    codes = (one.code for one in told if one.key == key or _touches(one, spans))
+    return Object(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
+
+
+def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
+    """Whether a finding is about the bytes of an object; those that are about a whole section are about nobody's."""
+    span = finding.span
+    if span is None or finding.key is not None:
+        return False
+    return any(source == span.source and start < span.stop and span.start < stop for source, start, stop in spans)
+
+
+def _appeared(was: Before, shard: Shard) -> tuple[tuple[str, ...], int]:
+    """Keys that were not there before, as far as all were compared."""
+    if was.left_out:
+        return (), 0
+    keys, _ = _some_keys(shard)
+    fresh = [key for key in keys if key not in was.served]
+    return tuple(fresh[:MOST_APPEARED]), max(len(fresh) - MOST_APPEARED, 0)

@@ -1,0 +1,134 @@
+"""What can be done to a file that is there, declared once: the command line and the window ask in these words.
+
+A verb means the same in every format that has it; which formats do stands in `Format.edits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from shardcore.model.options import Option, OptionType, Purpose
+
+
+class Takes(Enum):
+    """What an edit is about."""
+
+    KEYS = "keys"
+    """Objects, by their keys."""
+    FILES = "files"
+    """Files whose bytes come in."""
+    TARGET = "target"
+    """A new file, which is written; the shard itself stays as it is."""
+    NOTHING = "nothing"
+    """The file itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One kind of edit.
+
+    Attributes:
+        name: That of the command, and in `Format.edits`.
+        title: What it does, as an entry of a menu.
+        help: One sentence for those who are about to do it.
+        takes: What it is given.
+        beside: Whether it changes a small file beside the shard, which stays as it is: no journal is needed, and it
+            works on the members of a data set, too.
+        back: What takes it back by the same verb, as an entry of a menu; empty where the journal does.
+        options: What may be said besides.
+    """
+
+    name: str
+    title: str
+    help: str
+    takes: Takes
+    beside: bool = False
+    back: str = ""
+    options: tuple[Option, ...] = ()
+
+    def help_of(self, name: str) -> str:
+        """The sentence of an option."""
+        return next(option.help for option in self.options if option.name == name)
+
+
+_TOMBSTONE = (
+    Option("reason", OptionType.TEXT, "The reason.", Purpose.EDIT),
+    Option("by", OptionType.TEXT, "The person who deletes.", Purpose.EDIT),
+    Option("ticket", OptionType.TEXT, "The ticket or request.", Purpose.EDIT),
+    Option(
+        "date",
+        OptionType.TEXT,
+        "created_at of the objects, in ISO 8601; needed where the shard does not say.",
+        Purpose.EDIT,
+    ),
+)
+_FACTS: Mapping[str, str] = MappingProxyType({"by": "deleted_by", "reason": "reason", "ticket": "ticket_id"})
+"""The facts that a tombstone states, by the names of the options that give them."""
+
+DELETE = Verb("delete", "Delete objects", "Delete objects of a shard in place: their bytes become zeros.", Takes.KEYS)
+TRUNCATE = Verb("truncate", "Truncate", "Cut off the bytes that follow the end of a shard.", Takes.NOTHING)
+APPEND = Verb(
+    "append",
+    "Append",
+    "Append the bytes of files to the content of a shard, in place or by rewriting it.",
+    Takes.FILES,
+)
+TOMBSTONE = Verb(
+    "tombstone",
+    "Tombstone objects",
+    "Mark objects as deleted in the sidecar; the shard itself stays as it is.",
+    Takes.KEYS,
+    beside=True,
+    back="Lift tombstones",
+    options=_TOMBSTONE,
+)
+REKEY = Verb(
+    "rekey",
+    "Re-key into a new file",
+    "Write a shard anew with its chunk hashes under an HMAC key, or with another expiry; the shard stays as it is.",
+    Takes.TARGET,
+)
+
+VERBS = (DELETE, TOMBSTONE, APPEND, TRUNCATE)
+"""Those that change what is there."""
+
+
+def made(
+    verb: Verb,
+    make: Callable[..., Any],
+    shard: Any,
+    *,
+    keys: Sequence[str] = (),
+    paths: Sequence[Path] = (),
+    values: Mapping[str, str] | None = None,
+    now: str = "",
+    back: bool = False,
+) -> Any:
+    """The edit that a verb means for a shard; nothing is changed.
+
+    Args:
+        verb: What is to be done.
+        make: What the format of the shard has for it in `Format.edits`.
+        shard: The opened shard.
+        keys: For verbs that take keys.
+        paths: For verbs that take files.
+        values: The options, by name.
+        now: The time, in ISO 8601 and UTC, where the edit notes it.
+        back: Whether it is taken back.
+
+    Returns:
+        An `Edit`; of a verb that works beside the shard a tuple of `Rewrite`.
+
+    Raises:
+        ShardError: It cannot be done.
+    """
+    if verb.beside:
+        facts = {fact: (values or {}).get(name) or "" for name, fact in _FACTS.items()}
+        return make(shard, keys, now=now, facts=facts, undo=back, date=(values or {}).get("date") or "")
+    given: dict[Takes, Sequence[Any]] = {Takes.KEYS: (keys,), Takes.FILES: paths, Takes.NOTHING: ()}
+    return make(shard, *given[verb.takes])

@@ -1,0 +1,397 @@
+"""Changes of a file in place: what is going to change is known, and shown, before a byte is written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reason_of
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+from shardcore.sources.local import FileSource, open_at_once, read_side_file
+from shardcore.writing.audit import Audit, check_audit_log
+from shardcore.writing.lock import locked, real_path
+from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folder
+from shardcore.writing.temporary_names import stem_of, sweep
+
+SHOWN = 64
+"""Bytes of a change that are shown at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Zeros:
+    """New bytes that are all zero.
+
+    Attributes:
+        size: How many.
+    """
+
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """New bytes that come in pieces, and need not fit into memory.
+
+    Attributes:
+        size: How many.
+        pieces: Begins to give them, each time it is called.
+    """
+
+    size: int
+    pieces: Callable[[], Iterator[bytes]]
+
+
+New = bytes | Zeros | Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A stretch of the file that gets new bytes; it may reach over the old end.
+
+    Attributes:
+        start: First byte.
+        new: What stands there afterwards.
+        what: What it is, in few words: `slot 5`.
+    """
+
+    start: int
+    new: New
+    what: str = ""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return len(self.new) if isinstance(self.new, bytes) else self.new.size
+
+    @property
+    def stop(self) -> int:
+        """One past the last byte."""
+        return self.start + self.size
+
+    def pieces(self) -> Iterator[bytes]:
+        """The new bytes, in pieces.
+
+        Raises:
+            SourceError: They cannot be read.
+        """
+        if isinstance(self.new, bytes):
+            yield self.new
+        elif isinstance(self.new, Zeros):
+            for at in range(0, self.new.size, STREAM_PIECE):
+                yield bytes(min(STREAM_PIECE, self.new.size - at))
+        else:
+            yield from self.new.pieces()
+
+    def digest(self) -> str:
+        """The sha256 of the new bytes in hex; empty for a stream, which is read only once."""
+        if isinstance(self.new, Stream):
+            return ""
+        found = hashlib.sha256()
+        for piece in self.pieces():
+            found.update(piece)
+        return found.hexdigest()
+
+    def head(self) -> bytes:
+        """The first new bytes, as many as are shown."""
+        if isinstance(self.new, Zeros):
+            return bytes(min(self.new.size, SHOWN))
+        return next(self.pieces(), b"")[:SHOWN]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Changes of one local file, in the order in which they are made, and its new size.
+
+    Attributes:
+        source: The file as it was opened.
+        what: What the edit does, as a sentence without its point: `delete 2 objects`.
+        changes: What changes; no two of them overlap.
+        new_size: Bytes of the file afterwards.
+        verb: The kind of edit, as in `Format.edits`.
+        keys: The objects, of a verb that takes keys.
+    """
+
+    source: FileSource
+    what: str
+    changes: tuple[Change, ...]
+    new_size: int
+    verb: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """The file itself, where `source` was opened through a link."""
+        return real_path(self.source.path)
+
+    @property
+    def old_size(self) -> int:
+        """Bytes of the file before."""
+        return self.source.size
+
+    def old_stretches(self) -> list[tuple[int, int]]:
+        """The stretches of the old file that are overwritten or cut off."""
+        found = [(one.start, min(one.stop, self.old_size)) for one in self.changes if one.start < self.old_size]
+        if self.new_size < self.old_size:
+            found.append((self.new_size, self.old_size))
+        return sorted(found)
+
+    def told(self) -> dict[str, Any]:
+        """What changes, as JSON: old and new bytes in hex, the first of long ones.
+
+        Raises:
+            SourceError: The file cannot be read.
+        """
+        changes = []
+        for one in self.changes:
+            # A change may begin beyond the old end: what grows by more than one stretch has several there.
+            stop = min(one.start + SHOWN, one.stop, self.old_size)
+            old = self.source.read(one.start, stop) if one.start < stop else b""
+            changes.append(
+                {"what": one.what, "start": one.start, "stop": one.stop, "old": old.hex(), "new": one.head().hex()}
+            )
+        return {"path": str(self.path), "size": self.old_size, "new_size": self.new_size, "changes": changes}
+
+    def check(self) -> None:
+        """Looks whether the edit still makes sense.
+
+        Raises:
+            SourceChanged: The file is another one than when it was opened.
+            UsageError: Changes overlap, or reach over the new end.
+        """
+        self.source.check_unchanged()
+        at = 0
+        for one in sorted(self.changes, key=lambda one: one.start):
+            if one.start < at or one.stop > self.new_size:
+                raise UsageError(f"the changes of {self.path} overlap, or reach over its new end")
+            at = one.stop
+
+
+def edit_of(
+    source: Source | None,
+    what: str,
+    changes: tuple[Change, ...],
+    new_size: int | None = None,
+    *,
+    verb: str = "",
+    keys: tuple[str, ...] = (),
+) -> Edit:
+    """An edit of an opened file.
+
+    Args:
+        source: The source of the shard.
+        what: See `Edit`.
+        changes: See `Edit`.
+        new_size: See `Edit`; None where the size stays.
+        verb: See `Edit`.
+        keys: See `Edit`.
+
+    Raises:
+        UsageError: The shard is no local file.
+    """
+    if not isinstance(source, FileSource):
+        raise UsageError("only local files can be changed in place")
+    return Edit(source, what, changes, source.size if new_size is None else new_size, verb, keys)
+
+
+def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
+    """Writes the new bytes, and makes them durable.
+
+    Raises:
+        SourceChanged: The file is another one than when it was opened.
+        SourceError: The file cannot be written; what is done is not undone.
+    """
+    total, done = sum(one.size for one in edit.changes), 0
+    with open_for_edit(edit.path) as file:
+        edit.source.check_same(file.fileno())
+        try:
+            for one in edit.changes:
+                file.seek(one.start)
+                for piece in one.pieces():
+                    write_all(file, piece)
+                    done += len(piece)
+                    progress(done, max(total, 1))
+            # A block device has no size that could be set; what grows has grown by being written.
+            if edit.new_size < edit.old_size:
+                file.truncate(edit.new_size)
+            make_durable(file, before=edit.source.modified)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot write {edit.path}: {reason_of(error)}") from error
+
+
+def open_for_edit(path: Path) -> IO[bytes]:
+    """Open a regular file or a block device for reading and writing, without a buffer; the path has no links.
+
+    Raises:
+        SourceError: It cannot be opened for writing, or is something else.
+    """
+    descriptor = open_at_once(path, os.O_RDWR, follow_links=False)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
+            raise SourceError(f"cannot write {path}: not a regular file")
+        return os.fdopen(descriptor, "r+b", 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def make_durable(file: IO[bytes], *, before: int) -> None:
+    """Sync an edited file, with another modification time than before: readers recognise a changed file by it.
+
+    Args:
+        file: The file.
+        before: Its modification time before it was edited, in nanoseconds.
+
+    Raises:
+        OSError: It cannot be synced.
+    """
+    status = os.fstat(file.fileno())
+    if status.st_mtime_ns == before and os.utime in os.supports_fd:
+        # The clock of a file system ticks slower than two edits may follow each other.
+        os.utime(file.fileno(), ns=(status.st_atime_ns, before + 1))
+    os.fsync(file.fileno())
+
+
+def write_all(file: IO[bytes], data: bytes) -> None:
+    """Writes all of some bytes to a file without a buffer.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A small file that gets other content as a whole: it is replaced, and whole at any moment.
+
+    Attributes:
+        path: The file.
+        what: What that does, as a sentence without its point.
+        old: Its bytes now; None where it does not exist yet.
+        new: Its bytes afterwards.
+        shard: The shard that the file belongs to: it is locked meanwhile, and the audit log is named by it.
+        verb: The kind of edit.
+        keys: The objects.
+    """
+
+    path: Path
+    what: str
+    old: bytes | None
+    new: bytes
+    shard: Path
+    verb: str = ""
+    keys: tuple[str, ...] = ()
+
+    def told(self) -> dict[str, Any]:
+        """What changes, as JSON: the texts."""
+        old = self.old.decode("utf-8", "replace") if self.old is not None else None
+        return {"path": str(self.path), "what": self.what, "old": old, "new": self.new.decode("utf-8", "replace")}
+
+    def check(self, *, hard_links: bool = False) -> None:
+        """Look whether the file is still what it was.
+
+        Raises:
+            SourceChanged: It is not.
+            UsageError: It has several names.
+            SourceError: It cannot be read, or is a link or no regular file.
+        """
+        now = None
+        if os.path.lexists(self.path):
+            check_names(self.path, hard_links=hard_links)
+            now = read_side_file(self.path)
+        if now != self.old:
+            raise SourceChanged(f"{self.path} was changed by another program")
+
+    def make(self) -> None:
+        """Replace the file, as `make_rewrites` does after it was compared.
+
+        It has the mode and owner of the old one; a new one has those of the shard.
+
+        Raises:
+            SourceError: It cannot be written.
+        """
+        sweep(self.path.absolute().parent, stem_of(self.path))
+        file = TemporaryFile(self.path, like=self.path if self.old is not None else self.shard)
+        try:
+            file.write(self.new)
+            file.complete()
+            file.appear(force=self.old is not None)
+        except BaseException:
+            file.discard()
+            raise
+        sync_folder(self.path.absolute().parent)
+
+
+def make_rewrites(
+    rewrites: Sequence[Rewrite],
+    *,
+    hard_links: bool = False,
+    audit: Audit | None = None,
+    progress: Progress = no_progress,
+) -> None:
+    """Replace small files: all of them are locked and compared first.
+
+    Args:
+        rewrites: The files.
+        hard_links: Whether a file with several names is replaced under the one.
+        audit: What the audit logs of the shards note; None for no note.
+        progress: Called after every file.
+
+    Raises:
+        SourceChanged: One of them changed meanwhile; none is replaced.
+        UsageError: One is being edited by another process, or has several names.
+        SourceError: One cannot be written; those before it are.
+    """
+    with locked(*(one.shard for one in rewrites)):
+        for one in rewrites:
+            one.check(hard_links=hard_links)
+            if audit is not None:
+                check_audit_log(one.shard)
+        for number, one in enumerate(rewrites):
+            progress(number, len(rewrites))
+            one.make()
+            if audit is not None:
+                sizes = {"size_before": len(one.old or b""), "size_after": len(one.new)}
+                sha256 = hashlib.sha256(one.new).hexdigest()
+                audit.note(one.shard, one.verb, one.keys, what=one.what, sidecar=one.path.name, **sizes, sha256=sha256)
+
+
+def check_names(path: Path, *, hard_links: bool) -> None:
+    """Refuse a file with several names, unless that was allowed.
+
+    Raises:
+        UsageError: It has several names.
+        SourceError: It cannot be looked at.
+    """
+    try:
+        status = path.lstat()
+    except OSError as error:
+        raise SourceError(f"cannot open {path}: {reason_of(error)}") from error
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1 and not hard_links:
+        raise UsageError(
+            f"{path} has {status.st_nlink} names (hard links): an edit changes the file under all of them",
+            remedy=Remedy.HARD_LINKS,
+        )
+
+
+def check_other_file(source: Source | None, target: str | Path) -> None:
+    """Refuse to write a new file in the place of the one that is read, also where links lead to it.
+
+    Raises:
+        UsageError: The target is the file itself.
+    """
+    if not isinstance(source, FileSource):
+        return
+    with contextlib.suppress(OSError, ValueError):
+        if source.path.samefile(target):
+            raise UsageError(f"{target} is the shard itself, which stays as it is: give another name")

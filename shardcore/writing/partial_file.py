@@ -1,0 +1,200 @@
+"""A file that stays under its temporary name when another machine gives no more bytes, so that writing goes on later.
+
+The folder may be shared, or come from a stranger. So nothing in it says what to go on with: that is in a record below
+the home folder of the user, with the digest of the bytes that had come.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from shardcore.codecs.json_text import parse_json
+from shardcore.errors import FormatError, RemoteError, SourceChanged, SourceError
+from shardcore.sources.local import open_side_file, read_side_file
+from shardcore.writing.temporary import BUFFER, STREAM_PIECE, Draining, TemporaryFile, is_replaceable, taken
+from shardcore.writing.temporary_names import is_left_over, lock, new_run
+
+NOTED_EVERY = 64 << 20
+"""Bytes after which the record is written again: what a killed run left is taken up from there."""
+
+MOST_RECORDS = 200
+"""Records that are kept; the oldest go first."""
+
+_MOST_TEXT = 4096
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class KeptFile(TemporaryFile):
+    """A temporary file that is there already.
+
+    Args:
+        final: The name under which it appears.
+        path: Where it is.
+        file: It, open.
+    """
+
+    def __init__(self, final: Path, path: Path, file: IO[bytes]) -> None:
+        Draining.__init__(self)
+        self.final, self.path, self.durable, self._finishing, self._digest = final, path, False, None, ""
+        self._held, self._over, self._file, self._like = None, False, file, None
+        self._pending = self._proof = None
+
+
+class Record:
+    """The user's own note of a file that is not complete: its name, its size and the digest of its bytes.
+
+    Args:
+        path: The final name.
+        mark: What tells its content from every other: address, size and ETag of what it comes from, and the key.
+    """
+
+    def __init__(self, path: Path, mark: str) -> None:
+        self._final = path
+        name = hashlib.sha256(f"{os.path.abspath(path)}\n{mark}".encode("utf-8", "surrogatepass")).hexdigest()  # noqa: PTH100
+        self._path = _state_folder() / f"{name}.json"
+
+    def note(self, file: TemporaryFile, sha256: str) -> bool:
+        """Writes the record; whether that could be done."""
+        text = json.dumps({"part": file.path.name, "size": file.at, "sha256": sha256})
+        fresh = self._path.with_name(f"{new_run()}.new")
+        try:
+            if not self._path.is_absolute():
+                return False
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+            with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as stream:
+                stream.write(text)
+            fresh.replace(self._path)
+            self._forget_oldest()
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def drop(self) -> None:
+        """Removes the record."""
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+    def left(self, size: int) -> tuple[TemporaryFile, hashlib._Hash] | None:
+        """Opens what an earlier run left, and hashes it; None where it is not there, or is not what that run wrote.
+
+        Args:
+            size: Bytes of the complete file.
+        """
+        noted = self._noted()
+        if noted is None or noted[1] > size:
+            return None
+        part, came, sha256 = noted
+        path = self._final.parent / part
+        try:
+            file: IO[bytes] = io.BufferedRandom(open_side_file(path, writable=True), BUFFER)  # type: ignore[arg-type]
+        except SourceError:
+            return None
+        kept = KeptFile(self._final, path, file)
+        digest = hashlib.sha256()
+        if not (_is_own(file) and lock(file.fileno())):
+            kept.rest()
+            return None
+        try:
+            while kept.at < came and (piece := file.read(min(STREAM_PIECE, came - kept.at))):
+                digest.update(piece)
+                kept.at += len(piece)
+            if digest.hexdigest() == sha256:
+                kept.rewind(came)
+                return kept, digest
+        except (OSError, SourceError):
+            pass
+        kept.discard()
+        return None
+
+    def _noted(self) -> tuple[str, int, str] | None:
+        if not self._path.is_absolute():
+            return None
+        try:
+            found = parse_json(read_side_file(self._path, _MOST_TEXT).decode(), "the record")
+            part, size, sha256 = found["part"], found["size"], found["sha256"]
+        except (SourceError, FormatError, ValueError, LookupError, TypeError):
+            return None
+        fits = isinstance(part, str) and is_left_over(part) and Path(part).name == part
+        fits = fits and type(size) is int and size > 0 and isinstance(sha256, str) and bool(_DIGEST.fullmatch(sha256))
+        return (part, size, sha256) if fits else None
+
+    def _forget_oldest(self) -> None:
+        records = list(self._path.parent.iterdir())
+        if len(records) > MOST_RECORDS:
+            records.sort(key=lambda path: path.stat().st_mtime)
+            for path in records[:-MOST_RECORDS]:
+                path.unlink(missing_ok=True)
+
+
+def write_kept(
+    path: Path, mark: str, size: int, pieces_from: Callable[[int], Iterator[bytes]], *, force: bool = False
+) -> tuple[int, str]:
+    """Writes one file that appears when it is complete, and goes on where an earlier run broke off.
+
+    What was written stays when another machine gives no more bytes, and goes with every other failure.
+
+    Args:
+        path: The file.
+        mark: See `Record`.
+        size: Bytes that it is going to have.
+        pieces_from: Its bytes from an offset on.
+        force: Whether a file is replaced.
+
+    Returns:
+        Its bytes, and their sha256.
+
+    Raises:
+        UsageError: The file exists already, and `force` is not set.
+        SourceError: It cannot be written, or its bytes cannot be had.
+    """
+    if os.path.lexists(path) and not (force and is_replaceable(path)):
+        raise taken(path)
+    record = Record(path, mark)
+    file, digest = record.left(size) or (TemporaryFile(path), hashlib.sha256())
+    due = file.at + NOTED_EVERY
+    try:
+        for piece in pieces_from(file.at):
+            file.write(piece)
+            digest.update(piece)
+            if file.at >= due:
+                file.file.flush()
+                record.note(file, digest.hexdigest())
+                due = file.at + NOTED_EVERY
+        if file.at != size:
+            raise SourceError(f"cannot write {path}: {file.at} bytes came, not {size}")
+        file.close()
+        file.appear(force=force)
+    except BaseException as error:
+        may_go_on = isinstance(error, RemoteError) and not isinstance(error, SourceChanged) and file.at > 0
+        if may_go_on and record.note(file, digest.hexdigest()):
+            with contextlib.suppress(SourceError):
+                file.close()
+        else:
+            file.discard()
+            record.drop()
+        raise
+    record.drop()
+    return file.at, digest.hexdigest()
+
+
+def _is_own(file: IO[bytes]) -> bool:
+    """Return True for an open file of this user with one name: under a second name it would change, too."""
+    found = os.fstat(file.fileno())
+    return found.st_nlink == 1 and (not hasattr(os, "geteuid") or found.st_uid == os.geteuid())
+
+
+def _state_folder() -> Path:
+    """The folder of the records, which nobody but the user writes to."""
+    named = Path(os.environ.get("XDG_STATE_HOME", ""))
+    # Without a home folder the name stays relative, and there are no records.
+    base = named if named.is_absolute() else Path(os.path.expanduser("~/.local/state"))  # noqa: PTH111
+    return base / "shardscope" / "resume"

@@ -1,0 +1,164 @@
+"""The dock of charts: counted in the background, chosen by mouse and keys, light until somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardcore import Span
+from shardscope.learning.charts.count import Kind
+from shardscope.learning.charts.pages import ChartPages
+from shardscope.learning.charts.panel import Charts
+from shardscope.session.fetch_cost import Costly
+from shardscope.session.session import Session
+from tests.app.conftest import open_in
+from tests.remote.servers import RangeServer
+
+
+@pytest.fixture
+def charts(session: Session, qtbot: QtBot) -> Iterator[Charts]:
+    """The dock, not shown yet."""
+    made = Charts(session)
+    qtbot.addWidget(made)
+    made.resize(340, 420)
+    yield made
+    session.close()
+
+
+def looked_at(charts: Charts, qtbot: QtBot) -> ChartPages:
+    """The charts, once somebody looks."""
+    pages = shown(charts, qtbot)
+    counted(pages, qtbot)
+    return pages
+
+
+def shown(charts: Charts, qtbot: QtBot) -> ChartPages:
+    """The charts, when they are there."""
+    charts.show()
+    qtbot.waitUntil(lambda: charts.pages is not None)
+    assert isinstance(charts.pages, ChartPages)
+    return charts.pages
+
+
+def counted(pages: ChartPages, qtbot: QtBot) -> None:
+    """Waits until what is in front is counted."""
+    qtbot.waitUntil(lambda: pages.found is not None and not pages._session.jobs.open_jobs)
+
+
+def turn(pages: ChartPages, qtbot: QtBot, kind: Kind) -> None:
+    """Brings a chart to the front."""
+    pages.kinds.setCurrentIndex(tuple(Kind).index(kind))
+    counted(pages, qtbot)
+
+
+def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBot, data: Path) -> None:
+    """A row of the budget selects bytes, a size filters, entropy selects a place, a slot shows its object.
+
+    Nothing is made before somebody looks; each chart is written as numbers and as a picture.
+    """
+    assert charts.pages is None
+    open_in(session, qtbot, data / "swh/medium.shard")
+    pages = looked_at(charts, qtbot)
+    filters: list[str] = []
+    charts.filter_wanted.connect(filters.append)
+    names = [share.name for share in pages.budget.shares.shares]
+    assert "hash function" in names
+    pages.budget.setCurrentIndex(pages.budget.model().index(names.index("hash function"), 0))
+    QTest.keyClick(pages.budget, Qt.Key.Key_Return)
+    shard = session.shard
+    assert shard is not None
+    lookup = next(section for section in shard.sections if section.name == "hash function")
+    assert session.selection.span == Span("", lookup.start, lookup.stop)
+    assert pages.written("csv").startswith("use,name,bytes,share")
+
+    turn(pages, qtbot, Kind.SIZES)
+    plot = pages.plot
+    assert plot.isVisible()
+    plot.setFocus()
+    QTest.keyClick(plot, Qt.Key.Key_End)
+    QTest.keyClick(plot, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(plot, Qt.Key.Key_Return)
+    assert filters[-1].startswith("size:")
+    assert "objects" in pages.read_out.text() or "object" in pages.read_out.text()
+
+    turn(pages, qtbot, Kind.ENTROPY)
+    middle = plot.viewport().rect().center()
+    QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+    QTest.mouseMove(plot.viewport(), middle + QPoint(40, 0))
+    QTest.mouseRelease(plot.viewport(), Qt.MouseButton.LeftButton, pos=middle + QPoint(40, 0))
+    span = session.selection.span
+    assert span is not None
+    assert 256 < span.size < shard.source.size  # type: ignore[union-attr]
+
+    turn(pages, qtbot, Kind.LOAD)
+    QTest.keyClick(plot, Qt.Key.Key_Home)
+    QTest.keyClick(plot, Qt.Key.Key_Return)
+    assert filters[-1].startswith("row:0")
+    pages.choice.setCurrentIndex(1)
+    pages._choose(1)
+    counted(pages, qtbot)
+    pages.turn.setChecked(True)
+    assert pages.chart is not None
+    assert pages.chart.name == "spread"
+    assert "<svg" in pages.written("svg")
+    assert pages.written("csv").splitlines()[0].endswith("by chance (binomial)")
+
+
+def test_what_cannot_be_shown_is_told_in_a_sentence(charts: Charts, session: Session, qtbot: QtBot, data: Path) -> None:
+    """Nothing open, a file without slots, a folder without bytes: each says so, and offers what can be done."""
+    pages = shown(charts, qtbot)
+    assert pages.why.text == "Open a shard to see what its bytes are for."
+    assert not pages.save.isEnabled()
+    open_in(session, qtbot, data / "des/none.des")
+    turn(pages, qtbot, Kind.LOAD)
+    assert "a reader walks its index from the front" in pages.why.text
+    open_in(session, qtbot, data / "neuroglancer/tiny_worked_example")
+    turn(pages, qtbot, Kind.ENTROPY)
+    assert "A data set has no bytes of its own" in pages.why.text
+
+
+def test_the_budget_of_a_folder_is_that_of_its_files(
+    charts: Charts, session: Session, qtbot: QtBot, data: Path
+) -> None:
+    """As on the command line: index and padding of the files are not payload."""
+    pages = shown(charts, qtbot)
+    open_in(session, qtbot, data / "neuroglancer/tiny_worked_example")
+    qtbot.waitUntil(lambda: pages.found is not None and bool(pages.found.shares))
+    assert pages.found is not None
+    with shardcore.open(data / "neuroglancer/tiny_worked_example") as shard:
+        assert isinstance(shard, shardcore.DataSet)
+        assert pages.found.shares == shard.count_shares()
+    assert {share.use.value for share in pages.found.shares} > {"payload"}
+
+
+def test_far_files_are_not_fetched_for_charts(
+    charts: Charts, session: Session, qtbot: QtBot, server: RangeServer, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another machine nothing is fetched for a chart; entropy shows what is here, and asks before it reads all."""
+    monkeypatch.setattr(type(session).when_agreed, "__kwdefaults__", {"much": 1000})
+    asked: list[Costly] = []
+    session.costly.connect(asked.append)
+    with qtbot.waitSignal(session.index_loaded):
+        session.open(server.put("/medium.shard", data / "swh/medium.shard"))
+    before = len(server.log)
+    pages = looked_at(charts, qtbot)
+    for kind in Kind:
+        turn(pages, qtbot, kind)
+    turn(pages, qtbot, Kind.ENTROPY)
+    assert len(server.log) == before
+    assert pages.chart is not None
+    assert "A sample" in pages.note.text
+    assert pages.more.isVisible()
+    pages.more.click()
+    assert [one.what for one in asked] == ["Entropy of the whole file"]
+    assert len(server.log) == before
+    asked[0].go()
+    qtbot.waitUntil(lambda: pages.found is not None and "All " in pages.note.text)
+    assert not pages.more.isVisible()
+    assert len(server.log) > before

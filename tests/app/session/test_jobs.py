@@ -1,0 +1,214 @@
+"""Jobs: each reports once, the newest of a key wins, what matters goes first, nothing is left running."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QObject, QThread
+from pytestqt.qtbot import QtBot
+
+from shardcore import Cancelled
+from shardscope.session.jobs import Job, Jobs, JobState, Pool, Priority
+
+
+class Reports:
+    """Collects what jobs report."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[Any, BaseException | None]] = []
+
+    def __call__(self, result: Any, error: BaseException | None) -> None:
+        """Takes one report."""
+        self.all.append((result, error))
+
+
+@pytest.fixture
+def reports() -> Reports:
+    """Nothing reported yet."""
+    return Reports()
+
+
+def hold(gate: threading.Event) -> Any:
+    """Work that goes on until the gate opens or it is cancelled."""
+
+    def work(job: Job) -> str:
+        while not gate.wait(0.002):
+            job.check()
+        return "done"
+
+    return work
+
+
+def test_a_result_comes_home_to_the_gui_thread(qtbot: QtBot, jobs: Jobs) -> None:
+    """Work runs on another thread; `done` runs on this one."""
+    threads: list[object] = []
+    main = QThread.currentThread()
+
+    def done(result: bool, _: BaseException | None) -> None:
+        threads.append((result, threading.get_ident()))
+
+    job = jobs.submit(lambda _: QThread.currentThread() is main, done=done)
+    qtbot.waitUntil(lambda: bool(threads))
+    assert threads == [(False, threading.get_ident())]
+    assert job.state is JobState.DONE
+
+
+def test_every_way_to_end_is_reported_once(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
+    """A result, an error, an error that is no Exception, and a cancelled job: one report each."""
+
+    def stop(_: Job) -> None:
+        raise SystemExit(3)
+
+    gate = threading.Event()
+    jobs.submit(lambda _: 1, done=reports)
+    jobs.submit(lambda _: 1 // 0, done=reports)
+    jobs.submit(stop, done=reports)
+    jobs.submit(hold(gate), done=reports).cancel()
+    qtbot.waitUntil(lambda: jobs.reported == 4)
+    kinds = {type(error) for _, error in reports.all}
+    assert kinds == {type(None), ZeroDivisionError, SystemExit, Cancelled}
+    assert jobs.submitted == jobs.reported == len(reports.all)
+
+
+def test_the_newest_of_a_key_wins(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
+    """A newer job of a key cancels the older one, which reports `Cancelled` and never a stale result."""
+    gate = threading.Event()
+    jobs.submit(hold(gate), key="page", done=reports)
+    jobs.submit(lambda _: "new", key="page", done=reports)
+    qtbot.waitUntil(lambda: len(reports.all) == 2)
+    assert ("new", None) in reports.all
+    assert [type(error) for result, error in reports.all if result is None] == [Cancelled]
+
+
+def test_a_late_result_is_discarded(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
+    """A job that was cancelled after its work was done reports `Cancelled`, and its result is released."""
+    released: list[str] = []
+    begun, gate = threading.Event(), threading.Event()
+
+    def work(_: Job) -> str:
+        begun.set()
+        gate.wait(10)
+        return "shard"
+
+    job = jobs.submit(work, done=reports, discard=released.append)
+    assert begun.wait(10)
+    job.cancel()
+    gate.set()
+    qtbot.waitUntil(lambda: bool(reports.all))
+    assert released == ["shard"]
+    assert isinstance(reports.all[0][1], Cancelled)
+    assert job.state is JobState.CANCELLED
+
+
+def test_what_is_on_the_screen_goes_first(qtbot: QtBot) -> None:
+    """Among waiting jobs the higher priority runs first, and equal ones in their order."""
+    jobs = Jobs(io=1)
+    order: list[str] = []
+    gate = threading.Event()
+    jobs.submit(hold(gate))
+    for name, priority in [
+        ("scan", Priority.SCAN),
+        ("selected", Priority.SELECTED),
+        ("screen 1", Priority.SCREEN),
+        ("prefetch", Priority.PREFETCH),
+        ("screen 2", Priority.SCREEN),
+    ]:
+        jobs.submit(lambda _, name=name: order.append(name), priority=priority)  # type: ignore[misc]
+    gate.set()
+    qtbot.waitUntil(lambda: jobs.reported == 6)
+    assert order == ["screen 1", "screen 2", "selected", "prefetch", "scan"]
+    assert jobs.shutdown()
+
+
+def test_waiting_bytes_do_not_starve_the_processor(qtbot: QtBot, jobs: Jobs, reports: Reports) -> None:
+    """A full pool for bytes leaves the pool for computing free."""
+    gate = threading.Event()
+    for _ in range(40):
+        jobs.submit(hold(gate))
+    jobs.submit(lambda _: "computed", pool=Pool.CPU, done=reports)
+    qtbot.waitUntil(lambda: reports.all == [("computed", None)])
+    gate.set()
+
+
+def test_waiting_jobs_are_cancelled_before_they_run(qtbot: QtBot) -> None:
+    """A job that is cancelled while it waits never runs."""
+    jobs = Jobs(io=1)
+    gate = threading.Event()
+    ran: list[int] = []
+    jobs.submit(hold(gate))
+    job = jobs.submit(lambda _: ran.append(1))
+    job.cancel()
+    qtbot.waitUntil(lambda: job.state is JobState.CANCELLED and jobs.reported == 1)
+    gate.set()
+    qtbot.waitUntil(lambda: jobs.reported == 2)
+    assert ran == []
+    assert jobs.shutdown()
+
+
+def test_progress_of_titled_jobs_is_told(qtbot: QtBot, jobs: Jobs) -> None:
+    """`changed` carries the job while it runs and when it has ended; amounts beyond 32 bits arrive whole."""
+    seen: list[tuple[JobState, int, int]] = []
+    jobs.changed.connect(lambda job: seen.append((job.state, job.done_amount, job.total_amount)))
+    jobs.submit(lambda job: job.progress(2**40, 2**40), title="Counting")
+    qtbot.waitUntil(lambda: bool(seen) and seen[-1][0] is JobState.DONE)
+    assert seen[-1] == (JobState.DONE, 2**40, 2**40)
+
+
+def test_closing_waits_for_the_last_reader(qtbot: QtBot, jobs: Jobs) -> None:
+    """`cancel_all` cancels all but lasting jobs, and tells when the last of the old ones has ended."""
+    gate = threading.Event()
+    ended: list[str] = []
+    lasting = jobs.submit(hold(gate), lasting=True)
+    short = jobs.submit(hold(threading.Event()))
+    jobs.cancel_all(then=lambda: ended.append("closed"))
+    qtbot.waitUntil(lambda: short.state is JobState.CANCELLED and jobs.reported == 1)
+    newer = jobs.submit(lambda _: "next shard")
+    qtbot.waitUntil(lambda: newer.state is JobState.DONE and jobs.reported == 2)
+    assert ended == []
+    gate.set()
+    qtbot.waitUntil(lambda: ended == ["closed"])
+    assert lasting.state is JobState.DONE
+
+
+def test_nobody_is_called_who_is_gone(qtbot: QtBot, jobs: Jobs) -> None:
+    """A result for a deleted QObject is released instead of being delivered."""
+
+    class Receiver(QObject):
+        called = False
+
+        def take(self, result: object, error: object) -> None:
+            Receiver.called = True
+
+    released: list[object] = []
+    receiver = Receiver()
+    gate = threading.Event()
+    jobs.submit(hold(gate), done=receiver.take, discard=released.append)
+    receiver.deleteLater()
+    with qtbot.waitSignal(receiver.destroyed):
+        pass
+    gate.set()
+    qtbot.waitUntil(lambda: jobs.reported == 1)
+    assert released == ["done"]
+    assert not Receiver.called
+
+
+def test_shutdown_leaves_nothing(qtbot: QtBot, reports: Reports) -> None:
+    """After `shutdown` every job has reported and no thread runs; a job that comes later reports, too."""
+    jobs = Jobs()
+    for _ in range(60):
+        jobs.submit(hold(threading.Event()), done=reports)
+    assert jobs.shutdown()
+    assert len(reports.all) == 60
+    assert all(isinstance(error, Cancelled) for _, error in reports.all)
+    late = jobs.submit(lambda _: 1, done=reports)
+    qtbot.waitUntil(lambda: len(reports.all) == 61)
+    assert late.state is JobState.CANCELLED
+
+
+def test_errors_nobody_takes_are_told(qtbot: QtBot, jobs: Jobs) -> None:
+    """A job without `done` that fails is announced by `trouble`."""
+    with qtbot.waitSignal(jobs.trouble) as caught:
+        jobs.submit(lambda _: 1 // 0)
+    assert isinstance(caught.args[0].error, ZeroDivisionError)

@@ -1,0 +1,112 @@
+"""The filter of the objects: keys, sizes, states, kinds and codecs in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore import Shard, UsageError
+from shardscope.session.object_filter import parse, toggled, wanted_names
+from shardscope.session.object_rows import View, rows_of
+
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+
+
+@pytest.fixture
+def shard(data: Path) -> Iterator[Shard]:
+    """13 slots, of which some were deleted."""
+    with shardcore.open(data / "swh" / "deleted.shard") as opened:
+        opened.load_index()
+        yield opened
+
+
+def sizes(shard: Shard, text: str) -> list[int]:
+    """The sizes of the rows that a filter leaves."""
+    rows = rows_of(shard, View(text))
+    assert rows is not None
+    found: list[int] = shard.objects.columns(rows.astype("int64")).size.tolist()
+    return sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        (">40", 41, 10**9),
+        (">=40", 40, 10**9),
+        ("<40", 0, 39),
+        ("<=1K", 0, 1024),
+        ("=264", 264, 264),
+        ("size:264", 264, 264),
+        ("26..264", 26, 264),
+        ("size:100..", 100, 10**9),
+        ("..37", 0, 37),
+        (">0.. key:", 0, 0),
+    ],
+)
+def test_sizes(shard: Shard, text: str, low: int, high: int) -> None:
+    """A size may be compared or lie between two others; rows without a size fit none."""
+    if text.startswith(">0.."):
+        with pytest.raises(UsageError, match="is not a size"):
+            sizes(shard, text)
+        return
+    everything = shard.objects.known(0, len(shard.objects)).size.tolist()
+    expected = sorted(size for size in everything if low <= size <= high and size >= 0)
+    assert sizes(shard, text) == expected
+    assert expected
+
+
+def test_states_and_keys_together(shard: Shard) -> None:
+    """All words of a filter must fit; a minus turns one round."""
+    assert len(sizes(shard, "state:live")) == 10
+    assert sizes(shard, "state:unused") == [-1] * 3
+    assert sizes(shard, "-state:unused,deleted") == sizes(shard, "state:live")
+    assert sizes(shard, "state:live state:unused") == []
+    key = next(key for key in shard.objects.keys if key)
+    assert len(sizes(shard, f"state:live {key[:6]}")) == 1
+    assert sizes(shard, f"state:unused {key[:6]}") == []
+
+
+def test_kinds_and_codecs() -> None:
+    """Kinds and codecs are those of the file."""
+    with shardcore.open(SAMPLES / "mdb" / "cache") as shard:
+        shard.load_index()
+        rows = rows_of(shard, View("kind:chunk"))
+        assert rows is not None
+        kinds = {shard.objects.kinds[kind] for kind in shard.objects.columns(rows.astype("int64")).kind}
+        assert kinds == {"chunk"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (">4X", ">4X is not a size: write >4K, <=1M or 10..200"),
+        ("size:abc", "size:abc is not a size"),
+        ("state:gone", "gone is not a state here: live, unused, deleted, external, tombstoned, damaged"),
+        ("kind:chunk", "chunk is not a kind here: object"),
+        ("codec:", "name a codec after codec: none"),
+    ],
+)
+def test_a_wrong_filter_says_so_in_one_line(shard: Shard, text: str, said: str) -> None:
+    """The sentence names the word, and what may stand there."""
+    with pytest.raises(UsageError) as caught:
+        rows_of(shard, View(text))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_key_may_look_like_a_rule(shard: Shard) -> None:
+    """After key: everything is a key."""
+    assert parse("key:state:live", shard.objects).key == "state:live"
+    assert not parse("key:state:live", shard.objects).rules
+
+
+def test_chips_change_the_text() -> None:
+    """A chip adds its word, joins it to others of its name, and takes it away again."""
+    text = toggled("abc >4K", "state", "live")
+    assert text == "abc >4K state:live"
+    text = toggled(text, "state", "unused")
+    assert wanted_names(text, "state") == {"live", "unused"}
+    assert toggled(toggled(text, "state", "live"), "state", "unused") == "abc >4K"

@@ -1,0 +1,322 @@
+"""Bytes typed, pasted, filled and replaced: in the sandbox in memory, in a file by an edit that can be undone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMessageBox
+
+from shardcore import Span
+from shardscope.learning.lessons.library import lessons
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+from shardscope.views.hex.grid import HexPart
+
+SAMPLE = assets.resources() / "samples" / "swh" / "small.shard"
+
+
+@pytest.fixture(scope="module")
+def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    """A window for all of these tests."""
+    made = MainWindow(Settings(tmp_path_factory.mktemp("settings") / "settings.ini"))
+    made.resize(1300, 800)
+    made.show()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A copy of the sample."""
+    path = tmp_path / "small.shard"
+    path.write_bytes(SAMPLE.read_bytes())
+    return path
+
+
+@pytest.fixture
+def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
+    """The window with the copy."""
+    one.open(str(file))
+    until(lambda: one.session.uri == str(file) and not one.changing.switch.standing.why_not)
+    settle(one, 0)
+    one.activateWindow()
+    until(lambda: one.isActiveWindow() and QApplication.activeModalWidget() is None)
+    yield one
+    one.breaking.sandbox.drop()
+    one.byte_editing.typed.discard()
+    one.session.close()
+    settle(one, 0)
+
+
+def until(there: Callable[[], bool]) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + 10
+    while not there():
+        assert time.monotonic() < end
+        QTest.qWait(2)
+
+
+def in_sandbox(window: MainWindow) -> None:
+    """Lays a sandbox over the file."""
+    window.breaking.actions.switch.trigger()
+    until(lambda: window.breaking.sandbox.impact is not None)
+    settle(window, 0)
+
+
+def at(window: MainWindow, start: int, stop: int | None = None, part: HexPart = HexPart.HEX) -> None:
+    """Selects bytes, as the mouse does."""
+    state = window.hex.state
+    window.hex.view.setFocus()
+    until(lambda: state.byte_at(start) is not None)
+    state.move_caret(start, part=part)
+    if stop is not None:
+        state.move_caret(stop - 1, extend=True)
+    settle(window, 0)
+
+
+def opened(window: MainWindow) -> bytes:
+    """The bytes of the sandbox, once all that was typed is open and compared."""
+    sandbox = window.breaking.sandbox
+    until(lambda: sandbox.source is not None and sandbox.source.changes == sandbox.changes)
+    until(lambda: sandbox.impact is not None and sandbox.comparing is None)
+    settle(window, 0)
+    source = sandbox.source
+    assert source is not None
+    return source.read(0, source.size)
+
+
+def press(box: QMessageBox, text: str) -> None:
+    """Presses a button of a question."""
+    next(button for button in box.buttons() if text in button.text().replace("&", "")).click()
+
+
+def keys(window: MainWindow, text: str) -> None:
+    """Types into the bytes."""
+    for letter in text:
+        QApplication.sendEvent(
+            window.hex.view, QKeyEvent(QEvent.Type.KeyPress, 0, Qt.KeyboardModifier.NoModifier, letter)
+        )
+
+
+def test_hex_digits_typed_in_a_sandbox_change_bytes_in_memory(window: MainWindow, file: Path) -> None:
+    """Digit by digit, over both halves, also while the file is opened again; Ctrl+Z and Ctrl+Shift+Z step through."""
+    before = file.read_bytes()
+    in_sandbox(window)
+    at(window, 1500)
+    keys(window, "d")
+    assert window.hex.state.byte_at(1500) == 0xD0 | before[1500] & 0xF, "shown at once"
+    assert window.hex.state.half
+    opened(window)
+    assert window.hex.state.half, "the second digit is still next"
+    keys(window, "ea")
+    keys(window, "d")
+    assert window.hex.state.selection.caret == 1502
+    assert opened(window)[1500:1502] == b"\xde\xad"
+    assert opened(window)[1502:] == before[1502:]
+    assert window.hex.state.selection.caret == 1502
+    sandbox, actions = window.breaking.sandbox, window.breaking.actions
+    assert sandbox.count == 2
+    assert sandbox.impact is not None
+    assert [one.fate.value for one in sandbox.impact.objects] == ["wrong"]
+    QTest.keySequence(window, actions.undo.shortcut())
+    assert opened(window)[1500:1502] == bytes([0xDE, before[1501]])
+    QTest.keySequence(window, actions.undo.shortcut())
+    assert opened(window) == before
+    QTest.keySequence(window, actions.redo.shortcut())
+    QTest.keySequence(window, actions.redo.shortcut())
+    assert opened(window)[1500:1502] == b"\xde\xad"
+    assert file.read_bytes() == before
+
+
+def test_text_is_typed_into_the_text_column(window: MainWindow, file: Path) -> None:
+    """Each character overwrites as many bytes as it has; the last byte is not passed."""
+    before = file.read_bytes()
+    in_sandbox(window)
+    at(window, 1500, part=HexPart.TEXT)
+    keys(window, "Hi there")
+    assert opened(window)[1500:1508] == b"Hi there"
+    last = len(before) - 1
+    at(window, last, part=HexPart.TEXT)
+    keys(window, "é")
+    assert opened(window)[last:] == before[last:], "two bytes do not fit"
+    keys(window, "e")
+    assert opened(window)[last:] == b"e"
+    assert len(opened(window)) == len(before)
+
+
+def test_bytes_are_pasted_filled_and_replaced(window: MainWindow, file: Path) -> None:
+    """Each is one step for Ctrl+Z, and no byte moves; what does not fit is refused with a sentence."""
+    before = file.read_bytes()
+    in_sandbox(window)
+    at(window, 1500)
+    QApplication.clipboard().setText("de ad be ef")
+    window.hex.actions_.paste.trigger()
+    assert opened(window)[1500:1504] == b"\xde\xad\xbe\xef"
+    at(window, 1510, part=HexPart.TEXT)
+    window.hex.actions_.paste.trigger()
+    assert opened(window)[1510:1521] == b"de ad be ef"
+    at(window, 1600, 1610)
+    dialog = window.byte_editing.ask_fill()
+    assert "10 bytes" in dialog.labelText()
+    dialog.setTextValue("01 02 03")
+    dialog.accept()
+    assert opened(window)[1600:1611] == b"\x01\x02\x03" * 3 + b"\x01" + before[1610:1611]
+    at(window, len(before) - 2)
+    window.hex.actions_.paste.trigger()
+    assert "do not fit: 2 left" in window.notices.text
+
+    word = before[1700:1703]
+    hits = before.count(word)
+    assert window.byte_editing.ask_replace() is None
+    window.hex.search.look_for("Hex", word.hex(" "))
+    until(lambda: window.hex.search.hits.count > 0)
+    window.byte_editing.replace("00")
+    assert "cannot replace 3" in window.notices.text
+    was = opened(window)
+    asked = window.byte_editing.ask_replace()
+    assert asked is not None
+    asked.setTextValue('"abc"')
+    asked.accept()
+    assert opened(window) == was.replace(word, b"abc")
+    assert window.breaking.sandbox.changes[-1].what.endswith("replaced")
+    assert hits >= 1
+    window.breaking.actions.undo.trigger()
+    assert opened(window) == was
+    assert file.read_bytes() == before
+
+
+def test_typing_into_a_read_only_file_says_how_to_allow_it(window: MainWindow, file: Path) -> None:
+    """Nothing changes, and the status line names both ways."""
+    before = file.read_bytes()
+    at(window, 1500)
+    keys(window, "a")
+    assert "Allow changes" in window.notices.text
+    assert not window.hex.actions_.paste.isEnabled()
+    assert window.hex.state.proposed is None
+    assert file.read_bytes() == before
+
+
+def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(window: MainWindow, file: Path) -> None:
+    """Shown in place; Ctrl+Z takes them back; Ctrl+S lists them; writing keeps the old bytes; Ctrl+Z puts them back."""
+    before = file.read_bytes()
+    actions, typed = window.changing.actions, window.byte_editing.typed
+    actions.allow.trigger()
+    at(window, 1500)
+    keys(window, "deadbe")
+    undos = [actions.undo, actions.undo_typed, window.breaking.actions.undo]
+    assert [one for one in undos if one.isEnabled()] == [actions.undo_typed], "Ctrl+Z means one thing at a time"
+    QTest.keySequence(window, actions.undo_typed.shortcut())
+    assert typed.count == 2
+    assert window.hex.state.byte_at(1501) == 0xAD
+    assert file.read_bytes() == before, "nothing is written before it is asked for"
+    assert "not written yet" in window.notices.text
+    QTest.keySequence(window, actions.write.shortcut())
+    sheet = window.changing.editor.sheet
+    assert sheet is not None
+    until(sheet.apply.isEnabled)
+    keys(window, "ff")
+    assert typed.count == 2, "the list does not change while it is asked"
+    sheet.apply.click()
+    until(lambda: file.read_bytes() != before and not typed.changes)
+    assert file.read_bytes() == before[:1500] + b"\xde\xad" + before[1502:]
+    until(lambda: window.changing.switch.allowed and actions.undo.isEnabled())
+    settle(window, 0)
+    QTest.keySequence(window, actions.undo.shortcut())
+    sheet = window.changing.editor.sheet
+    assert sheet is not None
+    until(sheet.apply.isEnabled)
+    sheet.apply.click()
+    until(lambda: file.read_bytes() == before)
+    until(lambda: "again what it was" in window.notices.text)
+
+
+def test_typed_bytes_are_not_lost_unasked(window: MainWindow, file: Path) -> None:
+    """Opening another file asks: cancelling keeps them, discarding goes on."""
+    window.changing.actions.allow.trigger()
+    at(window, 1500)
+    keys(window, "00")
+    window.open(str(SAMPLE))
+    box = window.findChild(QMessageBox, "discardTyped")
+    assert isinstance(box, QMessageBox)
+    box.reject()
+    assert window.byte_editing.typed.count == 1
+    window.open(str(SAMPLE))
+    box = window.findChildren(QMessageBox, "discardTyped")[-1]
+    press(box, "Discard")
+    until(lambda: window.session.uri == str(SAMPLE))
+    assert not window.byte_editing.typed.changes
+
+
+def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> None:
+    """Where changes are allowed; else it is said how."""
+    table = window.objects.table
+    table.selectRow(0)
+    table.setFocus()
+    QTest.keyClick(table, Qt.Key.Key_Delete)
+    assert "Allow changes" in window.notices.text
+    window.changing.actions.allow.trigger()
+    QTest.keyClick(table, Qt.Key.Key_Delete)
+    sheet = window.changing.editor.sheet
+    assert sheet is not None
+    assert sheet.windowTitle().startswith("Delete")
+    sheet.reject()
+
+
+def test_dropped_changes_do_not_come_back_after_a_lesson(window: MainWindow, file: Path) -> None:
+    """The lesson asks, drops the sandbox, and leaves the file as it is on disk."""
+    in_sandbox(window)
+    at(window, 1500)
+    keys(window, "00")
+    opened(window)
+    player = window.panels.panel(LessonPanel).player
+    player.start(next(one for one in lessons() if one.sample))
+    assert player.astray
+    box = window.findChildren(QMessageBox, "discardSandbox")[-1]
+    press(box, "Drop")
+    until(lambda: player.stage is not None)
+    player.leave()
+    until(lambda: window.session.uri == str(file))
+    assert not window.session.request.sandbox
+    assert not window.breaking.sandbox.on
+    source = window.session.shard.source if window.session.shard is not None else None
+    assert source is not None
+    assert source.read(0, source.size) == file.read_bytes()
+
+
+def test_a_sandbox_opened_again_keeps_its_changes(window: MainWindow) -> None:
+    """Reloaded, it counts and undoes the changes that it has."""
+    in_sandbox(window)
+    at(window, 1500)
+    keys(window, "00")
+    opened(window)
+    request = window.session.request
+    window.breaking.sandbox.drop()
+    window.open(str(SAMPLE))
+    until(lambda: window.session.uri == str(SAMPLE))
+    window.session.open(request)
+    until(lambda: window.breaking.sandbox.on)
+    assert window.breaking.sandbox.count == 1
+    assert window.breaking.actions.undo.isEnabled()
+    assert "1 change" in window.breaking.banner.accessibleName()
+    window.session.select_span(Span("", 0, 1))
+
+
+def test_the_banner_does_not_push_the_selected_byte_out_of_view(window: MainWindow) -> None:
+    """The last row on the screen is still seen when the banner takes its room."""
+    state = window.hex.state
+    at(window, state.visible_bytes[1] - 1)
+    caret = state.selection.caret
+    in_sandbox(window)
+    settle(window, 0)
+    start, stop = state.visible_bytes
+    assert start <= caret < stop
+    assert state.selection.caret == caret

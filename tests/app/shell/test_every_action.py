@@ -1,0 +1,659 @@
+"""Every action has a state in which it is enabled, and does then what it says: one row of the table for each."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QLineEdit,
+    QMenu,
+    QToolBar,
+    QWhatsThis,
+    QWidget,
+    QWidgetAction,
+)
+from pytestqt.qtbot import QtBot
+
+from shardcore import Depth, Span
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.session.jobs import Job
+from shardscope.session.session import IndexState
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.panels import PANELS
+from shardscope.shell.screenshot import settle
+from shardscope.startup import assets
+from shardscope.widgets.elided import Elided
+from tests.remote.servers import RangeServer
+
+Does = Callable[[MainWindow], object]
+"""Whether an action has done what it says: false before it is triggered, true afterwards."""
+
+Prepare = Callable[[MainWindow], object]
+
+STEP = 1
+"""A step of the first lesson; its answer is shown before the next one."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one action does.
+
+    Attributes:
+        name: Its menus and its text.
+        does: Whether it did.
+        prepare: Called before it is triggered.
+    """
+
+    name: str
+    does: Does
+    prepare: Prepare = lambda window: None
+
+
+# --- what actions do, by kind ---
+
+
+def dialog(kind: str) -> Does:
+    """Opens a dialog of that class."""
+    return lambda window: any(type(one).__name__ == kind and one.isVisible() for one in window.findChildren(QDialog))
+
+
+def clipboard() -> QMimeData:
+    """What was copied."""
+    return cast("QMimeData | None", QGuiApplication.clipboard().mimeData()) or QMimeData()
+
+
+def copies(text: str) -> Does:
+    """Copies a text in which that stands."""
+    return lambda _: text in clipboard().text()
+
+
+def selects(start: int, stop: int) -> Does:
+    """Selects these bytes."""
+    return lambda window: window.session.selection.span == Span("", start, stop)
+
+
+def brings(name: str) -> Does:
+    """Brings a panel to the front."""
+    return lambda window: window.panels.in_front(name)
+
+
+def away(name: str) -> Prepare:
+    """Brings another panel to the place of a panel, or hides it."""
+
+    def hide(window: MainWindow) -> None:
+        window.panels.by_name[name].hide()
+        settle(window, 0)
+
+    return hide
+
+
+def sandbox_has(count: int) -> Does:
+    """Leaves so many changes."""
+    return lambda window: window.breaking.sandbox.on and len(window.breaking.sandbox.changes) == count
+
+
+def at(start: int, stop: int) -> Prepare:
+    """Selects bytes first."""
+
+    def select(window: MainWindow) -> None:
+        window.session.select_span(Span("", start, stop))
+        settle(window, 20)
+
+    return select
+
+
+def search(window: MainWindow) -> None:
+    """Has a pattern in the search bar that occurs more than once."""
+    window.hex.search.start()
+    window.hex.search.look_for("Hex", "00 00 02")
+    settle(window, 20)
+    at(35, 36)(window)
+
+
+def moved(window: MainWindow) -> bool:
+    """Whether something else is selected than byte 35."""
+    return window.session.selection.span not in (None, Span("", 35, 36))
+
+
+def two_places(window: MainWindow) -> None:
+    """Goes to two places."""
+    at(40, 48)(window)
+    at(4000, 4008)(window)
+
+
+def flip(window: MainWindow) -> None:
+    """Makes one change in the sandbox."""
+    window.breaking.sandbox.start_over()
+    settle(window, 20)
+    at(35, 36)(window)
+    window.breaking.sandbox.flip(0)
+    settle(window, 20)
+
+
+def undone(window: MainWindow) -> None:
+    """Makes one change, and takes it back."""
+    flip(window)
+    window.breaking.sandbox.undo()
+    settle(window, 20)
+
+
+def unchanged(start: int, stop: int) -> Prepare:
+    """A sandbox without changes, and some bytes selected."""
+
+    def prepare(window: MainWindow) -> None:
+        window.breaking.sandbox.start_over()
+        settle(window, 20)
+        at(start, stop)(window)
+
+    return prepare
+
+
+def typed(window: MainWindow) -> None:
+    """Types one byte into a file that may be changed."""
+    window.changing.switch.allow(True)
+    window.changing.typed.discard()
+    window.hex.view.setFocus()
+    window.hex.state.move_caret(1500)
+    for letter in "de":
+        QTest.keyClick(window.hex.view, letter)
+
+
+def typing_undone(window: MainWindow) -> None:
+    """Types one byte, and takes it back."""
+    typed(window)
+    window.changing.typed.undo()
+
+
+def typed_bytes(count: int) -> Does:
+    """Leaves so many typed bytes that are not written."""
+    return lambda window: window.changing.typed.count == count
+
+
+def with_hits(window: MainWindow) -> None:
+    """Searches, in a sandbox without changes."""
+    window.breaking.sandbox.start_over()
+    settle(window, 20)
+    search(window)
+    window.hex.search.look()
+    settle(window, 60)
+
+
+def with_clipboard(window: MainWindow) -> None:
+    """Selects bytes in a sandbox without changes, and has others to paste."""
+    unchanged(35, 36)(window)
+    window.hex.view.setFocus()
+    QGuiApplication.clipboard().setText("ff ff")
+
+
+def edited(window: MainWindow) -> None:
+    """Makes an edit of the file whose old bytes are kept."""
+    window.changing.switch.allow(True)
+    window.objects.table.selectRow(2)
+    window.changing.actions.verbs["delete", False].trigger()
+    settle(window, 40)
+    sheet = window.changing.editor.sheet
+    assert sheet is not None
+    sheet.apply.click()
+    settle(window, 60)
+    window.changing.switch.allow(True)
+    settle(window, 20)
+
+
+def allow(window: MainWindow) -> None:
+    """Lets the file be changed, and selects an object."""
+    window.changing.switch.allow(True)
+    window.objects.table.selectRow(0)
+    settle(window, 20)
+
+
+def flag(read: Callable[[MainWindow], object]) -> Callable[[], tuple[Prepare, Does]]:
+    """Changes a value, whichever it is."""
+
+    def both() -> tuple[Prepare, Does]:
+        before: list[object] = []
+        return (lambda window: before.append(read(window))), (lambda window: read(window) != before[-1])
+
+    return both
+
+
+def changing(name: str, read: Callable[[MainWindow], object]) -> Row:
+    """Changes a value, whichever it is."""
+    prepare, does = flag(read)()
+    return Row(name, does, prepare)
+
+
+def theme(name: str, other: str) -> Row:
+    """Chooses a theme."""
+    titles = {
+        "system": "As the system",
+        "light": "Light",
+        "dark": "Dark",
+        "light-safe": "Light, colour-blind safe",
+        "dark-safe": "Dark, colour-blind safe",
+    }
+    path = f"View > Theme > {titles[name]}"
+    return Row(path, lambda window: window.settings.theme == name, lambda window: window.set_theme(other))
+
+
+def focused(widget: Callable[[MainWindow], QWidget]) -> Does:
+    """Gives a widget the keyboard."""
+    return lambda window: window.focusWidget() is widget(window)
+
+
+def shown(window: MainWindow, name: str) -> bool:
+    """Whether a panel is there."""
+    return not window.panels.by_name[name].isHidden()
+
+
+def endless(window: MainWindow) -> None:
+    """Runs a job that ends when it is cancelled."""
+
+    def wait(job: Job) -> None:
+        while True:
+            job.check()
+            threading.Event().wait(0.005)
+
+    window.jobs.submit(wait, title="Waits")
+
+
+def look_up(step: int) -> Prepare:
+    """Looks up a key, and goes to a step."""
+
+    def prepare(window: MainWindow) -> None:
+        shard = window.session.shard
+        assert shard is not None
+        window.show_part("trace")
+        window.session.look_up(next(key for key in shard.objects.keys[:5] if key))
+        settle(window, 40)
+        window.session.go_to_step(step)
+        settle(window, 20)
+
+    return prepare
+
+
+def lesson(step: int) -> Prepare:
+    """Begins a lesson, and goes to a step."""
+
+    def prepare(window: MainWindow) -> None:
+        window.show_part("lessons")
+        window.help.teaching.this_file.trigger()
+        settle(window, 60)
+        player = window.panels.panel(LessonPanel).player
+        player.go(step)
+        settle(window, 40)
+        player.show_answer()
+        settle(window, 40)
+
+    return prepare
+
+
+def lesson_step(number: int) -> Does:
+    """Is at a step of the lesson."""
+    return lambda window: window.panels.panel(LessonPanel).player.number == number
+
+
+def widen(window: MainWindow) -> None:
+    """Makes a column wide, and chooses another one."""
+    window.objects.table.setColumnWidth(1, 399)
+
+
+def choose_column(window: MainWindow) -> None:
+    """Hides a column by hand."""
+    window.objects.columns.choose("state", False)
+
+
+def forward(window: MainWindow) -> None:
+    """Goes to two places, and back."""
+    two_places(window)
+    window.session.back()
+    settle(window, 20)
+
+
+def copied_file(_: MainWindow) -> bool:
+    """Whether one file was copied."""
+    return [Path(url.toLocalFile()).is_file() for url in clipboard().urls()] == [True]
+
+
+def open_(window: MainWindow, path: str | Path) -> None:
+    """Opens a file, and waits for all of it."""
+    window.open(str(path))
+    settle(window, 60)
+
+
+def to_row(row: int) -> Prepare:
+    """Lets the file be changed, and selects a row of the objects."""
+
+    def prepare(window: MainWindow) -> None:
+        window.changing.switch.allow(True)
+        window.objects.table.selectRow(row)
+        settle(window, 20)
+
+    return prepare
+
+
+FILE_DIALOG = dialog("QFileDialog")
+
+WELCOME = (
+    Row("File > Open…", FILE_DIALOG),
+    Row("File > Open folder…", FILE_DIALOG),
+    Row("File > Open address…", dialog("AddressSheet")),
+    Row("File > Open with…", dialog("OpenWith")),
+    Row("File > New shard…", dialog("PackSheet")),
+    *(
+        Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
+        for one in assets.main_samples()
+    ),
+    theme("dark", "light"),
+    theme("light", "dark"),
+    theme("dark-safe", "light"),
+    theme("light-safe", "dark"),
+    theme("system", "dark"),
+    changing("View > Reduced motion", lambda window: window.settings.reduced_motion),
+    changing("View > Full screen", lambda window: window.isFullScreen()),
+    Row("View > Save picture of the window…", FILE_DIALOG),
+    Row("Tools > Compare formats…", dialog("CompareSheet")),
+    Row("Help > Keyboard shortcuts", dialog("ShortcutSheet")),
+    Row("Help > What is this?", lambda _: QWhatsThis.inWhatsThisMode()),
+    Row("Help > About Shardscope", dialog("QMessageBox")),
+    Row("File > Quit", lambda window: not window.isVisible()),
+)
+"""Nothing is open."""
+
+
+SWH = (
+    Row("File > Convert to…", dialog("PackSheet")),
+    Row("File > Extract…", dialog("ExtractSheet")),
+    Row("File > Extract all…", dialog("ExtractSheet")),
+    Row("File > Change how it is read…", dialog("OpenWith")),
+    changing("File > Reload", lambda window: id(window.session.shard)),
+    Row("Edit > Copy", copies("00"), at(32, 40)),
+    Row("Edit > Copy as > Copy as hex", copies("53 57 48 53"), at(0, 8)),
+    Row("Edit > Copy as > Copy as C array", copies("0x53"), at(0, 8)),
+    Row("Edit > Copy as > Copy as Python bytes", copies(r"\x53\x57\x48\x53"), at(0, 8)),
+    Row("Edit > Copy as > Copy as base64", copies("U1dIU2hhcmQ="), at(0, 8)),
+    Row("Edit > Copy as > Copy as shardcore command", copies("shardcore "), at(0, 8)),
+    Row("Edit > Copy as > Copy as Python lines", copies("import shardcore"), at(0, 8)),
+    Row("Edit > Copy offset", copies("0x20"), at(32, 40)),
+    Row("Edit > Copy keys", lambda _: len(clipboard().text()) == 64),
+    Row("Edit > Copy rows", lambda _: clipboard().text().startswith("key\t")),
+    Row("Edit > Copy as JSON", copies('"key": "')),
+    Row(
+        "Edit > Copy objects as files",
+        copied_file,
+    ),
+    Row("Edit > Select field", selects(32, 40), at(35, 36)),
+    Row("Edit > Select record", selects(0, 88), at(35, 36)),
+    Row("Edit > Select section", selects(88, 512), at(100, 101)),
+    Row("Edit > Find …", lambda window: window.hex.search.isVisible(), lambda window: window.hex.search.close_bar()),
+    Row(
+        "Edit > Find these bytes",
+        lambda window: window.hex.search.field.text() == "53 57",
+        at(0, 2),
+    ),
+    Row("Edit > Find next", moved, search),
+    Row("Edit > Find previous", moved, search),
+    changing("View > Drawing", lambda window: window.hex.drawings.in_front),
+    Row("View > Copy drawing", lambda _: clipboard().hasImage()),
+    Row("View > Save drawing as SVG…", FILE_DIALOG),
+    changing("View > Role letters", lambda window: window.hex.state.letters),
+    changing("View > Fields beside the bytes", lambda window: window.settings.fields_shown),
+    changing("View > Larger bytes", lambda window: window.hex.state.font_size),
+    changing("View > Smaller bytes", lambda window: window.hex.state.font_size),
+    *(
+        changing(f"View > Panels > {panel.shown_title}", lambda window, name=panel.name: shown(window, name))
+        for panel in PANELS
+    ),
+    Row("View > Default layout", brings("objects"), lambda window: window.panels.by_name["objects"].hide()),
+    Row("Go > Go to …", lambda window: (window.focusWidget() or window).objectName() == "addressField"),
+    Row("Go > Follow pointer", selects(4465, 4985), at(64, 72)),
+    Row("Go > Find references", lambda window: window.session.question is not None, at(512, 513)),
+    Row("Go > Panel or file…", lambda _: QApplication.activePopupWidget() is not None),
+    Row("Go > Back", selects(40, 48), two_places),
+    Row("Go > Forward", selects(4000, 4008), forward),
+    Row("Go > Filter objects", focused(lambda window: window.objects.filter)),
+    Row("Go > Look up a key…", brings("trace"), away("trace")),
+    *(Row(f"Go > To {panel.shown_title.lower()}", brings(panel.name), away(panel.name)) for panel in PANELS),
+    *(
+        Row(
+            f"Tools > Verify {depth.value}",
+            lambda window, depth=depth: window.session.report is not None and window.session.report.depth is depth,
+        )
+        for depth in Depth
+    ),
+    Row("Tools > Verify selected objects", lambda window: "sha256" in window.notices.text),
+    Row("Tools > Look up", lambda window: window.session.walk.steps, lambda window: window.session.look_up("")),
+    Row("Tools > Stop all jobs", lambda window: not window.transfers.model.running, endless),
+    Row("Tools > Recover objects…", dialog("SalvageSheet")),
+    Row("Tools > Missions…", brings("lessons"), away("lessons")),
+    Row("Help > Lessons", brings("lessons"), away("lessons")),
+    Row("Help > Teach me this file", brings("lessons"), away("lessons")),
+    Row("Help > Page of the format", brings("formatPage"), away("formatPage")),
+    Row("Help > Glossary", brings("formatPage"), away("formatPage")),
+    Row("Objects > Choose columns automatically", lambda window: not window.settings.columns("swh"), choose_column),
+    Row(
+        "Objects > Go to its bytes",
+        lambda window: window.focusWidget() is window.hex.view,
+        lambda window: window.objects.table.setFocus(),
+    ),
+    Row("Objects > Find references", lambda window: window.session.question is not None),
+    changing("Objects > Hide unused and deleted rows", lambda window: window.objects.filter.text()),
+    Row(
+        "Objects > Reset column widths",
+        lambda window: window.objects.table.columnWidth(1) != 399,
+        widen,
+    ),
+    Row("Trace > Next step", lambda window: window.session.walk.step == 1, look_up(0)),
+    Row("Trace > Previous step", lambda window: window.session.walk.step == 0, look_up(1)),
+    Row("Trace > Play", lambda window: window.session.walk.step > 0, look_up(0)),
+    Row("Lessons > Next", lesson_step(STEP + 1), lesson(STEP)),
+    Row("Lessons > Back", lesson_step(STEP), lesson(STEP + 1)),
+    changing("Edit > Allow changes to this file", lambda window: window.changing.switch.allowed),
+    Row("Edit > Delete objects…", dialog("EditSheet"), allow),
+    Row("Edit > Truncate…", dialog("EditSheet"), allow),
+    Row("Edit > Write typed bytes…", dialog("EditSheet"), typed),
+    Row("Edit > Undo typing", typed_bytes(0), typed),
+    Row("Edit > Redo typing", typed_bytes(1), typing_undone),
+    Row("Edit > Discard typed bytes", typed_bytes(0), typed),
+    Row("Edit > Undo last edit…", dialog("EditSheet"), edited),
+    Row("File > Open recent > Clear", lambda window: window.settings.recent == []),
+    Row("File > Close", lambda window: window.session.shard is None),
+)
+"""A shard that may be changed, with an object selected."""
+
+SANDBOX = (
+    Row("Tools > In the sandbox > Flip a bit…", brings("sandbox"), away("sandbox")),
+    *(
+        Row(f"Tools > In the sandbox > Flip one bit > Flip bit {n}", sandbox_has(1), unchanged(35, 36))
+        for n in range(8)
+    ),
+    Row("Tools > In the sandbox > Overwrite…", brings("sandbox"), away("sandbox")),
+    Row("Tools > In the sandbox > Cut the selected bytes out", sandbox_has(1), unchanged(600, 610)),
+    Row("Tools > In the sandbox > Cut from here to the end", sandbox_has(1), unchanged(4000, 4001)),
+    Row("Tools > In the sandbox > Undo the last change", sandbox_has(0), flip),
+    Row("Tools > In the sandbox > Redo it", sandbox_has(1), undone),
+    Row("Tools > In the sandbox > Start over", sandbox_has(0), flip),
+    Row("Tools > In the sandbox > Save as a copy…", FILE_DIALOG, flip),
+    Row("Edit > Paste over", sandbox_has(1), with_clipboard),
+    Row("Edit > Fill…", dialog("QInputDialog"), unchanged(35, 40)),
+    Row("Edit > Replace all hits…", dialog("QInputDialog"), with_hits),
+    Row(
+        "Tools > Sandbox",
+        lambda window: not window.breaking.sandbox.on,
+        lambda window: (window.breaking.sandbox.start_over(), settle(window, 20)),
+    ),
+)
+"""The sandbox of a shard."""
+
+
+OTHERS = {
+    "bloscpack/array.blp": (Row("View > Show decoded bytes", lambda window: window.hex.state.name, at(64, 65)),),
+    "bloscpack/append_exact.blp": (Row("Edit > Append…", dialog("EditSheet"), to_row(0)),),
+    "des/sidecar/20261103_51_0000.des": (
+        Row("Edit > Tombstone objects…", dialog("EditSheet"), to_row(0)),
+        Row("Edit > Lift tombstones…", dialog("EditSheet"), to_row(1)),
+    ),
+    "mdb/REKEY": (Row("Edit > Re-key into a new file…", dialog("RekeySheet"), to_row(0)),),
+}
+"""What only some files offer."""
+
+UNREAD = (Row("Tools > Read the index", lambda window: window.session.index_state is IndexState.LOADED),)
+"""The index is not read by itself."""
+
+SERVED = (Row("Edit > Copy as > Copy as curl command", copies("curl "), at(0, 8)),)
+"""A file of a server."""
+
+
+# --- all of them ---
+
+OWNERS = {"TracePanel": "Trace", "LessonPanel": "Lessons"}
+DYNAMIC = ("File > Open recent > /",)
+"""Entries that the user's own files make; the test of recent files has them."""
+
+
+def in_menus(menu: QWidget, path: Sequence[str] = ()) -> Iterator[tuple[str, QAction]]:
+    """The actions of a menu and those inside it, with their menus and texts."""
+    for action in menu.actions():
+        inner = cast("QMenu | None", action.menu())
+        name = (*path, action.text().replace("&", ""))
+        if inner is not None:
+            yield from in_menus(inner, name)
+        elif not action.isSeparator():
+            yield " > ".join(name), action
+
+
+def actions(window: MainWindow) -> dict[str, QAction]:
+    """Every action of the window that somebody can choose, by its name.
+
+    Left out are what Qt puts into text fields and tool bars, and menus of buttons, which have tests of their own:
+    samples (`test_small_parts`), prices (`test_tape`), keys to look up (`test_offers`), labels (`test_copying`).
+    """
+    found: dict[str, QAction] = {}
+    there: set[int] = set()
+    for name, action in in_menus(window.menuBar()):
+        # Some are in two menus.
+        if id(action) not in there:
+            found[name] = action
+            there.add(id(action))
+    for action in window.findChildren(QAction):
+        owner = action.parent()
+        own = isinstance(owner, (QLineEdit, QToolBar, QMenu, Elided)) or isinstance(action, QWidgetAction)
+        if id(action) in there or own or action.isSeparator() or action.menu() is not None or not action.text():
+            continue
+        found[f"{OWNERS.get(type(owner).__name__, 'Objects')} > {action.text().replace('&', '')}"] = action
+    return {name: action for name, action in found.items() if not name.startswith(DYNAMIC)}
+
+
+def close_dialogs(window: MainWindow) -> None:
+    """Leaves every dialog unanswered."""
+    for one in window.findChildren(QDialog):
+        one.close()
+    if (popup := QApplication.activePopupWidget()) is not None:
+        popup.close()
+    QWhatsThis.leaveWhatsThisMode()
+    settle(window, 0)
+
+
+def run(window: MainWindow, rows: Sequence[Row], reset: Prepare, qtbot: QtBot) -> None:
+    """Triggers each action in its state."""
+    named, wrong = actions(window), []
+    for row in rows:
+        reset(window)
+        row.prepare(window)
+        action = actions(window).get(row.name) or named[row.name]
+        settle(window, 0)
+        try:
+            qtbot.waitUntil(action.isEnabled, timeout=2_000)
+            assert action.isVisible()
+            assert not row.does(window), "is so before"
+            action.trigger()
+            qtbot.waitUntil(lambda row=row: bool(row.does(window)), timeout=5_000)
+        except (AssertionError, TimeoutError) as error:
+            why = "is not enabled" if not action.isEnabled() else "does not do it" if not str(error) else str(error)
+            wrong.append(f"{row.name}: {why.splitlines()[0]}")
+        except Exception as error:  # noqa: BLE001 - pytest-qt's own
+            why = "does not do it" if action.isEnabled() else "is not enabled"
+            wrong.append(f"{row.name}: {why}: {type(error).__name__}")
+        close_dialogs(window)
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+TABLES = (WELCOME, SWH, SANDBOX, *OTHERS.values(), UNREAD, SERVED)
+
+
+def test_no_action_is_left_out(window: MainWindow, data: Path) -> None:
+    """Each action of the menus and panels has one row, and each row an action."""
+    names = [row.name for table in TABLES for row in table]
+    assert len(set(names)) == len(names)
+    open_(window, data / "swh" / "small.shard")
+    assert set(actions(window)) == set(names)
+
+
+def test_with_nothing_open(window: MainWindow, qtbot: QtBot) -> None:
+    """Opening, making and learning need nothing."""
+    run(window, WELCOME, lambda window: window.session.close(), qtbot)
+
+
+def test_with_a_shard(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
+    """What is done with bytes, objects, panels and lookups."""
+    window.resize(1200, 800)
+    path = Path(shutil.copy(data / "swh" / "small.shard", tmp_path))
+    open_(window, path)
+
+    def reset(window: MainWindow) -> None:
+        QGuiApplication.clipboard().clear()
+        window.notices.clear()
+        window.session.clear_question()
+        at(35, 36)(window)
+        window.objects.table.clearSelection()
+        window.objects.table.selectRow(0)
+        settle(window, 20)
+
+    run(window, SWH, reset, qtbot)
+
+
+def test_in_the_sandbox(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
+    """What is changed in memory."""
+    open_(window, shutil.copy(data / "swh" / "small.shard", tmp_path))
+    named = actions(window)
+    named["Tools > Sandbox"].trigger()
+    settle(window, 60)
+    assert window.breaking.sandbox.on
+    run(window, SANDBOX, lambda window: None, qtbot)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_with_other_files(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path, name: str) -> None:
+    """What only some formats offer."""
+    path = data / name
+    if not path.exists():
+        path = next((data / "mdb" / "cas" / "shard-cache").glob("e74f*.mdb"))
+    copy = Path(shutil.copytree(path.parent, tmp_path / "copy")) / path.name
+    open_(window, copy)
+    run(window, OTHERS[name], lambda window: None, qtbot)
+
+
+def test_with_an_index_that_is_not_read(
+    window: MainWindow, qtbot: QtBot, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read when that is chosen."""
+    monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", -1)
+    open_(window, data / "neuroglancer" / "skeletons_murmur_gzip")
+    run(window, UNREAD, lambda window: None, qtbot)
+
+
+def test_with_a_file_of_a_server(window: MainWindow, qtbot: QtBot, server: RangeServer, data: Path) -> None:
+    """Its bytes can be had by curl."""
+    open_(window, server.put("/small.shard", data / "swh" / "small.shard"))
+    run(window, SERVED, lambda window: QGuiApplication.clipboard().clear(), qtbot)

@@ -1,0 +1,357 @@
+"""Files of other machines in the window: what is fetched, what is asked first, and what happens when they change."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QMessageBox
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardcore import (
+    CredentialsRefused,
+    DataSet,
+    Depth,
+    Forbidden,
+    NoSuchObject,
+    Remedy,
+    RemoteOptions,
+    ServerFailed,
+    SourceChanged,
+    SourceError,
+    Span,
+    TimedOut,
+)
+from shardcore.sources.read_purpose import Priority as Soon
+from shardcore.sources.read_purpose import priority
+from shardscope.session import fetch_cost as fetching
+from shardscope.session.extraction import Extraction
+from shardscope.session.fetch_cost import Costly, verifying, whole
+from shardscope.session.jobs import Jobs, Priority
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.pages import PAGE, PageState
+from shardscope.session.session import IndexState
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup.settings import Settings
+from shardscope.tasks.connect.dialog import AddressSheet
+from tests.remote.bills import HUGE, des, swh_huge
+from tests.remote.contents import Sparse
+from tests.remote.faults import Drop, FaultProxy, after
+from tests.remote.servers import RangeServer
+
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window on its welcome page."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.resize(900, 600)
+    made.show()
+    yield made
+    made.close()
+
+
+def opened(qtbot: QtBot, window: MainWindow, where: str) -> None:
+    """Opens something and waits for its index."""
+    with qtbot.waitSignal(window.session.opened):
+        window.open(where)
+    qtbot.waitUntil(lambda: window.session.index_state in (IndexState.LOADED, IndexState.FAILED))
+
+
+def question(window: MainWindow) -> QMessageBox | None:
+    """What is asked, if anything."""
+    return next(
+        (box for box in window.findChildren(QMessageBox) if box.objectName() == "costly" and box.isVisible()), None
+    )
+
+
+@pytest.fixture(scope="module")
+def far(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    """A window with a far data set in it, for all tests that leave it as it was."""
+    with RangeServer() as server:
+        made = MainWindow(Settings(tmp_path_factory.mktemp("far") / "settings.ini"))
+        made.show()
+        opening = made.session.open(server.put_folder("/set", SAMPLES / "neuroglancer" / "worked"))
+        while not opening.state.ended or made.session.shard is None:
+            QApplication.processEvents()
+        settle(made)
+        yield made
+        made.close()
+
+
+def test_jobs_say_how_soon_bytes_are_wanted(qtbot: QtBot, jobs: Jobs) -> None:
+    """What is on the screen goes first on the way to another machine, too; scans go last."""
+    found: list[Soon] = []
+    for one in Priority:
+        with qtbot.waitSignal(jobs._courier.reported):
+            jobs.submit(lambda _: found.append(priority()), priority=one)
+    assert found == [Soon.SCAN, Soon.PREFETCH, Soon.SELECTED, Soon.SCREEN]
+
+
+def test_much_is_asked_for_first_when_it_is_far(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verifying content, searching, salvage and extracting say how much first; on this machine, nothing is asked."""
+    path = data / "swh" / "medium.shard"
+    size = path.stat().st_size
+    asked: list[Costly] = []
+    window.session.costly.connect(asked.append)
+    monkeypatch.setattr("shardscope.session.opened.MUCH", 1000)
+    monkeypatch.setattr(type(window.session).when_agreed, "__kwdefaults__", {"much": 1000})
+    opened(qtbot, window, str(path))
+    with qtbot.waitSignal(window.session.findings_changed):
+        window.session.verify(Depth.CONTENT)
+    window.hex.search.look_for("Text", "no such text")
+    qtbot.waitUntil(lambda: not window.jobs.open_jobs)
+    assert asked == []
+    opened(qtbot, window, server.put("/medium.shard", path))
+    shard = window.session.shard
+    assert shard is not None
+    assert 0 < whole(shard) < size
+    assert verifying(shard, Depth.STRUCTURE) == 0
+    before = len(server.log)
+    window.session.verify(Depth.CONTENT)
+    assert len(asked) == 1
+    assert asked[0].size == whole(shard)
+    box = question(window)
+    assert box is not None
+    assert box.text().startswith("Verifying the content fetches up to ")
+    assert "100 Mbit/s" in box.informativeText()
+    assert "$" in box.informativeText()
+    box.reject()
+    assert window.session.report is None
+    assert len(server.log) == before
+    window.hex.search.look_for("Text", "no such text")
+    assert [one.what for one in asked] == ["Verifying the content", "Searching the whole file"]
+    sheet = window.breaking.salvaging.ask()
+    assert sheet is not None
+    assert (asked[-1].what, asked[-1].size) == ("Looking at every byte", size)
+    sheet.close()
+    assert len(server.log) == before
+    with qtbot.waitSignal(window.session.findings_changed):
+        asked[0].go()
+    assert whole(shard) == 0
+
+
+def test_a_far_data_set(qtbot: QtBot, window: MainWindow, server: RangeServer) -> None:
+    """Its members are known when it is open: nothing is listed on the thread that paints."""
+    address = server.put_folder("/set", SAMPLES / "neuroglancer" / "worked")
+    opened(qtbot, window, address)
+    shard = window.session.shard
+    assert isinstance(shard, DataSet)
+    assert [place.title for place in window.places.model.places] == ["0.shard", "1.shard"]
+    assert window.session.listing is not None
+    assert fetching.index_size(shard) is not None
+
+
+@pytest.mark.thorough
+def test_a_file_that_changed_on_the_server(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, tmp_path: Path
+) -> None:
+    """The bar says so and offers to reload; the button shows the new one, and the old bytes are never mixed in."""
+    (tmp_path / "one").write_bytes(b"1" * 4_000_000)  # larger than the gap that one request bridges
+    shardcore.pack("swh", tmp_path / "a.shard", [tmp_path / "one"])
+    content = (tmp_path / "a.shard").read_bytes()
+    address = server.put("/a.shard", content)
+    opened(qtbot, window, address)
+    server.put("/a.shard", content[:1_000_000] + bytes(50_000) + content[1_050_000:])
+    window.session.select_span(Span("", 1_020_000, 1_020_001))
+    qtbot.waitUntil(lambda: window.notices.text != "")
+    assert "was changed on the server" in window.notices.text
+    assert window.notices.button.text() == "Reload"
+    assert window.hex.pages.bytes_at("", 1_020_000, 1_020_001) is None
+    with qtbot.waitSignal(window.session.opened):
+        window.notices.button.click()
+    window.session.select_span(Span("", 1_020_000, 1_020_001))
+    qtbot.waitUntil(lambda: window.hex.pages.bytes_at("", 1_020_000, 1_020_001) == b"\0")
+    server.behave(missing=403)
+    del server.contents["/a.shard"]
+    window.session.select_span(Span("", 2_220_000, 2_220_001))
+    qtbot.waitUntil(lambda: window.notices.text != "")
+    # The server is lost; the file is none other than it was.
+    assert "What is here can still be looked at" in window.notices.text
+    assert window.notices.button.text() == "Try again"
+
+
+@pytest.mark.parametrize(
+    ("error", "button", "sheet"),
+    [
+        (CredentialsRefused("expired", remedy=Remedy.RENEW), "Connect…", True),
+        (Forbidden("no", status=403, remedy=Remedy.PROFILE), "Choose a profile…", True),
+        (NoSuchObject("gone", status=404), "Change the address…", True),
+        (TimedOut("nothing came", remedy=Remedy.AGAIN), "Try again", False),
+        (SourceChanged("changed", remedy=Remedy.REOPEN), "Reload", False),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_broke_after_opening_has_the_button_that_helps(
+    qtbot: QtBot, far: MainWindow, error: SourceError, button: str, sheet: bool
+) -> None:
+    """As where something cannot be opened: the profile, the address, the credentials, or once more."""
+    far.session._set_trouble(error)
+    assert far.notices.button.text() == button
+    if sheet:
+        far.notices.button.click()
+        (asked,) = [one for one in far.findChildren(AddressSheet) if one.isVisible()]
+        assert asked.address.text() == far.session.uri
+        asked.reject()
+    else:
+        with qtbot.waitSignal(far.session.opened):
+            far.notices.button.click()
+        assert far.session.trouble is None
+    far.session._set_trouble(None)
+
+
+def test_a_data_set_tells_that_its_server_is_lost(far: MainWindow) -> None:
+    """There is no file to ask again: what one member met is told, and something absent is not."""
+    session = far.session
+    shard = session.shard
+    assert isinstance(shard, DataSet)
+    session.note_trouble(NoSuchObject("absent", status=404))
+    assert session.trouble is None
+    session.note_trouble(ServerFailed("down", status=503, remedy=Remedy.AGAIN))
+    assert far.notices.button.text() == "Try again"
+    session._set_trouble(None)
+
+
+@pytest.mark.thorough
+def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
+    """At 100 ms for each answer the window goes on painting; what left the view is not fetched; it shows as loading."""
+    head = (data / "swh" / "medium.shard").read_bytes()
+    address = server.put("/long.bin", Sparse(10 << 30, {0: bytes(64), 5 << 30: head}))
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(address)
+    settle(window)
+    server.latency = 0.1
+    before = len(server.log)
+    gaps: list[float] = []
+    last = time.perf_counter()
+
+    def tick() -> None:
+        nonlocal last
+        now = time.perf_counter()
+        gaps.append(now - last)
+        last = now
+
+    clock = QTimer()
+    clock.setInterval(5)
+    clock.timeout.connect(tick)
+    clock.start()
+    bar = window.hex.view.verticalScrollBar()
+    for step in range(40):
+        bar.setValue(bar.maximum() * step // 50)
+        QApplication.processEvents()
+    clock.stop()
+    # Reads on this thread would take 100 ms each.
+    assert sorted(gaps)[len(gaps) // 2] < 0.1
+    assert window.hex.pages.state("", bar.value() * 16 // PAGE) is not PageState.LOADED
+    settle(window)
+    assert len(server.log) - before < 60
+    assert window.hex.view.isVisible()
+
+
+def test_a_large_index_is_read_when_it_is_asked_for(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A far index over 64 MB stays where it is until somebody agrees; the rows, and whole keys, are there without."""
+    bill = swh_huge()
+    address = server.put("/huge.shard", bill.files["huge.shard"])
+    with qtbot.waitSignal(window.session.opened):
+        window.open(address)
+    settle(window)
+    session, panel = window.session, window.objects
+    assert session.index_state is IndexState.NONE
+    assert server.log.sent < 1 << 20
+    assert panel.load_button.isVisibleTo(panel)
+    assert panel.load_button.text() == "Read index: 184 MB"
+    assert panel.model.total == HUGE["slots"]
+    panel.filter.setText(bill.key)
+    panel._apply_now()
+    qtbot.waitUntil(lambda: panel.model.total == 1)
+    assert question(window) is None
+    panel.filter.setText("ab*")
+    panel._apply_now()
+    qtbot.waitUntil(lambda: question(window) is not None)
+    asked = question(window)
+    assert asked is not None
+    assert asked.text() == "Filtering and sorting fetches up to 184 MB."
+    asked.reject()
+    assert "reads the index first" in panel.status.text()
+    panel.load_button.click()
+    again = question(window)
+    assert again is not None
+    assert again.text() == "Reading the index fetches up to 184 MB."
+    again.reject()
+    settle(window)
+    assert session.index_state is IndexState.NONE
+    assert server.log.sent < 1 << 20
+    # Where opening itself needs a large index, that waits, too, and the bar keeps the offer.
+    monkeypatch.setattr("shardscope.session.opened.AUTO_INDEX_BYTES", 80_000)
+    large = des()[1]
+    address = server.put("/large.des", large.files[large.target])
+    with qtbot.waitSignal(session.failed):
+        window.open(address)
+    asked = question(window)
+    assert asked is not None
+    assert asked.text().startswith("Opening large.des fetches up to ")
+    asked.reject()
+    assert "would be read at once" in window.notices.text
+    assert window.notices.button.text().startswith("Fetch ")
+    with qtbot.waitSignal(session.opened):
+        window.notices.button.click()
+    assert session.listing is not None
+    assert len(session.listing) == 3000
+
+
+@pytest.mark.thorough
+def test_an_extraction_goes_on_after_the_line_broke(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, tmp_path: Path
+) -> None:
+    """What is whole stays and is not fetched again; one click in the transfers goes on with the rest."""
+    made, out = tmp_path / "a.shard", tmp_path / "out"
+    dice = random.Random(5)
+    with shardcore.create(made, format="swh") as writer:
+        for _ in range(30):
+            writer.add(None, dice.randbytes(1 << 20))
+    server.put("/a.shard", made)
+    with FaultProxy(server.host) as proxy:
+        options = RemoteOptions(retries=0, patience=0.5, threads=1)
+        with qtbot.waitSignal(window.session.opened):
+            window.session.open(OpenRequest(f"http://{proxy.host}/a.shard", remote=options))
+        qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED)
+        shard = window.session.shard
+        assert shard is not None
+        settle(window)
+        proxy.faults = [Drop(when=after(len(proxy.log) + 1))]
+        extracting = window.objects.actions_.extracting
+        with qtbot.waitSignal(extracting.finished) as told:
+            extracting.start(Extraction(shard, window.session.request, None, out))
+        first = told.args[0].found
+        assert first.lost
+        assert 0 < first.files < 30
+        assert first.files + first.failed == 30
+        jobs = window.transfers.jobs
+        assert not jobs.resume_button.isHidden()
+        assert jobs.model.index(0, 1).data() == "broken off"
+        qtbot.waitUntil(lambda: len(window.notices.all) == 2)
+        upper, lower = (notice.geometry() for notice in window.notices.all)
+        assert not upper.intersects(lower)
+        assert "Resume goes on" in jobs.model.index(0, 4).data()
+        proxy.faults = []
+        server.log.clear()
+        with qtbot.waitSignal(extracting.finished) as told:
+            jobs.resume_button.click()
+        second = told.args[0].found
+        assert (second.files, second.failed, second.lost) == (30 - first.files, 0, False)
+        assert server.log.sent < (second.files + 4) << 20
+        assert jobs.resume_button.isHidden()
+    assert {path.name for path in out.iterdir() if path.suffix != ".json"} == set(filter(None, shard.objects.keys[:]))
+    settle(window)

@@ -1,0 +1,181 @@
+"""What teaches, on files of other machines: traces, drawings, leads, charts, cards, lessons, sandbox and salvage."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from shardcore import DataSet, RemoteOptions
+from shardscope.learning.charts.count import Kind
+from shardscope.learning.charts.panel import Charts
+from shardscope.learning.lessons.library import lessons_of
+from shardscope.learning.lessons.panel import LessonPanel
+from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.session.fetch_cost import Costly
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import IndexState
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup import assets
+from shardscope.startup.file_links import split_link
+from shardscope.startup.settings import Settings
+from shardscope.views.inspector.panel import Inspector
+from tests.remote.s3 import Place
+from tests.remote.servers import RangeServer
+
+SECRET = "no-one-may-read-this"
+PATIENCE = 30_000
+MOST_REQUESTS = 40
+"""What opening and the whole walk may cost; the samples have up to eleven files each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Far:
+    """Something on another machine.
+
+    Attributes:
+        request: How it is opened.
+        secrets: What nobody may be shown.
+        log: Every request that was made.
+    """
+
+    request: OpenRequest
+    secrets: tuple[str, ...]
+    log: list[object]
+
+
+@pytest.fixture(params=[sample.format for sample in assets.main_samples()])
+def far(request: pytest.FixtureRequest, server: RangeServer, s3: Place) -> Iterator[Far]:
+    """The main sample of each format: files behind a signed address, folders in a bucket that wants keys."""
+    sample = next(one for one in assets.main_samples() if one.format == request.param)
+    with ExitStack() as stack:
+        if sample.path.is_file():
+            url = f"{server.put(f'/{sample.path.name}', sample.path)}?signature={SECRET}"
+            yield Far(OpenRequest(url), (SECRET,), server.log)
+            return
+        proxy = stack.enter_context(s3.counted())
+        files = {path.relative_to(sample.path).as_posix(): path for path in _files(sample.path)}
+        s3.put({f"teach/{sample.format}/{name}": path.read_bytes() for name, path in files.items()})
+        keys = RemoteOptions(endpoint_url=proxy.url, access_key=s3.key, secret_key=s3.secret, region="us-east-1")
+        yield Far(OpenRequest(f"{s3.uri(f'teach/{sample.format}')}/", remote=keys), (s3.key, s3.secret), proxy.log)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window on its welcome page."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.resize(1200, 800)
+    made.show()
+    yield made
+    made.close()
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(600)
+def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
+    """Everything that teaches works on it; nothing is read twice, nor while the window waits; no text has a key."""
+    session = window.session
+
+    def idle() -> None:
+        qtbot.waitUntil(lambda: not window.jobs.open_jobs, timeout=PATIENCE)
+        settle(window)
+
+    asked: list[Costly] = []
+    session.costly.connect(asked.append)
+    with qtbot.waitSignal(session.opened, timeout=PATIENCE):
+        session.open(far.request)
+    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=PATIENCE)
+    shard = session.shard
+    assert shard is not None
+    sample = next(one for one in assets.main_samples() if one.format == shard.format)
+
+    # Lookups, what a first reader pays, drawings, and what leads there.
+    for one in reversed(sample.keys):
+        session.look_up(one.key)
+        qtbot.waitUntil(lambda: session.walk.trace is not None, timeout=PATIENCE)
+        assert session.walk.trace is not None
+        for number in range(len(session.walk.trace.steps)):
+            session.go_to_step(number)
+        idle()
+        before = len(far.log)
+        window.trace.costs.cold.click()
+        qtbot.waitUntil(lambda: session.walk.cold is not None, timeout=PATIENCE)
+        assert len(far.log) == before
+        window.trace.costs.warm.click()
+    looked_up = len(far.log)
+    window.hex.drawings.show()
+    idle()
+    panel = window.hex.drawings.panel
+    assert panel is not None
+    assert panel.sketches
+    ref = session.walk.trace.ref
+    assert ref is not None
+    session.select_span(ref.spans[0])
+    idle()
+    session.ask_leads()
+    qtbot.waitUntil(lambda: session.question is not None and session.question.leads is not None, timeout=PATIENCE)
+    assert session.question is not None
+    assert session.question.leads is not None
+    assert session.question.leads.found
+
+    # Charts, and a card.
+    window.show_part("charts")
+    charts = window.panels.panel(Charts)
+    charts.fill()
+    for number, _ in enumerate(Kind):
+        charts.pages.kinds.setCurrentIndex(number)  # type: ignore[union-attr]
+        idle()
+        found = charts.pages.found  # type: ignore[union-attr]
+        assert found is not None
+        assert found.chart is not None or found.shares or found.why
+    window.show_part("inspector")
+    idle()
+    card = window.panels.panel(Inspector).card()
+    assert card is not None
+    assert not any(secret in repr(card) for secret in far.secrets)
+    where, span = split_link(shlex.split(card.link)[1])
+    assert where == session.request.shown
+    assert span is not None
+    assert span.start == session.selection.span.start  # type: ignore[union-attr]
+
+    # A lesson on it stays on it.
+    lesson = window.panels.panel(LessonPanel)
+    window.show_part("lessons")
+    for each in lessons_of(shard.format):
+        lesson.player.start(each, own=True)
+        idle()
+        assert session.request == far.request
+        lesson.player.leave()
+        idle()
+    assert len(far.log) == looked_up
+
+    # Broken, and what can still be taken out.
+    if isinstance(shard, DataSet):
+        session.select_row(0)
+        idle()
+    sandbox = window.panels.panel(BreakingPanel).sandbox
+    sandbox.switch(True)
+    qtbot.waitUntil(lambda: session.request.sandbox and session.index_state is IndexState.LOADED, timeout=PATIENCE)
+    sandbox.flip(0)
+    idle()
+    qtbot.waitUntil(lambda: sandbox.comparing is None and sandbox.impact is not None, timeout=PATIENCE)
+    sheet = window.breaking.salvaging.ask()
+    assert sheet is not None
+    idle()
+    assert sheet.take.isEnabled()
+    sheet.close()
+    sandbox.drop()
+    idle()
+    assert asked == []
+    assert len(far.log) <= MOST_REQUESTS

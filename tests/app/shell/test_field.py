@@ -1,0 +1,148 @@
+"""The field of the bar: offsets, names and keys, completed while they are typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup import assets
+from shardscope.startup.settings import Settings
+
+NORMAL = QSize(1440, 840)
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window of 1440 × 840."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.resize(NORMAL)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+    made.close()
+
+
+def opened(window: MainWindow, qtbot: QtBot, path: Path) -> MainWindow:
+    """Opens a file and waits until nothing moves any more."""
+    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+        window.open(str(path))
+    settle(window, 40)
+    return window
+
+
+@pytest.fixture
+def small(window: MainWindow, qtbot: QtBot, data: Path) -> MainWindow:
+    """The window with 12 objects."""
+    return opened(window, qtbot, data / "swh" / "small.shard")
+
+
+def entry(window: MainWindow, text: str) -> list[str]:
+    """Types an entry; what is offered then."""
+    field = window.hex.address.field
+    field.setFocus()
+    field.clear()
+    QTest.keyClicks(field, text)
+    model = window.hex.address.completer.model()
+    return [str(model.index(n, 0).data()) for n in range(model.rowCount())]
+
+
+def test_the_field_takes_a_key(small: MainWindow, qtbot: QtBot) -> None:
+    """What is no place and may be a key is looked up, and the lookup is shown."""
+    shard = small.session.shard
+    assert shard is not None
+    key = shard.objects.keys[3]
+    assert key is not None
+    entry(small, key)
+    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: small.trace.trace is not None)
+    assert small.trace.trace is not None
+    assert small.trace.trace.outcome == "found"
+    assert not small.trace.visibleRegion().isEmpty()
+    settle(small, 40)
+
+
+def test_the_field_completes_what_is_known(small: MainWindow) -> None:
+    """Names of sections and fields, keys of rows that were loaded, and what was entered before are offered."""
+    shard = small.session.shard
+    assert shard is not None
+    key = shard.objects.keys[3]
+    assert key is not None
+    assert any(words.startswith("header.index_position") for words in entry(small, "index_po"))
+    assert any(words.startswith(f"object {key[:6]}") for words in entry(small, key[:4]))
+    entry(small, "index+40")
+    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+    assert any(words.startswith("index+40") for words in entry(small, "ex+4"))
+    settle(small, 40)
+
+
+def test_a_name_goes_to_the_field_and_a_star_to_what_it_points_to(small: MainWindow) -> None:
+    """As in C: `header.index_position` is the field, `*header.index_position` follows it."""
+    shard = small.session.shard
+    assert shard is not None
+    value = shard.fields["header.index_position"]
+    start = small.hex.naming.places().starts["header.index_position"]
+    for text, offset in (("header.index_position", start), ("*header.index_position", value), ("header.version", 32)):
+        entry(small, text)
+        QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+        settle(small, 40)
+        assert small.hex.state.selection.span.start == offset, text
+
+
+def test_the_field_shows_the_present_place_after_back(small: MainWindow) -> None:
+    """After Back and Forward the field does not keep the entry of another place."""
+    for text in ("header.version", "-1"):
+        entry(small, text)
+        QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+        settle(small, 40)
+    field, state = small.hex.address.field, small.hex.state
+    last = state.selection.span.start
+    small.session.back()
+    settle(small, 40)
+    assert int(field.text(), 0) == state.selection.span.start != last
+    small.session.forward()
+    settle(small, 40)
+    assert int(field.text(), 0) == state.selection.span.start == last
+
+
+def test_the_beginning_of_a_key_is_enough(small: MainWindow) -> None:
+    """In the field and in the trace; where several keys begin so, they are named."""
+    shard = small.session.shard
+    assert shard is not None
+    key = shard.objects.keys[3]
+    assert key is not None
+    entry(small, key[:7])
+    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+    settle(small, 40)
+    assert small.trace.trace is not None
+    assert small.trace.trace.key == key
+    assert small.trace.trace.outcome == "found"
+    small.session.look_up("0123456789")
+    settle(small, 40)
+    assert small.session.walk.error is not None
+
+
+def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
+    """Where keys are numbers both meanings are offered; Enter goes to the byte, and the list says so."""
+    opened(window, qtbot, assets.path("samples/bloscpack/array.blp"))
+    offered = entry(window, "1")
+    assert offered[0].startswith("byte 1 ")
+    assert offered[0].endswith("Enter")
+    assert offered[1] == "object 1"
+    QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
+    assert window.hex.state.selection.span.start == 1
+    entry(window, "1")
+    popup = window.hex.address.list
+    with qtbot.waitSignal(window.session.walk_changed):
+        popup.setCurrentIndex(popup.model().index(1, 0))
+        QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
+    settle(window, 40)
+    assert window.session.walk.key == "1"

@@ -1,0 +1,357 @@
+"""A whole run by the keyboard alone: nothing is clicked, nothing is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTextBrowser, QWidget
+from pytestqt.qtbot import QtBot
+
+from shardcore import Depth, Finding, Report, Severity, Span
+from shardscope.learning.help.format_page import FormatPage
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.panels import PANELS
+from shardscope.shell.sample_cards import SampleCard
+from shardscope.shell.screenshot import settle
+from shardscope.startup.settings import Settings
+from shardscope.views.findings.findings import FindingsTable
+from shardscope.views.inspector.panel import Inspector
+from shardscope.widgets.tick_box import TickBox
+
+KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
+"""A key of the first sample; its 264 bytes begin at 697."""
+
+
+class Hands:
+    """Presses keys where the keyboard is, and waits until the window has come to rest."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self.window = window
+
+    @property
+    def at(self) -> QWidget:
+        """What has the keyboard."""
+        found = QApplication.focusWidget()
+        assert found is not None, "the keyboard is nowhere"
+        return found
+
+    def press(self, keys: str) -> None:
+        """Presses keys, written as in a menu."""
+        combined = QKeySequence(keys)[0]
+        QTest.keyClick(self.at, combined.key(), combined.keyboardModifiers())
+        settle(self.window, 40)
+
+    def type(self, text: str) -> None:
+        """Types a text."""
+        QTest.keyClicks(self.at, text)
+        settle(self.window, 40)
+
+    def tab_to(self, name: str) -> None:
+        """Presses Tab until a part has the keyboard."""
+        seen = []
+        for _ in range(60):
+            here = self.at.objectName() or type(self.at).__name__
+            if here == name:
+                return
+            seen.append(here)
+            QTest.keyClick(self.at, Qt.Key.Key_Tab)
+        pytest.fail(f"Tab does not come to {name}: {seen}")
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window on its welcome page, with the keyboard."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.resize(1440, 840)
+    with qtbot.waitActive(made):
+        made.show()
+        made.activateWindow()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hands(window: MainWindow) -> Hands:
+    """Hands on the keyboard, the first sample just opened from the welcome page."""
+    made = Hands(window)
+    made.tab_to("SampleCard")
+    made.press("Return")
+    assert window.session.shard is not None
+    return made
+
+
+def selected(window: MainWindow) -> Span | None:
+    """The bytes that are selected."""
+    return window.session.selection.span
+
+
+def test_a_sample_is_opened_read_and_closed(window: MainWindow, hands: Hands) -> None:
+    """Open a sample, walk the bytes, the tree and the objects, close it: the keyboard always is where one looks."""
+    assert hands.at.objectName() == "hexView"
+    hands.press("Down")
+    hands.press("Down")
+    hands.press("Right")
+    assert selected(window) == Span("", 33, 34)
+    hands.press("Alt+1")
+    assert hands.at.objectName() == "structureTree"
+    # The tree stands on the field that owns the byte.
+    hands.press("Down")
+    assert selected(window) == Span("", 40, 48)
+    hands.press("Alt+4")
+    assert hands.at.objectName() == "objectTable"
+    hands.press("Down")
+    hands.press("Down")
+    row = window.session.selection.row
+    assert row is not None
+    hands.press("Alt+Left")
+    assert window.session.selection.row == row - 1
+    hands.press("Ctrl+F4")
+    assert window.session.shard is None
+    assert window.welcome.isVisible()
+
+
+def test_a_key_is_looked_up(window: MainWindow, hands: Hands) -> None:
+    """Type a key, walk the steps of its lookup: each selects its bytes, the last the object."""
+    hands.press("Ctrl+T")
+    hands.type(KEY)
+    hands.press("Return")
+    trace = window.session.walk.trace
+    assert trace is not None
+    assert trace.outcome == "found"
+    for number in range(1, len(trace.steps)):
+        hands.press("Ctrl+Down")
+        assert window.session.walk.step == number
+    hands.press("Ctrl+Up")
+    assert window.session.walk.step == len(trace.steps) - 2
+
+
+def test_bytes_are_found(window: MainWindow, hands: Hands) -> None:
+    """Find a text, go to the next hit, come back to the bytes by Esc."""
+    hands.press("Ctrl+F")
+    assert hands.at.objectName() == "searchField"
+    hands.type("53 57 48")
+    hands.press("Return")
+    assert selected(window) == Span("", 0, 3)
+    hands.press("Escape")
+    assert hands.at.objectName() == "hexView"
+
+
+@pytest.mark.thorough
+def test_the_file_is_verified(window: MainWindow, hands: Hands) -> None:
+    """Verify the content; the result is in front, and Alt+5 goes there."""
+    hands.press("Ctrl+3")
+    assert window.session.report is not None
+    assert window.session.report.findings == ()
+    hands.press("Alt+5")
+    assert window.panels.by_name["findings"].isAncestorOf(hands.at)
+
+
+def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
+    """The sheet opens and closes; the page takes the keyboard, and its links are followed by Tab and Return."""
+    hands.press("F1")
+    assert hands.at.objectName() == "shortcutSearch"
+    hands.press("Escape")
+    hands.press("Alt+8")
+    assert hands.at.objectName() == "pageText"
+    field = window.panels.by_name["formatPage"].widget()
+    assert field.isVisible()
+    span = selected(window)
+    for _ in range(12):
+        QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+        text = hands.at
+        assert isinstance(text, QTextBrowser)
+        if text.textCursor().charFormat().anchorHref().startswith("field:"):
+            hands.press("Return")
+            break
+    assert selected(window) != span
+    assert window.session.selection.path
+
+
+@pytest.mark.thorough
+def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
+    """Tab goes from a card to its *Learn*; the sample opens, and the first lesson on its format begins."""
+    hands = Hands(window)
+    hands.tab_to("SampleCard")
+    hands.press("Tab")
+    assert hands.at.accessibleName().startswith("Learn the format")
+    hands.press("Space")
+    assert window.session.shard is not None
+    assert window.panels.in_front("lessons")
+
+
+@pytest.mark.thorough
+def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path) -> None:
+    """Ctrl+E on a row opens the sheet; a folder typed, Return: the file is there, and the sheet is gone."""
+    hands.press("Alt+4")
+    hands.press("Down")
+    hands.press("Ctrl+E")
+    assert hands.at.window().objectName() == "extractSheet"
+    hands.press("Ctrl+A")
+    hands.type(str(tmp_path / "out"))
+    hands.press("Return")
+    assert hands.at.window() is window
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file() and path.name != "manifest.json"]
+    assert len(files) == 1
+    assert window.notices.text.startswith("1 file written")
+    hands.press("Ctrl+E")
+    assert hands.at.window() is not window
+    hands.press("Escape")
+    assert hands.at.objectName() == "objectTable"
+
+
+@pytest.mark.thorough
+def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> None:
+    """In the inspector Tab goes to the role, Return to the row of the field on the page of its format."""
+    window.session.select_span(Span("", 72, 73))
+    settle(window, 40)
+    inspector = window.panels.panel(Inspector)
+    hands.press("Alt+2")
+    for _ in range(20):
+        if hands.at is inspector.node_form.value("role"):
+            break
+        QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+    hands.press("Return")
+    assert window.panels.in_front("formatPage")
+    assert window.panels.panel(FormatPage).view.lit == "72 index_size"
+
+
+def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
+    """Alt and a number puts the keyboard into each panel of the table."""
+    for panel in PANELS:
+        hands.press(panel.shortcut)
+        dock = window.panels.by_name[panel.name]
+        assert dock.isVisible(), panel.name
+        assert dock is hands.at or dock.isAncestorOf(hands.at), (panel.name, hands.at.objectName())
+
+
+def click(hands: Hands, view: QAbstractItemView, index: QModelIndex) -> None:
+    """Click a row."""
+    at = view.visualRect(index).center()
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    settle(hands.window, 40)
+
+
+def test_a_click_on_an_object_gives_the_keyboard_to_the_objects(window: MainWindow, hands: Hands) -> None:
+    """Down goes on among the objects, Ctrl+A selects all of them, and letters are no filter."""
+    table = window.objects.table
+    window.objects.filter.setFocus()
+    click(hands, table, table.objects.index(2, 1))
+    assert hands.at is table
+    hands.press("Down")
+    assert window.session.selection.row == 3
+    hands.type("T")
+    assert window.objects.filter.text() == ""
+    hands.press("Ctrl+A")
+    assert table.selected_count() == table.objects.rowCount()
+
+
+def test_a_click_in_the_structure_gives_the_keyboard_to_the_tree(window: MainWindow, hands: Hands) -> None:
+    """Down goes on in the tree; the bytes follow."""
+    tree = window.tree
+    click(hands, tree, tree.nodes.index(0, 0, tree.nodes.index(0, 0)))
+    assert hands.at is tree
+    before = selected(window)
+    hands.press("Down")
+    now = tree.nodes.node(tree.currentIndex())
+    assert now is not None
+    assert selected(window) == now.span != before
+
+
+def test_tab_reaches_the_tree_and_the_objects_and_comes_back(window: MainWindow, hands: Hands) -> None:
+    """Both are in the Tab order, with empty lists in front of a dock, too; Shift+Tab goes the same way back."""
+    for part in ("objects", "hits", "findings", "transfers"):
+        window.show_part(part)
+        settle(window, 40)
+        window.hex.view.setFocus()
+        seen: list[QWidget] = []
+        while hands.at not in seen:
+            seen.append(hands.at)
+            QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+        assert hands.at is window.hex.view, f"Tab stops at {hands.at} with {part} in front"
+        assert window.tree in seen
+        assert window.objects.table in seen
+        for one in reversed(seen):
+            QTest.keyClick(hands.at, Qt.Key.Key_Backtab)
+            assert hands.at is one
+
+
+@pytest.mark.parametrize("way", [("Alt+4",), ("Ctrl+L", "Down")])
+def test_the_first_down_selects_the_first_object(window: MainWindow, hands: Hands, way: tuple[str, ...]) -> None:
+    """Focus selects nothing; the first key selects row 0, the next one row 1."""
+    for keys in way:
+        hands.press(keys)
+    assert window.session.selection.row is None
+    hands.press("Down")
+    assert window.session.selection.row == 0
+    hands.press("Down")
+    assert window.session.selection.row == 1
+
+
+def test_focus_selects_no_finding(window: MainWindow, hands: Hands) -> None:
+    """Tab may pass the findings; the first key selects the first one."""
+    hands.press("Ctrl+3")
+    qtable = window.panels.panel(FindingsTable).table
+    finding = Finding(Severity.NOTE, "swh.test", Span("", 100, 104), "A finding.")
+    window.session.tell_report(Report(Depth.STRUCTURE, 1, (finding,)))
+    window.session.select_span(Span("", 8, 9))
+    hands.press("Alt+5")
+    assert hands.at is qtable
+    assert selected(window) == Span("", 8, 9)
+    hands.press("Down")
+    assert selected(window) == Span("", 100, 104)
+
+
+def test_return_presses_a_button(window: MainWindow, hands: Hands) -> None:
+    """A chip, a button of the bar: what has the keyboard is pressed by Return as by Space."""
+    chip = window.objects.chips.buttons["state", "live"]
+    chip.setFocus()
+    hands.press("Return")
+    assert window.objects.filter.text() == "state:live"
+    window.top.find_button.setFocus()
+    hands.press("Return")
+    assert hands.at is window.hex.search.field
+    dock = window.panels.by_name["objects"]
+    dock.setFloating(True)
+    settle(window, 40)
+    chip.setFocus()
+    QTest.keyClick(chip, Qt.Key.Key_Return)
+    assert window.objects.filter.text() == ""
+    dock.setFloating(False)
+
+
+def test_the_keyboard_is_seen_on_every_button(window: MainWindow, hands: Hands) -> None:
+    """A chip looks other with the keyboard than without it, pressed or not."""
+    chip = window.objects.chips.buttons["state", "live"]
+    for pressed in (False, True):
+        chip.setChecked(pressed)
+        window.hex.view.setFocus()
+        without = chip.grab().toImage()
+        chip.setFocus()
+        assert chip.grab().toImage() != without
+
+
+def test_the_keyboard_is_seen_on_a_sample_card(window: MainWindow) -> None:
+    """*Learn* and *More* look other with the keyboard than without it."""
+    card = window.findChildren(SampleCard)[0]
+    for button in (card.learn, card.more):
+        card.setFocus()
+        without = button.grab().toImage()
+        button.setFocus()
+        assert button.grab().toImage() != without
+
+
+def test_the_keyboard_is_seen_on_a_tick_box(qtbot: QtBot, window: MainWindow) -> None:
+    """Reached by its letter, too."""
+    box = TickBox("Write a &manifest", window)
+    box.resize(box.sizeHint())
+    box.show()
+    without = box.grab().toImage()
+    box.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    changed = box.grab().toImage()
+    assert without != changed

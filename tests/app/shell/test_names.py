@@ -1,0 +1,124 @@
+"""Names for those who do not see the window, and letters that every font has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QFont, QFontDatabase, QFontMetrics
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QTabBar, QWidget
+from pytestqt.qtbot import QtBot
+
+from shardscope.session.session import IndexState
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup.settings import Settings
+from shardscope.views.trace.outcome import OutcomeBand
+from shardscope.views.trace.parts import Sign
+from shardscope.views.trace.step_card import StepCard
+from shardscope.views.trace.step_spans import NumberSign
+from shardscope.widgets.wrap_text import WrapText
+
+ROOT = Path(__file__).parents[3]
+
+
+def unnamed(window: QWidget) -> list[str]:
+    """Widgets that take the keyboard and that a screen reader has no name for."""
+    found = []
+    for widget in window.findChildren(QWidget):
+        if widget.focusPolicy() == Qt.FocusPolicy.NoFocus or widget.objectName().startswith("qt_"):
+            continue
+        # A text is its own name; Qt makes and names the lists of boxes and the tabs of docks.
+        popup = widget.window() is not window.window()
+        if isinstance(widget, (QLabel, WrapText)) or popup or widget.parent() is window:
+            continue
+        if isinstance(widget, QAbstractButton) and not widget.isVisible():
+            continue
+        interface = QAccessible.queryAccessibleInterface(widget)
+        name = interface.text(QAccessible.Text.Name) if interface is not None else "none"
+        if not (name or widget.accessibleName()).strip():
+            parents = [type(widget).__name__, widget.objectName()]
+            above = widget.parentWidget()
+            while above is not None and above is not window:
+                parents.append(above.objectName() or type(above).__name__)
+                above = above.parentWidget()
+            found.append(" < ".join(parents))
+    return found
+
+
+def test_everything_that_takes_the_keyboard_has_a_name(qtbot: QtBot, settings: Settings, data: Path) -> None:
+    """A screen reader can say of every part where the keyboard is, without a file and with one."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.show()
+    assert unnamed(window) == []
+    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+        window.open(str(data / "swh" / "small.shard"))
+    qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED and not window.jobs.open_jobs)
+    assert unnamed(window) == []
+    window.close()
+
+
+PLAIN = frozenset({"Client", "Border", "ScrollBar", "Splitter", "Grip", "Separator", "Pane", "LayeredPane", "NoRole"})
+"""Roles of areas that only hold others, or that Qt moves by itself: they need no name."""
+
+MADE_ELSEWHERE = ("qt_", "search", "sourceTabs")
+"""Beginnings of the names of parts of Qt, and of those that name themselves once they have something to show."""
+
+
+def without_role_or_name(window: QWidget) -> set[str]:
+    """Parts of which a screen reader can say nothing: painted by ourselves without a role, or with one and no name.
+
+    Texts, steps and signs come and go: their name is all that they say.
+    """
+    found = set()
+    for part in window.findChildren(QWidget):
+        hidden = not part.isVisible() and isinstance(part, (QAbstractButton, QLabel, QTabBar))
+        hidden = hidden or (isinstance(part, QTabBar) and not part.count())
+        inside = isinstance(part.parent(), QLineEdit) or part.objectName().startswith(MADE_ELSEWHERE)
+        if part.window() is not window or hidden or inside:
+            continue
+        interface = QAccessible.queryAccessibleInterface(part)
+        role, name = interface.role().name, interface.text(QAccessible.Text.Name)
+        paints = "paintEvent" in vars(type(part)) and type(part).__module__.startswith("shardscope")
+        words = isinstance(part, (WrapText, StepCard, Sign, NumberSign))
+        empty = not name and role not in PLAIN and not isinstance(part, (QLabel, OutcomeBand))
+        if (paints and role in PLAIN and not (words and (name or not getattr(part, "text", "")))) or empty:
+            found.add(f"{type(part).__name__} {part.objectName()}: {role}, {name!r}")
+    return found
+
+
+def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> None:
+    """All widgets of the window, on the welcome page and with a file, a search and a lookup, say what they are."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.show()
+    settle(window, 40)
+    found = without_role_or_name(window)
+    window.open(str(ROOT / "resources" / "samples" / "swh" / "small.shard"))
+    settle(window, 40)
+    window.hex.actions_.find.trigger()
+    window.session.look_up("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")
+    settle(window, 40)
+    for panel in window.panels.by_name:
+        window.show_part(panel)
+        settle(window, 20)
+        found |= without_role_or_name(window)
+    assert found == set()
+    card = QAccessible.queryAccessibleInterface(window.welcome.samples.cards[0])
+    assert card.role() is QAccessible.Role.Button
+    window.close()
+
+
+def test_every_letter_that_is_shown_has_a_shape(qtbot: QtBot) -> None:
+    """No sign of the window is an empty box: the common font has all letters that stand in the program."""
+    family = "DejaVu Sans" if "DejaVu Sans" in QFontDatabase.families() else QApplication.font().family()
+    metrics = QFontMetrics(QFont(family))
+    missing = {
+        f"{letter} (U+{ord(letter):04X}) in {path.name}"
+        for folder in ("app", "shardcore")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for letter in set(path.read_text("utf-8"))
+        if ord(letter) > 127 and not metrics.inFontUcs4(ord(letter))
+    }
+    assert missing == set()

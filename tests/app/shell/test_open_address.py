@@ -1,0 +1,200 @@
+"""Opening addresses: what is understood, as whom, what is allowed, and what is remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from shardcore import RemoteOptions
+from shardcore.sources.remote.address import parse_address
+from shardscope.session.connections import Connections, Who, described, from_json, to_json, who_of
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.probe import probe
+from shardscope.shell.main_window import MainWindow
+from shardscope.startup.settings import Settings
+from shardscope.tasks.connect.dialog import AddressSheet
+from tests.app.shell.test_names import unnamed
+from tests.remote.faults import FaultProxy, Refuse
+from tests.remote.s3 import Place
+from tests.remote.servers import RangeServer
+
+SIGNATURE = "X-Amz-Signature=0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def stored(s3: Place, data: Path) -> Place:
+    """A bucket with a shard in a folder."""
+    s3.put({"some/small.shard": (data / "swh" / "small.shard").read_bytes(), "some/notes.txt": b"hello"})
+    return s3
+
+
+def reached(place: Place, **more: object) -> RemoteOptions:
+    """The way to the bucket of the tests."""
+    return RemoteOptions(endpoint_url=place.endpoint, region="us-east-1", addressing="path", **more)  # type: ignore[arg-type]
+
+
+def signed(place: Place) -> RemoteOptions:
+    """The same, with the keys of the bucket."""
+    return reached(place, access_key=place.key, secret_key=place.secret)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("s3://bucket/a/b.shard", "a/b.shard in bucket (S3)"),
+        ("s3://bucket/a/", "the folder a in bucket (S3)"),
+        ("gs://bucket", "the bucket bucket (Google Cloud Storage)"),
+        ("precomputed://gs://bucket/em/8_8_8", "the folder em/8_8_8 in bucket (Google Cloud Storage)"),
+        ("https://b.s3.eu-west-1.amazonaws.com/k", "k in b (S3, eu-west-1)"),
+        ("https://h.org/a.shard?" + SIGNATURE, "a.shard on the web server h.org, with a signature that stays hidden"),
+    ],
+)
+def test_what_was_understood_is_said(text: str, words: str) -> None:
+    """An address is said again in words, and never its signature."""
+    assert described(parse_address(text)) == words
+
+
+def test_ways_are_remembered_without_secrets() -> None:
+    """Endpoint, region and profile come back; keys do not, and are asked for again."""
+    way = RemoteOptions(endpoint_url="http://127.0.0.1:9000", profile="lab", requester_pays=True, addressing="path")
+    assert from_json(to_json(way)) == way
+    assert from_json(to_json(RemoteOptions(anonymous=True))) == RemoteOptions(anonymous=True)
+    assert from_json(to_json(RemoteOptions(anonymous=False))) == RemoteOptions(anonymous=False)
+    # Where nobody chose, what was signed with the usual credentials is not asked for anonymously the next time.
+    assert from_json(to_json(RemoteOptions(region="eu-west-1"))) == RemoteOptions(region="eu-west-1")
+    keys = RemoteOptions(access_key="AKIAEXAMPLE", secret_key="hidden", session_token="alsohidden")
+    assert who_of(keys) is Who.KEYS
+    made = Connections({})
+    made.remember("s3://b/k", keys)
+    assert made.way_to("s3://b/other") is keys
+    assert made.way_to("s3://c/k") is None
+    assert "hidden" not in str(made.kept)
+    assert "AKIA" not in str(made.kept)
+    later = Connections(made.kept)
+    assert later.needs_keys("s3://b/k")
+    assert later.way_to("s3://b/k") is None
+    assert from_json("no json") is None
+    assert from_json('{"who": 3}') is None
+
+
+def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> None:
+    """Read, size, ranges and listing are tried; what is refused is said in a sentence."""
+    found = {one.what: one for one in probe("s3://shards/some/small.shard", signed(stored))}
+    assert all(found[what].works for what in ("Read", "Size", "Ranges", "List"))
+    assert "small.shard" in found["List"].text
+    with FaultProxy(stored.host, [Refuse("AccessDenied")]) as shut:
+        options = RemoteOptions(endpoint_url=shut.url, addressing="path", anonymous=True)
+        (refused,) = probe("s3://shards/some/small.shard", options)
+    assert refused.works is False
+    assert "may not be read" in refused.text
+    assert "choose a profile" in refused.text
+    address = server.put("/a.shard", b"x" * 100)
+    plain = {one.what: one for one in probe(address, None)}
+    assert plain["Ranges"].works
+    assert plain["List"].works is None
+    server.behave(ranges=False)
+    whole = {one.what: one for one in probe(address, None)}
+    assert whole["Ranges"].works is False
+
+
+@pytest.mark.thorough
+def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) -> None:
+    """Paste, choose keys, type them, test, open: all without a mouse; everything has a name; secrets are dots."""
+    window.actions_.open_address.trigger()
+    (sheet,) = window.findChildren(AddressSheet)
+    assert not sheet.open_button.isEnabled()
+    assert sheet.focusWidget() is sheet.address
+    QTest.keyClicks(sheet.address, "ftp://x/y")
+    assert sheet.understood.text().startswith("✖")
+    sheet.address.clear()
+    QTest.keyClicks(sheet.address, "s3://shards/some/small.shard")
+    assert sheet.understood.text() == "✔ some/small.shard in shards (S3)"
+    assert sheet.open_button.isEnabled()
+    QTest.keyClick(sheet, Qt.Key.Key_K, Qt.KeyboardModifier.AltModifier)
+    sheet.who.choose(Who.KEYS)
+    assert not sheet.open_button.isEnabled()
+    QTest.keyClicks(sheet.who.access_key, stored.key)
+    QTest.keyClicks(sheet.who.secret_key, stored.secret)
+    assert sheet.who.secret_key.echoMode() is QLineEdit.EchoMode.Password
+    sheet.endpoint.setEditText(stored.endpoint)
+    sheet.path_style.setChecked(True)
+    assert unnamed(sheet) == []
+    sheet.test.click()
+    qtbot.waitUntil(lambda: "List" in sheet.allowed.text())
+    assert "✔ Read" in sheet.allowed.text()
+    assert "✔ Ranges" in sheet.allowed.text()
+    with qtbot.waitSignal(window.session.opened):
+        sheet.open_button.click()
+    assert window.windowTitle().startswith("small.shard")
+    assert window.session.tape is not None
+    assert window.session.tape.requests
+
+
+def test_no_secret_is_kept(
+    qtbot: QtBot, window: MainWindow, settings: Settings, tmp_path: Path, stored: Place, server: RangeServer, data: Path
+) -> None:
+    """Settings, recent files, titles, messages, places and the tape have neither keys nor signatures."""
+    way = reached(stored, access_key=stored.key, secret_key=stored.secret, session_token="temporary-token")
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(OpenRequest("s3://shards/some/small.shard", remote=way))
+    window.session.close()
+    address = f"{server.put('/small.shard', data / 'swh' / 'small.shard')}?{SIGNATURE}"
+    with qtbot.waitSignal(window.session.opened):
+        window.open(address)
+    tape = window.session.tape
+    assert tape is not None
+    with qtbot.waitSignal(window.session.failed):
+        window.open(f"{server.url}/nothing?{SIGNATURE}")
+    settings.sync()
+    seen = [
+        (tmp_path / "settings.ini").read_text(),
+        *settings.recent,
+        window.windowTitle(),
+        window.notices.text,
+        window.line.note.text(),
+        window.session.uri,
+        repr(window.session.request),
+        tape.lines(),
+        *(action.text() for action in window.actions_.recent.actions()),
+        *(place.where for place in window.places.model.places),
+    ]
+    for secret in (stored.key, stored.secret, "temporary-token", SIGNATURE[-32:]):
+        assert not [text for text in seen if secret in text]
+    assert "s3://shards/some/small.shard" in settings.recent
+    # Another start has no keys: it asks, and has everything else.
+    window.connecting.connections = Connections(settings.connections)
+    window.open("s3://shards/some/small.shard")
+    (sheet,) = window.findChildren(AddressSheet)
+    assert sheet.who.who is Who.KEYS
+    sheet.reject()
+
+
+@pytest.mark.thorough
+def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, stored: Place) -> None:
+    """Refused without a signature: choose a profile. Refused with one: try anonymous. Nothing there: the address."""
+    with FaultProxy(stored.host, [Refuse("AccessDenied")]) as shut:
+        options = RemoteOptions(endpoint_url=shut.url, addressing="path", anonymous=True)
+        request = OpenRequest("s3://shards/some/small.shard", remote=options)
+        with qtbot.waitSignal(window.session.failed):
+            window.session.open(request)
+        assert window.notices.button.text() == "Choose a profile…"
+        window.notices.button.click()
+        (sheet,) = window.findChildren(AddressSheet)
+        assert sheet.who.who is Who.PROFILE
+        assert sheet.endpoint_url == shut.url
+        sheet.reject()
+        keys = RemoteOptions(endpoint_url=shut.url, addressing="path", access_key="a", secret_key="b")
+        with qtbot.waitSignal(window.session.failed):
+            window.session.open(request.reached(keys))
+        assert window.notices.button.text() == "Try anonymous"
+        shut.faults = ()
+    with qtbot.waitSignal(window.session.failed):
+        window.session.open(OpenRequest("s3://shards/none.shard", remote=signed(stored)))
+    assert window.notices.button.text() == "Change the address…"
+    assert "shardcore" not in window.notices.text
+    assert "RemoteOptions" not in window.notices.text

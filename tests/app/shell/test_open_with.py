@@ -1,0 +1,206 @@
+"""Opening in another way than by recognising."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QCheckBox, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.shell.notices import Notices
+from shardscope.shell.open_with import OpenWays, OpenWith, guess_text
+from shardscope.widgets import theme
+from shardscope.widgets.option_fields import FlagField, FolderField, JsonField, json_problem
+
+FORMATS = shardcore.shards.registry.all_formats()
+
+
+@pytest.fixture
+def bare(data: Path) -> Path:
+    """A shard whose specification is inferred."""
+    return data / "neuroglancer" / "bare_shard" / "0.shard"
+
+
+@pytest.fixture
+def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, Notices, QWidget]:
+    """The ways of opening, with their bar, on a window."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    bar = Notices(window)
+    made = OpenWays(session, bar, window)
+    session.opened.connect(made.tell_guess)
+    return made, bar, window
+
+
+def dialog_of(qtbot: QtBot, window: QWidget) -> OpenWith:
+    """The dialog, when it is there."""
+    qtbot.waitUntil(lambda: window.findChild(OpenWith) is not None)
+    found = window.findChild(OpenWith)
+    assert isinstance(found, OpenWith)
+    return found
+
+
+def spec_of(dialog: OpenWith) -> JsonField:
+    """The field of the specification."""
+    field = dialog.fields["spec"]
+    assert isinstance(field, JsonField)
+    return field
+
+
+def deleted_of(dialog: OpenWith) -> FlagField:
+    """The field of the tombstoned objects."""
+    field = dialog.fields["deleted"]
+    assert isinstance(field, FlagField)
+    return field
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", ""),
+        (" \n", ""),
+        ('{"a": 1}', ""),
+        ('{"a": 1', "The specification is not JSON: it ends too early (column 8)"),
+        ('{\n "a" 1}', "The specification is not JSON: a colon should stand here, after a name (line 2, column 6)"),
+        ("[1]", "A specification is an object"),
+        ("7", "A specification is an object"),
+        ("[" * 100_000, "The specification: nested more than 200 deep"),
+        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number of 5000 digits"),
+    ],
+)
+def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
+    """Nothing, or an object, is fine; all else is named with line and column."""
+    found = json_problem(text)
+    assert found.startswith(problem)
+    assert bool(found) == bool(problem)
+
+
+def test_fields_make_a_request(qtbot: QtBot) -> None:
+    """What is filled in is what is opened."""
+    dialog = OpenWith(OpenRequest(""), FORMATS)
+    qtbot.addWidget(dialog)
+    assert not dialog.apply.isEnabled()
+    dialog.path.setText(" some.shard ")
+    assert dialog.apply.isEnabled()
+    assert dialog.request == OpenRequest("some.shard")
+    spec_of(dialog).editor.setPlainText('{"hash": "identity"}')
+    folder = dialog.fields["xorbs"]
+    assert isinstance(folder, FolderField)
+    folder.line.setText("xorbs")
+    assert isinstance(deleted_of(dialog).box, QCheckBox)
+    deleted_of(dialog).box.setChecked(True)
+    options = {"spec": '{"hash": "identity"}', "xorbs": "xorbs", "deleted": True}
+    assert dialog.request == OpenRequest("some.shard", None, options)
+    dialog.format.setCurrentIndex(dialog.format.findData("mdb"))
+    with qtbot.waitSignal(dialog.chosen) as caught:
+        dialog.apply.click()
+    assert caught.args == [OpenRequest("some.shard", "mdb", {"xorbs": "xorbs"})]
+
+
+def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
+    """All options are there while the format is to be recognised; a chosen format leaves its own."""
+    dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"spec", "xorbs", "deleted", "date"}
+    assert all(field.toolTip() == field.option.help for field in dialog.fields.values())
+    spec_of(dialog).editor.setPlainText("{")
+    assert not dialog.apply.isEnabled()
+    dialog.format.setCurrentIndex(dialog.format.findData("des"))
+    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"deleted", "date"}
+    assert dialog.apply.isEnabled()
+
+
+def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
+    """While the specification is no JSON the dialog says where, and Open waits."""
+    dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    spec_of(dialog).editor.setPlainText("{")
+    assert not dialog.apply.isEnabled()
+    assert "it ends too early (column 2)" in spec_of(dialog).state.text()
+    assert spec_of(dialog).state.isVisible()
+    spec_of(dialog).editor.setPlainText("{}")
+    assert dialog.apply.isEnabled()
+    assert not spec_of(dialog).state.isVisible()
+
+
+def test_the_main_button_is_the_one_that_return_presses(qtbot: QtBot, qapp: QApplication) -> None:
+    """It alone is the default of the dialog, which the style sheet fills with the accent."""
+    dialog = OpenWith(OpenRequest("/data/x.shard"), FORMATS)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert [button for button in dialog.findChildren(QPushButton) if button.isDefault()] == [dialog.apply]
+    assert dialog.apply.isEnabled()
+    colours = theme.apply(qapp, "dark")
+    filled = dialog.apply.grab().toImage().pixelColor(4, dialog.apply.height() // 2)
+    assert filled.name() == colours.accent.name()
+
+
+def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> None:
+    """The inferred specification stands in the editor, what speaks for it above; left as it is, it stays inferred."""
+    with shardcore.open(bare) as shard:
+        dialog = OpenWith(OpenRequest(str(bare)), FORMATS, shard)
+        qtbot.addWidget(dialog)
+        assert json.loads(spec_of(dialog).editor.toPlainText()) == json.loads(shard.parameters)
+        for sentence in shard.evidence:
+            assert sentence in spec_of(dialog).evidence.text()
+        assert dialog.path.isReadOnly()
+        assert dialog.request == OpenRequest(str(bare))
+        spec_of(dialog).editor.setPlainText("")
+        assert dialog.request.options == {}
+        assert guess_text(shard).startswith("Specification inferred from the bytes: preshift_bits 0")
+
+
+def test_a_guess_is_told_and_can_be_changed(
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], bare: Path
+) -> None:
+    """A bar tells the guess; Change… shows the dialog, and Apply opens with what was typed, which is no guess."""
+    _, bar, window = ways
+    with qtbot.waitSignal(session.opened):
+        session.open(str(bare))
+    assert bar.text.startswith("Specification inferred")
+    bar.button.click()
+    dialog = dialog_of(qtbot, window)
+    spec = json.loads(spec_of(dialog).editor.toPlainText())
+    spec_of(dialog).editor.setPlainText(json.dumps(spec))
+    with qtbot.waitSignal(session.opened):
+        QTest.mouseClick(dialog.apply, Qt.MouseButton.LeftButton)
+    assert session.shard is not None
+    assert session.shard.evidence == ()
+    assert json.loads(session.request.options["spec"]) == spec
+    assert bar.text == ""
+
+
+def test_a_stated_specification_is_not_told(
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
+) -> None:
+    """Nothing is said where nothing was guessed, and Change without a shard does nothing."""
+    made, bar, _ = ways
+    assert made.change() is None
+    with qtbot.waitSignal(session.opened):
+        session.open(str(data / "neuroglancer" / "identity_raw"))
+    assert bar.text == ""
+
+
+def test_open_with_asks_for_everything(
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, Notices, QWidget], data: Path
+) -> None:
+    """The empty dialog lists all formats and opens what is typed."""
+    made, _, window = ways
+    made.ask()
+    dialog = dialog_of(qtbot, window)
+    names = {dialog.format.itemData(n) for n in range(dialog.format.count())}
+    assert names == {None, *shardcore.shards.registry.FORMATS}
+    dialog.path.setText(str(data / "des" / "sidecar" / "20261103_51_0000.des"))
+    deleted_of(dialog).box.setChecked(True)
+    with qtbot.waitSignal(session.opened):
+        dialog.apply.click()
+    assert session.request.deleted

@@ -1,0 +1,184 @@
+"""The small parts: findings, transfers, the message bar, the welcome page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6 import QtWidgets
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from shardcore import Depth, Span
+from shardcore.shards.registry import FORMATS
+from shardscope.session.jobs import Job, Jobs, JobState
+from shardscope.session.session import Session
+from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.welcome import Welcome
+from shardscope.startup.settings import Settings
+from shardscope.views.findings.findings import FindingsTable
+from shardscope.views.transfers.job_list import JobList
+from tests.app.conftest import open_in
+
+
+@pytest.fixture
+def session(jobs: Jobs) -> Iterator[Session]:
+    """A session with nothing open."""
+    made = Session(jobs)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def findings(qtbot: QtBot, session: Session) -> FindingsTable:
+    """The findings, shown."""
+    made = FindingsTable(session)
+    qtbot.addWidget(made)
+    made.resize(900, 300)
+    made.show()
+    return made
+
+
+def test_findings_say_that_nothing_was_run(qtbot: QtBot, session: Session, findings: FindingsTable, data: Path) -> None:
+    """Without a shard nothing can be run; with one, nothing was run yet."""
+    assert not findings.buttons[Depth.CONTENT].isEnabled()
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    assert findings.buttons[Depth.CONTENT].isEnabled()
+    assert findings.state.text() == "Not run yet"
+    assert "Not run" not in findings.big.text(), "once is enough"
+
+
+@pytest.mark.parametrize("depth", list(Depth))
+def test_a_sound_shard_has_no_findings(
+    qtbot: QtBot, session: Session, findings: FindingsTable, data: Path, depth: Depth
+) -> None:
+    """Each depth runs as a job, and says how many objects were checked."""
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    findings.buttons[depth].click()
+    assert findings.state.text() == "Running …"
+    assert not findings.buttons[depth].isEnabled()
+    qtbot.waitUntil(lambda: "No errors found." in findings.state.text())
+    whole = depth is Depth.CONTENT
+    told = "12 objects compared with their checksums." if whole else f"not read (depth {depth.value})."
+    assert findings.state.text().endswith(told)
+    assert findings.state.text().startswith("✔") == whole
+    assert not findings.stop.isVisible()
+
+
+def test_findings_are_listed_and_lead_to_their_bytes(
+    qtbot: QtBot, session: Session, findings: FindingsTable, data: Path, tmp_path: Path
+) -> None:
+    """A damaged content is an error; choosing it selects its bytes and shows the whole sentence."""
+    content = bytearray((data / "swh" / "small.shard").read_bytes())
+    content[580] ^= 1
+    path = tmp_path / "damaged.shard"
+    path.write_bytes(content)
+    open_in(session, qtbot, path)
+    findings.buttons[Depth.CONTENT].click()
+    qtbot.waitUntil(lambda: findings.model.rowCount() == 1)
+    assert findings.state.text().startswith("1 error found. 12 objects")
+    findings.table.clicked.emit(findings.model.index(0, 0))
+    assert session.selection.span == Span("", 571, 603)
+    assert "571..603" in findings.detail.text()
+    open_in(session, qtbot, data / "swh" / "one.shard")
+    assert findings.state.text() == "Not run yet"
+
+
+def test_a_verification_can_be_stopped(qtbot: QtBot, session: Session, findings: FindingsTable, data: Path) -> None:
+    """Cancel ends it; the state is what it was before."""
+    open_in(session, qtbot, data / "swh" / "medium.shard")
+    findings.buttons[Depth.CONTENT].click()
+    findings.stop.click()
+    qtbot.waitUntil(lambda: findings.state.text() == "Not run yet")
+    assert findings.buttons[Depth.CONTENT].isEnabled()
+
+
+def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
+    """Jobs that run can be cancelled from the list; those that ended can be cleared away."""
+    made = JobList(jobs)
+    qtbot.addWidget(made)
+    made.show()
+    gate = threading.Event()
+
+    def work(job: Job) -> None:
+        while not gate.wait(0.002):
+            job.progress(1, 4)
+
+    first = jobs.submit(work, title="One")
+    second = jobs.submit(work, title="Two")
+    qtbot.waitUntil(lambda: first.state is JobState.RUNNING and second.state is JobState.RUNNING)
+    made.grab()
+    assert made.summary.text() == "2 running, 0 finished"
+    made.table.selectRow(0)
+    QTest.keyClick(made.table, Qt.Key.Key_Delete)
+    qtbot.waitUntil(lambda: second.state is JobState.CANCELLED)
+    assert first.state is JobState.RUNNING
+    made.table.clearSelection()
+    made.cancel_button.click()
+    qtbot.waitUntil(lambda: made.summary.text() == "0 running, 2 finished")
+    made.clear_button.click()
+    assert made.summary.text() == "No jobs yet"
+    gate.set()
+
+
+def test_the_message_bar(qtbot: QtBot) -> None:
+    """It is hidden while there is nothing to say; its button acts and closes it; it never blocks."""
+    window = QtWidgets.QWidget()
+    qtbot.addWidget(window)
+    bar = Notices(window)
+    assert bar.text == ""
+    done: list[str] = []
+    bar.tell("The file changed.", Tone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
+    assert bar.text == "The file changed."
+    assert bar.all[0].sign.text() == Tone.WARNING.value
+    bar.button.click()
+    assert done == ["reloaded"]
+    assert bar.text == ""
+    bar.tell("Only words.")
+    assert bar.buttons == []
+    bar.all[0].dismiss.click()
+    assert bar.text == ""
+
+
+def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
+    """Samples and recent files are offered; the recent list is not shown while it is empty."""
+    settings = Settings(tmp_path / "s.ini")
+    page = Welcome(settings)
+    qtbot.addWidget(page)
+    page.show()
+    assert not page.recent.isVisible()
+    settings.add_recent("/data/somewhere/last.shard")
+    page.refresh()
+    assert page.recent.isVisible()
+    assert page.recent.item(0).text().startswith("last.shard")
+    with qtbot.waitSignal(page.chosen) as caught:
+        QTest.keyClick(page.recent, Qt.Key.Key_Return)
+    assert caught.args == ["/data/somewhere/last.shard"]
+    with qtbot.waitSignal(page.chosen) as caught:
+        QTest.mouseClick(page.samples.cards[0], Qt.MouseButton.LeftButton)
+    assert Path(caught.args[0]).name == "small.shard"
+    with qtbot.waitSignal(page.learn_requested) as caught:
+        QTest.mouseClick(page.samples.cards[1].learn, Qt.MouseButton.LeftButton)
+    assert Path(caught.args[0]).parts[-2:] == ("mdb", "cache")
+    assert {card.sample.format for card in page.samples.cards} == set(FORMATS)
+    others = page.samples.cards[0].more.menu().actions()
+    assert [action.text().partition(":")[0] for action in others] == ["Damaged", "Odd"]
+    with qtbot.waitSignal(page.chosen) as caught:
+        others[0].trigger()
+    assert Path(caught.args[0]).name == "damaged.shard"
+    with qtbot.waitSignal(page.open_requested):
+        page.open_button.click()
+
+
+def test_the_letters_on_the_sample_cards_have_a_legend(qtbot: QtBot, tmp_path: Path, jobs: Jobs) -> None:
+    """Each letter that stands on a strip stands in the legend below the cards, with its word."""
+    page = Welcome(Settings(tmp_path / "s.ini"), jobs)
+    qtbot.addWidget(page)
+    page.show()
+    cards = page.samples.cards
+    qtbot.waitUntil(lambda: all(card.parts for card in cards))
+    roles = {part.role.value for card in cards for part in card.parts}
+    assert {entry.name for entry in page.samples.legend.entries()} == roles

@@ -1,0 +1,66 @@
+"""Stores that an opened file names: the window asks before anything is sent to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox
+from pytestqt.qtbot import QtBot
+
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup.settings import Settings
+from tests.remote.servers import RangeServer
+from tests.remote.test_trust import write_zones
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window on its welcome page."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.show()
+    yield made
+    made.close()
+
+
+def question(window: MainWindow) -> QMessageBox | None:
+    """What is asked, if anything."""
+    found = [box for box in window.findChildren(QMessageBox) if box.objectName() == "untrusted" and box.isVisible()]
+    return found[0] if found else None
+
+
+def test_the_window_asks_before_it_connects(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question names host and profile as plain text; refused, nothing is sent; agreed to, the zones are opened."""
+    monkeypatch.setenv("AWS_PROFILE", "<b>lab</b>")
+    with RangeServer() as server:
+        write_zones(tmp_path, f"http://{server.host}")
+        window.open(str(tmp_path))
+        qtbot.waitUntil(lambda: question(window) is not None)
+        box = question(window)
+        assert box is not None
+        assert box.text() == f"Connect to http://{server.host} as profile <b>lab</b>?"
+        assert box.textFormat() is Qt.TextFormat.PlainText
+        assert box.defaultButton() is box.escapeButton()
+        box.reject()
+        settle(window, 20)
+        assert window.session.shard is None
+        assert not list(server.log)
+        monkeypatch.delenv("AWS_PROFILE")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        window.open(str(tmp_path))
+        qtbot.waitUntil(lambda: question(window) is not None)
+        box = question(window)
+        assert box is not None
+        connect = next(one for one in box.buttons() if "Connect" in one.text())
+        with qtbot.waitSignal(window.session.opened, timeout=60_000):
+            connect.click()
+        assert list(server.log)
+        assert window.session.request.remote is not None
+        assert window.session.request.remote.trusted == {f"http://{server.host}"}

@@ -1,0 +1,175 @@
+"""Widths: numbers are never cut, and the bytes have no more room than they can fill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QHeaderView, QTableView, QTreeView
+from pytestqt.qtbot import QtBot
+
+from shardcore import Depth
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.startup.settings import Settings
+from shardscope.views.hex.width import RowMode, RowWidth
+from shardscope.widgets.column_widths import Room, share_room
+from shardscope.widgets.elided import Elided
+
+NUMBER = re.compile(r"[\d,.]*\d( (B|[KMGTP]iB|bytes?|bits?|s|%))?|\d[\d,]*\.\.\d[\d,]*")
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+SIZES = ((640, 420), (1000, 640), (1440, 900), (2560, 1440))
+
+
+def _cells(view: QTableView | QTreeView) -> Iterator[QModelIndex]:
+    """The cells on the screen."""
+    header = view.header() if isinstance(view, QTreeView) else view.horizontalHeader()
+    assert isinstance(header, QHeaderView)
+    index = view.indexAt(view.viewport().rect().topLeft())
+    while index.isValid() and view.visualRect(index).top() < view.viewport().height():
+        yield from (index.siblingAtColumn(n) for n in range(header.count()) if not header.isSectionHidden(n))
+        below = view.indexBelow(index) if isinstance(view, QTreeView) else index.siblingAtRow(index.row() + 1)
+        index = below
+
+
+def _cut(view: QTableView | QTreeView) -> Iterator[str]:
+    """Numbers that do not fit their cells."""
+    for index in _cells(view):
+        text = str(index.data() or "")
+        if NUMBER.fullmatch(text):
+            rect = view.visualRect(index)
+            if view.fontMetrics().horizontalAdvance(text) > rect.width() or rect.right() > view.viewport().width():
+                yield f"{view.objectName()} {index.column()}: {text} in {rect.width()}"
+
+
+def _check(window: MainWindow, size: tuple[int, int]) -> list[str]:
+    """Everything cut on any panel of the window."""
+    found = []
+    for name in window.panels.by_name:
+        if name == "places":
+            continue
+        window.show_part(name)
+        settle(window, 30)
+        views = [*window.findChildren(QTableView), *window.findChildren(QTreeView)]
+        for view in views:
+            if view.isVisible() and view.viewport().width() > 0:
+                found += [f"{size} {text}" for text in _cut(view)]
+                if view.objectName() in ("findingsTable", "objectTable", "structureTree"):
+                    header = view.header() if isinstance(view, QTreeView) else view.horizontalHeader()
+                    if header.length() > view.viewport().width():
+                        found.append(f"{size} {view.objectName()} is scrolled sideways")
+        for label in window.findChildren(Elided):
+            if label.isVisible():
+                seen = label.seen.removesuffix("…")
+                assert label.text().startswith(seen)
+                if re.search(r"\d$", seen) and re.match(r"[,.]?\d", label.text()[len(seen) :]):
+                    found.append(f"{size} {label.seen}")
+    return found
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "swh/damaged.shard",
+        "des/archive",
+        "des/damaged/20260105_2A_0000.des",
+        "neuroglancer/volume",
+        "bloscpack/array.blp",
+        "mdb/cache",
+    ],
+)
+def test_numbers_are_never_cut(qtbot: QtBot, settings: Settings, sample: str) -> None:
+    """In all tables, trees and lines of the window each number is whole, at any width."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.show()
+    window.open(str(SAMPLES / sample))
+    settle(window, 60)
+    window.session.verify(Depth.INDEX)
+    settle(window, 60)
+    cut = []
+    for size in SIZES:
+        window.resize(*size)
+        settle(window, 60)
+        cut += _check(window, size)
+        table = window.objects.table
+        assert table.horizontalHeader().length() <= table.viewport().width()
+        assert all(column in table.visible_columns for column in ("key", "size"))
+    assert cut == []
+    window.close()
+
+
+def test_long_numbers_get_their_room(qtbot: QtBot, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes of nine digits are whole in the narrowest dock, where other columns are hidden."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.resize(1440, 900)
+    window.show()
+    window.open(str(SAMPLES / "swh/small.shard"))
+    settle(window, 60)
+    table = window.objects.table
+    names = [column.name for column in table.objects.columns]
+    real = table.objects.row_texts
+    long = {"row": "12,345,678", "key": "k" * 64, "size": "100,663,296,512", "start": "1,100,663,296,512"}
+    monkeypatch.setattr(
+        table.objects,
+        "row_texts",
+        lambda place: (
+            [long.get(name, text) for name, text in zip(names, real(place)[0], strict=True)],
+            real(place)[1],
+        ),
+    )
+    table.objects.modelReset.emit()
+    table.verticalScrollBar().valueChanged.emit(0)
+    for width in (340, 420, 700):
+        window.resizeDocks([window.panels.by_name["objects"]], [width], Qt.Orientation.Horizontal)
+        settle(window, 30)
+        for name in ("row", "size", "start"):
+            number = names.index(name)
+            if not table.isColumnHidden(number):
+                assert table.columnWidth(number) > table.fontMetrics().horizontalAdvance(long[name])
+        assert "size" in table.visible_columns
+        assert table.horizontalHeader().length() <= table.viewport().width()
+    window.close()
+
+
+def test_panels_share_what_the_bytes_cannot_fill(qtbot: QtBot, settings: Settings, data: Path) -> None:
+    """The bytes end at the width of their fields; rows by the record, or as many bytes as fit, get the room back."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.resize(2560, 1440)
+    window.show()
+    window.open(str(data / "swh" / "small.shard"))
+    settle(window, 60)
+    view, tree, inspector = window.hex.view, window.tree, window.panels.by_name["inspector"]
+    assert view.width() <= view.full_width + 1
+    assert tree.width() + inspector.width() > 2560 - view.full_width - 20
+    before = tree.width(), inspector.width()
+    window.hex.drawings.show()
+    settle(window, 30)
+    assert (tree.width(), inspector.width()) == before, "the panels are stable while drawings come and go"
+    window.hex.drawings.hide()
+    window.hex.set_row_width(RowWidth(RowMode.FIT))
+    settle(window, 30)
+    assert view.state.layout.width > 16
+    assert tree.width() + inspector.width() < sum(before)
+    window.hex.set_row_width(RowWidth(RowMode.AUTO))
+    settle(window, 30)
+    assert view.width() <= view.full_width + 1
+    for dock in window.panels.by_name.values():
+        dock.hide()
+    settle(window, 30)
+    assert view.width() > 2500, "without panels the bytes have the window"
+    window.close()
+
+
+def test_columns_leave_in_their_order() -> None:
+    """Columns that say least are hidden first; what is left goes to texts that are cut, then to the stretched one."""
+    columns = [Room(50, 50, leaves=1), Room(500, 100), Room(80, 80, leaves=2)]
+    assert share_room(columns, 1, 1000) == [50, 870, 80]
+    assert share_room(columns, 1, 400) == [50, 270, 80]
+    assert share_room(columns, 1, 200) == [0, 120, 80]
+    assert share_room(columns, 1, 150) == [0, 150, 0]

@@ -1,0 +1,20 @@
+"""The start of the program."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from shardscope.startup.fast_start import quick_start
+
+
+def test_the_collector_works_again_after_the_start() -> None:
+    """While the window is made nothing is collected; afterwards it is, also when the window could not be made."""
+    with quick_start():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ImportError), quick_start():
+        raise ImportError("a library that Qt needs is missing")
+    assert gc.isenabled()
+    gc.unfreeze()

@@ -1,0 +1,474 @@
+"""Edits of the open file: off until somebody allows them, shown first, made as the command line makes them, undone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.formats.swh.edits import delete
+from shardcore.sources.local import FileSource
+from shardcore.testing import sampled
+from shardcore.writing import lock
+from shardcore.writing import undo as journals
+from shardcore.writing.in_place import Change, edit_of
+from shardcore.writing.undo import BEGUN, MAGIC
+from shardcore.writing.undo import apply as make
+from shardcore.writing.undo_chain import journal_of
+from shardscope.shell.main_window import MainWindow
+from shardscope.shell.screenshot import settle
+from shardscope.tasks.edit.dialog import EditSheet
+from tests.app.shell.test_names import unnamed
+
+Flags = QItemSelectionModel.SelectionFlag
+KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
+TRAILING = bytes(100) + b"junk" * 30
+
+
+@dataclass(frozen=True)
+class Case:
+    """An edit of a file of a format.
+
+    Attributes:
+        verb: What is done.
+        name: The sample.
+        rows: What is selected.
+        given: What the command line is given after the file.
+        more: Bytes that follow the sample.
+    """
+
+    verb: str
+    name: str
+    rows: tuple[int, ...] = ()
+    given: Callable[[Path], list[str]] = lambda _: []
+    more: bytes = b""
+
+    def copied(self, where: Path) -> Path:
+        """The file, and what it is given, in a folder of its own."""
+        where.mkdir()
+        path = where / Path(self.name).name
+        path.write_bytes((Path(__file__).parents[3] / "data" / self.name).read_bytes() + self.more)
+        (where / "more").write_bytes(b"more of it " * 200)
+        return path
+
+
+SWH = Case("delete", "swh/small.shard", (0, 2, 3))
+CASES = (
+    SWH,
+    Case("truncate", "swh/small.shard", more=TRAILING),
+    Case("append", "bloscpack/append_exact.blp", given=lambda folder: [str(folder / "more")]),
+)
+
+
+def show(window: MainWindow, path: Path, *, allow: bool = True, rows: tuple[int, ...] = ()) -> None:
+    """Opens a file, lets it be changed, and selects objects."""
+    window.open(str(path))
+    settle(window, 40)
+    if allow:
+        window.changing.actions.allow.trigger()
+    for row in rows:
+        index = window.objects.model.index(row, 0)
+        window.objects.table.selectionModel().select(index, Flags.Select | Flags.Rows)
+
+
+def sheet_of(window: MainWindow, verb: str, *, back: bool = False, path: Path | None = None) -> EditSheet:
+    """The sheet of a verb, once it shows what would change."""
+    window.changing.actions.verbs[verb, back].trigger()
+    sheet = window.changing.editor.sheet
+    assert sheet is not None
+    if path is not None:
+        sheet.take_files([str(path)])
+        sheet._soon.timeout.emit()
+    settle(window, 40)
+    return sheet
+
+
+def keys_of(window: MainWindow, rows: tuple[int, ...]) -> list[str]:
+    """The keys of some rows."""
+    shard = window.session.shard
+    assert shard is not None
+    return [key for key in shard.objects.key_texts(np.array(rows, np.int64)) if key is not None]
+
+
+def apply(window: MainWindow, sheet: EditSheet) -> None:
+    """Presses the button that makes the edit."""
+    assert sheet.apply.isEnabled()
+    sheet.apply.click()
+    settle(window, 40)
+
+
+def row_text(window: MainWindow, start: int, count: int) -> bytes:
+    """The bytes that the hex view shows there."""
+    state = window.hex.state
+    cells = state.cells_of(state.layout.row_of(start), 1 + count // state.layout.width + 1)
+    at = start - cells.first
+    return bytes(cells.data.ravel()[at : at + count])
+
+
+def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, tmp_path: Path) -> None:
+    """Nothing can be changed at first, and each action says how to allow it; the sign follows; every open begins so."""
+    path = SWH.copied(tmp_path / "a")
+    actions, chip = window.changing.actions, window.changing.chip
+    assert not actions.allow.isEnabled()
+    assert not chip.isVisible()
+    show(window, path, allow=False, rows=(0,))
+    assert chip.isVisible()
+    assert "Read-only" in chip.text()
+    delete = actions.verbs["delete", False]
+    assert not delete.isEnabled()
+    assert "Allow changes to this file" in delete.toolTip()
+    assert [a for a in actions.all if a.isVisible()] == [delete, actions.verbs["truncate", False], actions.undo]
+    assert actions.undo.toolTip() == "There is no edit whose old bytes were kept"
+    width = chip.width()
+    QTest.keyClick(chip, Qt.Key.Key_Space)
+    assert "Editing on" in chip.text()
+    assert actions.allow.isChecked()
+    assert chip.width() == width
+    assert delete.isEnabled()
+    assert delete in window.objects.table.actions()
+    window.session.reload()
+    settle(window, 40)
+    assert "Read-only" in chip.text()
+    assert not delete.isEnabled()
+    assert journal_of(path).exists() is False
+    window.open(str(Path(__file__).parents[4] / "resources" / "samples" / "swh" / "small.shard"))
+    settle(window, 40)
+    assert not actions.allow.isEnabled()
+    assert "sample" in actions.allow.toolTip()
+    assert "sample" in chip.toolTip()
+
+
+@pytest.mark.parametrize("case", sampled(CASES, 1), ids=lambda case: case.verb)
+def test_an_edit_is_what_the_command_line_makes(
+    case: Case, window: MainWindow, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sheet lists what `--dry-run` says; then the bytes are those of the command; undoing gives the old ones."""
+    path, other = case.copied(tmp_path / "a"), case.copied(tmp_path / "b")
+    before = path.read_bytes()
+    show(window, path, rows=case.rows)
+    given = keys_of(window, case.rows) if case.rows else case.given(other.parent)
+    assert run([case.verb, str(other), *given, "--dry-run", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    sheet = sheet_of(window, case.verb, path=path.parent / "more" if case.given(path) else None)
+    listed = [
+        {"what": r.what, "start": r.start, "stop": r.stop, "old": r.old.hex(), "new": r.new.hex()}
+        for r in sheet.model.rows
+        if r.new_size
+    ]
+    assert listed == told["changes"]
+    cut = [row for row in sheet.model.rows if not row.new_size]
+    assert [(row.start, row.stop) for row in cut] == ([(told["new_size"], told["size"])] if cut else [])
+    assert ("grows" in sheet.total.text(), "shrinks" in sheet.total.text()) == (
+        told["new_size"] > told["size"],
+        told["new_size"] < told["size"],
+    )
+    assert f"{path.name}.undo" in sheet.kept.text()
+    assert path.read_bytes() == before
+    apply(window, sheet)
+    assert run([case.verb, str(other), *given, "--yes"]) == 0
+    assert path.read_bytes() == other.read_bytes() != before
+    window.session.check_source()
+    settle(window, 40)
+    assert window.session.trouble is None
+    assert window.changing.switch.allowed
+    assert "was changed" in window.notices.text
+    assert window.notices.button.text() == "Undo"
+    undo = window.changing.actions.undo
+    assert undo.isEnabled()
+    undo.trigger()
+    settle(window, 40)
+    back = window.changing.editor.sheet
+    assert back is not None
+    assert not back.takedown.isVisible()
+    apply(window, back)
+    assert path.read_bytes() == before
+    assert not journal_of(path).exists()
+    assert not undo.isEnabled()
+
+
+def test_old_and_new_are_seen_in_the_bytes(window: MainWindow, tmp_path: Path) -> None:
+    """Choosing a change scrolls there; the switch draws new or old bytes; nothing is left of it when the sheet goes."""
+    path = SWH.copied(tmp_path / "a")
+    data = path.read_bytes()
+    show(window, path, rows=SWH.rows)
+    selected = window.session.selection.span
+    sheet = sheet_of(window, "delete")
+    assert unnamed(sheet) == []
+    state, row = window.hex.state, sheet.model.rows[-1]
+    for _ in sheet.model.rows[1:]:
+        QTest.keyClick(sheet.table, Qt.Key.Key_Down)
+    settle(window, 40)
+    assert state.visible_bytes[0] <= row.start < state.visible_bytes[1]
+    assert row_text(window, row.start, 40) == bytes(32) + b"\xff" * 8
+    assert state.proposed is not None
+    assert state.proposed.current == row.start
+    assert "new bytes, not written yet" in window.hex.view.accessibility.description
+    assert window.session.selection.span == selected
+    painter = window.hex.view._painter
+    window.hex.view.repaint()
+    painted = painter.canvas.painted
+    window.hex.view.repaint()
+    assert painter.canvas.painted == painted, "rows with marks are kept like others"
+    sheet.old.click()
+    assert row_text(window, row.start, 40) == data[row.start : row.stop]
+    QTest.keyClick(sheet, Qt.Key.Key_Escape)
+    assert state.proposed is None
+    assert window.changing.editor.sheet is None
+    assert path.read_bytes() == data
+
+
+@pytest.mark.thorough
+def test_one_button_takes_an_edit_back(window: MainWindow, tmp_path: Path) -> None:
+    """The bar puts back the last edit, then that before can be; rows without an object are left out, and it is said."""
+    path = SWH.copied(tmp_path / "a")
+    before = path.read_bytes()
+    show(window, path, rows=(0, 9))
+    sheet = sheet_of(window, "delete")
+    assert "1 row holds no object: left out." in sheet.trouble.text()
+    window.hex.state.scroll_to(0x300)
+    top = window.hex.state.visible_bytes[0]
+    apply(window, sheet)
+    assert window.hex.state.visible_bytes[0] == top
+    between = path.read_bytes()
+    window.objects.table.selectRow(2)
+    sheet = sheet_of(window, "delete")
+    assert "1 edit before it can be undone afterwards" in sheet.kept.text()
+    apply(window, sheet)
+    for bytes_ in (between, before):
+        window.changing.actions.undo.trigger() if bytes_ is before else window.notices.button.click()
+        settle(window, 40)
+        if bytes_ is before:
+            apply(window, window.changing.editor.sheet)  # type: ignore[arg-type]
+        assert path.read_bytes() == bytes_
+        assert "is again what it was" in window.notices.text
+
+
+@pytest.mark.thorough
+def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
+    """With the tick no journal is written, which the sheet says first; no undo is offered then."""
+    path = SWH.copied(tmp_path / "a")
+    show(window, path, rows=SWH.rows)
+    sheet = sheet_of(window, "delete")
+    assert "Anybody can read them there" in sheet.kept.text()
+    sheet.takedown.click()
+    assert "gone for good" in sheet.kept.text()
+    apply(window, sheet)
+    assert not journal_of(path).exists()
+    assert window.notices.buttons == []
+    assert "was changed" in window.notices.text
+    assert not window.changing.actions.undo.isEnabled()
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(window: MainWindow, tmp_path: Path) -> None:
+    """Between the sheet and its answer another program wrote the file: the edit is refused, and the bar says why."""
+    path = SWH.copied(tmp_path / "a")
+    show(window, path, rows=SWH.rows)
+    sheet = sheet_of(window, "delete")
+    path.write_bytes(path.read_bytes() + b"more")
+    apply(window, sheet)
+    assert path.read_bytes().endswith(b"more")
+    assert not journal_of(path).exists()
+    assert "changed by another program" in window.notices.text
+    assert window.session.trouble is not None
+
+
+def interrupted(path: Path, *, magic: bool) -> bytes:
+    """Edits a file and leaves it as a crash would, its magic overwritten or an object deleted; the old bytes."""
+    before = path.read_bytes()
+    if magic:
+        with FileSource(path) as source:
+            make(edit_of(source, "delete 1 object", (Change(0, bytes(8)),)))
+    else:
+        assert run(["delete", str(path), KEY, "--yes"]) == 0
+    with journal_of(path).open("r+b") as file:
+        file.seek(len(MAGIC))
+        file.write(BEGUN)
+    return before
+
+
+@pytest.mark.parametrize("magic", [False, True])
+def test_an_interrupted_edit_is_told_and_put_back(magic: bool, window: MainWindow, tmp_path: Path) -> None:
+    """At the next open the bar says that the file may be half changed, recognised or not; its button puts it back."""
+    path = SWH.copied(tmp_path / "a")
+    before = interrupted(path, magic=magic)
+    show(window, path, rows=() if magic else (2,))
+    assert "An edit of small.shard (delete 1 object) was interrupted" in window.notices.text
+    delete = window.changing.actions.verbs["delete", False]
+    assert not delete.isEnabled()
+    assert "undo that first" in delete.toolTip() or magic
+    assert window.changing.actions.undo.isEnabled()
+    assert window.notices.button.text() == "Put back"
+    window.notices.button.click()
+    settle(window, 40)
+    assert path.read_bytes() == before
+    assert "is again what it was" in window.notices.text
+
+
+def test_tombstones_are_noted_and_lifted(
+    window: MainWindow, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sidecar becomes what the command writes; the sheet shows its lines; lifting is offered; the shard stays."""
+    data = Path(__file__).parents[3] / "data" / "des" / "sidecar"
+    (path,) = Path(shutil.copytree(data, tmp_path / "a")).glob("*.des")
+    (other,) = Path(shutil.copytree(data, tmp_path / "b")).glob("*.des")
+    shard, meta = path.read_bytes(), path.with_suffix(".meta")
+    before = json.loads(meta.read_text())
+    show(window, path, rows=(0,))
+    window.changing.editor.now = lambda: "2026-11-22T10:00:00Z"
+    sheet = sheet_of(window, "tombstone")
+    for name, text in (("reason", "asked for"), ("by", "alice"), ("ticket", "T-1")):
+        sheet.fields[name].setText(text)
+    sheet._soon.timeout.emit()
+    settle(window, 40)
+    assert any(b'"keep:2026-11-03T08:00:00Z"' in row.new for row in sheet.model.rows)
+    assert not sheet.takedown.isVisible()
+    assert window.hex.state.name == meta.name
+    apply(window, sheet)
+    assert window.hex.state.name == ""
+    options = ["--reason", "asked for", "--by", "alice", "--ticket", "T-1"]
+    assert run(["tombstone", str(other), "keep", *options, "--yes"]) == 0
+    theirs = re.sub(r'("(?:deleted_at|last_updated)": )"2026[^"]*"', r"\1", other.with_suffix(".meta").read_text())
+    ours = re.sub(r'("(?:deleted_at|last_updated)": )"2026[^"]*"', r"\1", meta.read_text())
+    assert ours == theirs
+    assert path.read_bytes() == shard
+    assert window.notices.button.text() == "Lift tombstones…"
+    window.notices.button.click()
+    settle(window, 40)
+    lift = window.changing.editor.sheet
+    assert lift is not None
+    assert not lift.fields
+    apply(window, lift)
+    assert json.loads(meta.read_text())["tombstones"] == before["tombstones"]
+
+
+def test_a_file_is_dropped_on_the_sheet(window: MainWindow, tmp_path: Path) -> None:
+    """What is appended may be dropped; a file that does not fit is refused in the sheet, by the library's sentence."""
+    case = CASES[2]
+    path = case.copied(tmp_path / "a")
+    show(window, path)
+    window.changing.actions.verbs["append", False].trigger()
+    sheet = window.changing.editor.sheet
+    assert sheet is not None
+    assert not sheet.apply.isEnabled()
+    for name, fits in (("more", True), ("nothing", False)):
+        (path.parent / "nothing").touch()
+        mime = QMimeData()
+        mime.setUrls([QUrl.fromLocalFile(str(path.parent / name))])
+        buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        enter = QDragEnterEvent(QPointF(9, 9).toPoint(), Qt.DropAction.CopyAction, mime, buttons, keys)
+        QApplication.sendEvent(sheet, enter)
+        assert enter.isAccepted()
+        QApplication.sendEvent(sheet, QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, buttons, keys))
+        sheet._soon.timeout.emit()
+        settle(window, 40)
+        assert sheet.apply.isEnabled() is fits
+    assert "nothing to append" in sheet.trouble.text()
+
+
+def test_a_shard_is_written_anew_under_a_key(window: MainWindow, tmp_path: Path) -> None:
+    """The sheet asks for what the format declares; the file is that of the command; one that exists is left alone."""
+    data = Path(__file__).parents[3] / "data" / "mdb" / "cas" / "shards"
+    path = Path(shutil.copy(next(data.glob("*.mdb")), tmp_path))
+    key = "0" * 63 + "7"
+    assert run(["rekey", str(path), str(tmp_path / "theirs.mdb"), "-O", f"key={key}"]) == 0
+    show(window, path, allow=False)
+    rekey = window.changing.actions.rekey
+    assert rekey.isVisible()
+    assert not window.changing.actions.allow.isEnabled()
+    rekey.trigger()
+    sheet = window.changing.rekeying.sheet
+    assert sheet is not None
+    assert unnamed(sheet) == []
+    assert not sheet.write.isEnabled()
+    sheet.fields["key"].line.setText(key)  # type: ignore[attr-defined]
+    sheet.target.setText(str(tmp_path / "theirs.mdb"))
+    sheet.write.click()
+    settle(window, 40)
+    assert "exists" in sheet.trouble.text()
+    sheet.target.setText(str(tmp_path / "ours.mdb"))
+    sheet.write.click()
+    settle(window, 40)
+    assert (tmp_path / "ours.mdb").read_bytes() == (tmp_path / "theirs.mdb").read_bytes()
+    assert window.notices.button.text() == "Open it"
+    window.notices.button.click()
+    settle(window, 40)
+    assert window.session.uri == str(tmp_path / "ours.mdb")
+
+
+def test_a_takedown_that_was_interrupted_is_finished(window: MainWindow, tmp_path: Path) -> None:
+    """Its old bytes were not kept: the bar offers to finish it, and nothing is left of what was to go."""
+    path = SWH.copied(tmp_path / "a")
+    with shardcore.open(path) as shard:
+        ref = shard.find(KEY)
+        content = shard.read(ref)
+        edit = delete(shard, [KEY])
+        journals._write_journal(edit, journal_of(path), stale=False, keep=False)
+    show(window, path)
+    assert "An edit of small.shard (delete 1 object) was interrupted" in window.notices.text
+    assert window.notices.button.text() == "Finish"
+    assert not window.changing.actions.undo.isEnabled()
+    window.notices.button.click()
+    settle(window, 40)
+    assert content not in path.read_bytes()
+    assert not journal_of(path).exists()
+    with shardcore.open(path) as shard:
+        assert shard.trace(KEY).outcome == "absent"
+
+
+@pytest.mark.parametrize("what", ["fifo", "copy"])
+def test_a_journal_that_does_not_check_is_not_recommended(what: str, window: MainWindow, tmp_path: Path) -> None:
+    """A FIFO hangs nothing; a journal of another file is no reason to undo; an edit is refused with the reason."""
+    path = SWH.copied(tmp_path / "a")
+    if what == "fifo":
+        os.mkfifo(journal_of(path))
+    else:
+        interrupted(path, magic=False)
+        copy = tmp_path / "copy"
+        shutil.copy(path, copy)
+        copy.replace(path)
+    show(window, path, rows=SWH.rows)
+    assert "interrupted" not in window.notices.text
+    before = path.read_bytes()
+    sheet = sheet_of(window, "delete")
+    if sheet.apply.isEnabled():
+        apply(window, sheet)
+        assert "Not changed" in window.notices.text
+    else:
+        assert journal_of(path).name in sheet.trouble.text()
+        sheet.reject()
+    settle(window, 40)
+    assert path.read_bytes() == before
+    assert os.path.lexists(journal_of(path))
+
+
+def test_a_file_that_another_process_edits_is_refused(
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sheet shows why; a file with several names is refused there, too."""
+    monkeypatch.setattr(lock, "_lock", lambda descriptor: False)
+    monkeypatch.setattr(lock, "WAIT", 0)
+    path = SWH.copied(tmp_path / "a")
+    show(window, path, rows=SWH.rows)
+    sheet = sheet_of(window, "delete")
+    assert "is being edited by another process" in sheet.trouble.text()
+    assert not sheet.apply.isEnabled()
+    sheet.reject()
+    monkeypatch.undo()
+    os.link(path, tmp_path / "other")
+    show(window, path, rows=SWH.rows)
+    sheet = sheet_of(window, "delete")
+    assert "has 2 names (hard links)" in sheet.trouble.text()
+    sheet.reject()

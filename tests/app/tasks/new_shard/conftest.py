@@ -1,0 +1,97 @@
+"""A sheet for new shards over a window of its own, and files to pack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from shardscope.session.session import Session
+from shardscope.startup.settings import Settings
+from shardscope.tasks.new_shard import form_jobs as desk
+from shardscope.tasks.new_shard.dialog import PackSheet
+from shardscope.tasks.new_shard.new_shards import NewShards
+
+OpenSheet = Callable[..., PackSheet]
+
+
+@pytest.fixture
+def numbered(tmp_path: Path) -> Path:
+    """A folder of twelve files whose names are numbers, the tenth of them empty."""
+    folder = tmp_path / "numbered"
+    folder.mkdir()
+    for number in range(12):
+        (folder / f"{number}.txt").write_bytes(b"" if number == 9 else f"object {number}, ".encode() * (number + 40))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are made soon."""
+    monkeypatch.setattr(desk, "SOON_MILLISECONDS", 10)
+
+
+@pytest.fixture
+def shards(qtbot: QtBot, session: Session, settings: Settings) -> Iterator[NewShards]:
+    """New shards in a window that has nothing else."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(1280, 840)
+    window.show()
+    yield NewShards(session, settings, window)
+    window.close()
+
+
+@pytest.fixture
+def open_sheet(qtbot: QtBot, shards: NewShards) -> OpenSheet:
+    """Opens the sheet with some paths and a format."""
+
+    def ask(*paths: Path, format: str = "") -> PackSheet:
+        shards.ask_new(tuple(map(str, paths)))
+        sheet = sheet_of(qtbot, shards)
+        if format:
+            sheet.form.formats.choose(format)
+        return sheet
+
+    return ask
+
+
+def sheet_of(qtbot: QtBot, shards: NewShards) -> PackSheet:
+    """The sheet that is open."""
+    window = shards.parent()
+    assert isinstance(window, QWidget)
+    qtbot.waitUntil(lambda: window.findChild(PackSheet) is not None)
+    sheet = window.findChild(PackSheet)
+    assert sheet is not None
+    return sheet
+
+
+def wait_gone(qtbot: QtBot, shards: NewShards) -> None:
+    """Waits until no sheet is left."""
+    window = shards.parent()
+    assert isinstance(window, QWidget)
+    qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
+
+
+def wait_planned(qtbot: QtBot, sheet: PackSheet, *, exact: bool = True) -> None:
+    """Waits until the plan of what the sheet says is drawn."""
+
+    def is_drawn() -> bool:
+        planned, work = sheet.form.plan.planned, sheet.form.work
+        drawn = planned is not None and work is not None and planned.name == work.target.path.name
+        return (
+            drawn
+            and planned is not None
+            and planned.plan.exact is exact
+            and sheet.form.plan.summary.text()[:4] != "Plan"
+        )
+
+    qtbot.waitUntil(is_drawn, timeout=10_000)
+
+
+def tree_of(folder: Path) -> dict[str, bytes]:
+    """All files below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

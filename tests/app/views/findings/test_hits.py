@@ -1,0 +1,100 @@
+"""The list of what a search found."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from shardcore import Span
+from shardcore.operations.search import Hits, search_contents
+from shardcore.operations.search_patterns import parse_hex, parse_numbers, parse_text
+from shardscope.session.hit_list import HitList
+from shardscope.session.session import Session
+from shardscope.startup import assets
+from shardscope.views.findings.hits import HitsTable
+from tests.app.conftest import open_in
+
+
+@pytest.fixture
+def table(qtbot: QtBot, session: Session, data: Path) -> HitsTable:
+    """The list beside a small shard."""
+    made = HitsTable(session)
+    qtbot.addWidget(made)
+    made.resize(420, 260)
+    made.show()
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    return made
+
+
+def texts(table: HitsTable, row: int) -> list[str]:
+    """What a row says."""
+    return [str(table.model.index(row, column).data()) for column in range(3)]
+
+
+def test_hits_say_where_they_are_and_as_what(qtbot: QtBot, table: HitsTable, session: Session) -> None:
+    """A row has offset, width and byte order, and, when a job has told it, the field; choosing it selects its bytes."""
+    assert session.shard is not None
+    size = session.shard.fields["header.index_size"]
+    patterns = parse_numbers(str(size))
+    table.set_hits(HitList.of("", str(size), patterns, Hits((72,), 1, 1, (0,))))
+    assert table.state.text() == f"1 hit: {size}"
+    qtbot.waitUntil(lambda: texts(table, 0) == ["72", "u64 big-endian", "header › index_size"])
+    table.table.setCurrentIndex(table.model.index(0, 0))
+    assert session.selection.span == Span("", 72, 80)
+    menu = table.menu_of(0)
+    {action.text().replace("&", ""): action for action in menu.actions()}["Copy offset"].trigger()
+    assert QGuiApplication.clipboard().text() == "0x48"
+    session.close()
+    assert table.model.rowCount() == 0
+    assert not table.state.isVisible()
+
+
+def test_hits_in_contents_name_their_object(qtbot: QtBot, session: Session) -> None:
+    """A row has the offset in the content, and the object; choosing it selects the decoded bytes, or the object."""
+    table = HitsTable(session)
+    qtbot.addWidget(table)
+    table.show()
+    open_in(session, qtbot, assets.path("samples/xorb/chunks.xorb"))
+    assert session.shard is not None
+    patterns = [parse_text("abcdabcd")]
+    first, second = islice(search_contents(session.shard, patterns, lambda *_: None), 2)
+    table.set_hits(HitList.of_contents("abcdabcd", patterns, [first, second._replace(span=None)]))
+    assert table.state.text() == "2 hits: abcdabcd"
+    (key,) = session.shard.objects.key_texts(np.array([3]))
+    qtbot.waitUntil(lambda: texts(table, 0)[::2] == [f"{first.offset:,}", f"content of {key}"])
+    table.table.setCurrentIndex(table.model.index(0, 0))
+    assert session.selection.span == first.span
+    table.table.setCurrentIndex(table.model.index(1, 0))
+    qtbot.waitUntil(lambda: session.selection.row == second.row)
+
+
+def test_only_rows_that_are_seen_are_named(qtbot: QtBot, table: HitsTable) -> None:
+    """Of 100,000 hits those on the screen get their fields; scrolling names those that come."""
+    every = tuple(range(100_000))
+    table.set_hits(HitList.of("", "00", (parse_hex("00"),), Hits(every, 5_000_000, 0, (0,) * len(every))))
+    assert table.state.text() == "5,000,000 hits, the first 100,000 are listed: 00"
+    qtbot.waitUntil(lambda: texts(table, 3) == ["3", "00", "header › magic"])
+    assert texts(table, 500)[2] == ""
+    table.table.scrollTo(table.model.index(90, 0), table.table.ScrollHint.PositionAtTop)
+    qtbot.waitUntil(lambda: texts(table, 92)[2] == "padding")
+    tip = table.model.index(92, 2).data(Qt.ItemDataRole.ToolTipRole)
+    assert tip == "padding"
+
+
+def test_a_strip_gets_no_more_hits_than_it_can_show() -> None:
+    """Few hits are all on the strip; of very many one for each 4,096th of the source."""
+    few = HitList.of("", "x", (parse_hex("00"),), Hits((9, 3), 2, 1, (0, 0)))
+    assert few.on_a_strip(100) == [3, 9]
+    assert (few.number_at(9), few.number_at(4)) == (1, None)
+    offsets = np.random.default_rng(7).integers(0, 10**9, 50_000)
+    many = HitList.of("", "x", (parse_hex("00"),), Hits(tuple(offsets.tolist()), 50_000, 0, (0,) * 50_000))
+    strip = many.on_a_strip(10**9)
+    assert 4000 < len(strip) <= 4098
+    assert strip == sorted(strip)
+    assert set(strip) <= set(offsets.tolist())

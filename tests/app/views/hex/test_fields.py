@@ -1,0 +1,70 @@
+"""What belongs to a byte on real shards: the frames around it, the record of its table, the fields beside it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QPointF, Qt
+from pytestqt.qtbot import QtBot
+
+from shardcore import SectionRole, Span
+from shardscope.session.session import Session
+from shardscope.views.hex.panel import HexPanel
+from tests.app.hex_samples import section
+
+SLOT = 40
+
+
+def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """A click frames the field and the record of the byte; the record is selected by its action, then by its chip."""
+    index = section(session, SectionRole.INDEX).start
+    qtbot.waitUntil(lambda: bool(swh.state.frames))
+    assert swh.rows.chip.isHidden()
+    before = swh.view.geometry()
+    swh.view.state.move_caret(index + 2 * SLOT + 35)
+    slot = (index + 2 * SLOT, index + 3 * SLOT)
+    qtbot.waitUntil(lambda: swh.state.frames == ((slot[0] + 32, slot[1]), slot))
+    assert swh.rows.chip.text() == "One slot"
+    assert swh.view.geometry() == before
+    swh.rows.chip.click()
+    assert (swh.state.layout.width, swh.state.layout.column_of(index)) == (SLOT, 0)
+    assert swh.rows.chip.isChecked()
+    assert swh.rows.box.currentText() == "Record"
+    swh.rows.chip.click()
+    assert swh.state.layout.width == 16
+    swh.actions_.select_record.trigger()
+    assert session.selection.span == Span("", *slot)
+    session.select_span(Span("", 100, 101))
+    qtbot.waitUntil(swh.rows.chip.isHidden)
+
+
+def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """Where there is room each row names the fields that begin in it; a click selects one, its arrow follows it."""
+    column, grid = swh.view.column, swh.state.grid
+    swh.resize(1300, 640)
+    qtbot.waitUntil(lambda: column.shown and len(column.line(grid, 4).places) == 2)
+    line = column.line(grid, 4)
+    assert [(f.path, f.value, f.target is not None) for f in line.fields] == [
+        ("header › index_position", f"{section(session, SectionRole.INDEX).start:,}", True),
+        ("header › index_size", f"{session.shard.fields['header.index_size']:,}" if session.shard else "", False),
+    ]
+
+    def click(x: float) -> None:
+        y = grid.row_y(4) + grid.row / 2
+        place = QPoint(round(column.left(grid) + x), round(y))
+        qtbot.mouseClick(swh.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+    click(line.places[1].left + 3)
+    assert session.selection.span == Span("", 72, 80)
+    click(line.places[0].left + 3)
+    assert session.selection.span == Span("", 64, 72)
+    click((line.places[0].arrow + line.places[0].right) / 2)
+    assert session.selection.span == section(session, SectionRole.INDEX)
+    session.select_span(Span("", 0, 1))
+    point = QPointF(column.left(grid) + 3, grid.row_y(4) + 3)
+    assert "header › index_size" in column.tip_at(grid, point, swh.state.rows_on_screen)
+    with_fields = swh.view.viewport().grab().toImage()
+    swh.actions_.fields.setChecked(False)
+    assert not column.shown
+    assert swh.view.viewport().grab().toImage() != with_fields
+    swh.actions_.fields.setChecked(True)
+    swh.resize(700, 640)
+    assert not column.shown

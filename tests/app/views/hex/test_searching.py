@@ -1,0 +1,164 @@
+"""Searching in the hex panel: from hit to hit, all of them, numbers in every width, what was searched before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from shardcore import Span
+from shardcore.testing import PatternSource
+from shardscope.session.hit_list import HitList
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.session import Session
+from shardscope.startup import assets
+from shardscope.views.hex.panel import HexPanel
+from shardscope.views.hex.search_bar import SearchBar
+from tests.app.hex_samples import SampleReader
+
+SLOT = 40
+
+
+def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """Enter goes from hit to hit and around the end, and says so; what is found is selected."""
+    swh.actions_.find.trigger()
+    assert swh.search.isVisible()
+    swh.search.field.setText("53 57 ?? 5? 68")
+    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
+    assert "at 0" in swh.search.status.text()
+    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "went around" in swh.search.status.text())
+
+
+def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:
+    """All hits are counted and listed, marked on the strip and in the bytes on the screen, until the bar is closed."""
+    raw = (data / "swh" / "small.shard").read_bytes()
+    wanted = [at for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4)]
+    lists: list[HitList] = []
+    swh.search.hits_changed.connect(lists.append)
+    swh.search.start()
+    swh.search.field.setText("00000000")
+    with qtbot.waitSignal(swh.search.list_wanted, timeout=10_000):
+        swh.search.list_all()
+    assert lists[-1].offsets.tolist() == wanted
+    assert swh.search.status.text() == f"{len(wanted):,} found"
+    start, stop = swh.state.visible_bytes
+    shown = [(at, at + 4) for at in wanted if at + 4 > start and at < stop]
+    assert list(swh.state.scene(focused=True).hits) == shown
+    marked = swh.view.viewport().grab().toImage()
+    qtbot.keyClick(swh.search.field, Qt.Key.Key_Escape)
+    assert swh.state.scene(focused=True).hits == ()
+    assert swh.view.viewport().grab().toImage() != marked
+    assert not swh.search.isVisible()
+
+
+def test_a_number_search_says_which_hit(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """*Number* tries widths and byte orders, goes to the nearest, and says what it is and how many there are."""
+    assert session.shard is not None
+    size = session.shard.fields["header.index_size"]
+    swh.search.look_for("Number", str(size))
+    qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
+    assert swh.search.status.text().startswith("1 of ")
+    assert "at 72 · u64 big-endian" in swh.search.status.text()
+    swh.search.close_bar()
+
+
+def test_searches_come_back(qtbot: QtBot, swh: HexPanel) -> None:
+    """Up and Down bring back what was searched before, with its kind, and what was being typed; so does the menu."""
+    swh.search.start()
+    for kind, text in (("Hex", "53 57"), ("Text", "SWH")):
+        swh.search.look_for(kind, text)
+        qtbot.waitUntil(lambda: " of " in swh.search.status.text())
+    swh.search.field.setText("typing")
+    seen = []
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down):
+        qtbot.keyClick(swh.search.field, key)
+        seen.append((swh.search.kind.currentText(), swh.search.field.text()))
+    first, second, typed = ("Hex", "53 57"), ("Text", "SWH"), ("Text", "typing")
+    assert seen == [second, first, first, second, typed, typed]
+    menu = swh.search.earlier_menu()
+    assert [action.text() for action in menu.actions()] == ["SWH\tText", "53 57\tHex"]
+    menu.actions()[1].trigger()
+    assert (swh.search.kind.currentText(), swh.search.field.text()) == first
+    qtbot.waitUntil(lambda: " of " in swh.search.status.text())
+    swh.search.field.setText("53 57")
+    qtbot.keyClick(swh.search.field, Qt.Key.Key_Up)
+    assert swh.search.field.text() == "SWH"
+    swh.search.close_bar()
+
+
+def test_the_selected_bytes_are_found_elsewhere(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """*Find these bytes* searches the selection: the next place that has the same bytes."""
+    session.select_span(Span("", 88, 92))
+    swh.actions_.find_these.trigger()
+    assert swh.search.field.text() == "00 00 00 00"
+    qtbot.waitUntil(lambda: session.selection.span == Span("", 89, 93))
+    swh.search.close_bar()
+
+
+def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
+    """What is no pattern is told at once; what is not there is told when all was searched."""
+    swh.search.start()
+    swh.search.field.setText("5")
+    swh.search.look()
+    assert "odd number" in swh.search.status.text()
+    swh.search.kind.setCurrentText("Text")
+    swh.search.field.setText("surely not in this file")
+    swh.search.look()
+    qtbot.waitUntil(lambda: swh.search.status.text() == "not found in the stored bytes")
+
+
+def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    """A search in a source without end shows its progress, is stopped by its button at once, and says so."""
+    panel.pages.use(SampleReader(PatternSource(2**60)))
+    panel.view.state.set_source("", 2**60)
+    panel.search.start()
+    panel.search.field.setText("00 01 02 03 04 05 06 07")
+    panel.search.list_all()
+    assert panel.search.stop.isVisible()
+    qtbot.waitUntil(lambda: any(job.done_amount > 0 for job in session.jobs.open_jobs))
+    qtbot.mouseClick(panel.search.stop, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: panel.search.status.text() == "stopped", timeout=2000)
+    assert not panel.search.stop.isVisible()
+    assert not session.jobs.open_jobs
+
+
+def test_the_bar_keeps_its_field(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    """What came of the search has a line of its own: it is whole, the field can be typed into, and nothing moves."""
+    bar = SearchBar(lambda: Span("", 0, 0), panel.pages)
+    qtbot.addWidget(bar)
+    bar.show()
+    for width in (900, 670, 440):
+        bar.resize(width, 60)
+        height = bar.sizeHint().height()
+        bar.status.tell("not found in the stored bytes")
+        qtbot.waitUntil(lambda: bar.status.seen == "not found in the stored bytes")
+        assert bar.field.width() >= 120
+        assert bar.sizeHint().height() == height
+
+
+def test_contents_are_searched_on_request(qtbot: QtBot, panel: HexPanel, session: Session) -> None:
+    """What only the decoded bytes of a chunk hold is not found in the stored bytes, and found in the contents."""
+    with qtbot.waitSignal(session.opened):
+        session.open(OpenRequest(str(assets.path("samples/xorb/chunks.xorb"))))
+    bar = panel.search
+    bar.look_for("Text", "abcdabcd")
+    qtbot.waitUntil(lambda: bar.status.text() == "not found in the stored bytes")
+    with qtbot.waitSignal(bar.list_wanted), qtbot.waitSignal(bar.hits_changed) as listed:
+        qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    hits: HitList = listed.args[0]
+    assert {hit.row for hit in hits.contents} == {3}
+    assert "row 3" in bar.status.text()
+    span = session.selection.span
+    assert span is not None
+    assert span.source.startswith("@")
+    qtbot.waitUntil(lambda: panel.state.name == span.source)
+    assert session.shard is not None
+    assert session.shard.bytes_of(span.source).read(span.start, span.stop) == b"abcdabcd"
+    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: session.selection.span != span)
+    bar.field.setText("nowhere in here")
+    qtbot.mouseClick(bar.contents, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bar.status.text() == "not found in the contents")

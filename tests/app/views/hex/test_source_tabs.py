@@ -1,0 +1,18 @@
+"""Tabs of sources leave room for the path beside them."""
+
+from __future__ import annotations
+
+from pytestqt.qtbot import QtBot
+
+from shardscope.views.hex.tabs import OpenSource, SourceTabs
+
+
+def test_a_long_name_is_cut_in_its_middle_and_told_whole(qtbot: QtBot) -> None:
+    """A member of a data set may be called by a hash: its tab is short, its tooltip is not."""
+    tabs = SourceTabs()
+    qtbot.addWidget(tabs)
+    name = "b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb"
+    tabs.show_source(OpenSource(name, 10, ()), name)
+    assert len(tabs.tabText(0)) < 32
+    assert tabs.tabText(0).endswith(".mdb")
+    assert tabs.tabToolTip(0) == name

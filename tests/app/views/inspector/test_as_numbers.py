@@ -1,0 +1,75 @@
+"""The bytes at the caret as numbers, times, text and bits."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from shardscope.views.inspector.as_numbers import MOST, TOO_FEW, readings, text_of
+
+
+def read(data: bytes) -> dict[str, tuple[str, str | None]]:
+    """The readings by name; of several of a name the first."""
+    found: dict[str, tuple[str, str | None]] = {}
+    for reading in readings(data):
+        found.setdefault(reading.name, (reading.little, reading.big))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "value"),
+    [
+        ("u8", "B", 200),
+        ("i8", "b", -2),
+        ("u16", "H", 65_534),
+        ("i16", "h", -2),
+        ("u32", "I", 2**32 - 5),
+        ("i32", "i", -(2**31)),
+        ("u64", "Q", 2**64 - 3),
+        ("i64", "q", -(2**63)),
+    ],
+)
+def test_integers(name: str, code: str, value: int) -> None:
+    """Every integer type is read in both orders, up to its limits."""
+    little = read(struct.pack("<" + code, value).ljust(MOST, b"\0"))[name]
+    big = read(struct.pack(">" + code, value).ljust(MOST, b"\0"))[name]
+    assert little[0] == str(value)
+    assert (big[0] if big[1] is None else big[1]) == str(value)
+
+
+@pytest.mark.parametrize("value", [0.1, -1.5, 1e-40, 3.4028234663852886e38, float("inf")])
+def test_floats_read_back(value: float) -> None:
+    """The text of a float is read back as the same float, and is no longer than that needs."""
+    data = struct.pack("<f", value).ljust(MOST, b"\0")
+    assert struct.pack("<f", float(read(data)["f32"][0])) == data[:4]
+    assert read(struct.pack("<f", 0.1).ljust(MOST, b"\0"))["f32"][0] == "0.1"
+    assert read(struct.pack(">d", 0.1).ljust(MOST, b"\0"))["f64"][1] == "0.1"
+
+
+def test_times_only_where_they_are_plausible() -> None:
+    """A count of seconds or milliseconds of our days is a time in UTC; other numbers are not."""
+    assert read(struct.pack("<I", 1_700_000_000).ljust(8, b"\xff"))["time"][0] == (
+        "2023-11-14 22:13:20 UTC · u32 s, little"
+    )
+    assert read(struct.pack(">Q", 1_700_000_000_123))["time"][0] == "2023-11-14 22:13:20.123 UTC · u64 ms, big"
+    assert "time" not in read(bytes(MOST))
+    assert "time" not in read(b"\xff" * MOST)
+
+
+def test_end_of_the_source() -> None:
+    """Where the source ends before a number does there is a dash, never a number made of zeros."""
+    found = read(b"\x01\x02\x03")
+    assert found["u16"] == ("513", "258")
+    assert found["u32"] == (TOO_FEW, TOO_FEW)
+    assert read(b"")["u8"] == (TOO_FEW, None)
+
+
+def test_text_and_bits() -> None:
+    """Text goes up to the first byte that is none; the bits of the first byte stand by their positions."""
+    assert text_of("é and more\0rest".encode()) == "é and more"
+    assert text_of(b"ok\xff\xfe") == "ok"
+    assert text_of(("a" * (MOST - 1) + "é").encode()) == "a" * (MOST - 1)
+    found = read(b"\xa1\0\0\0")
+    assert found["bit"][0] == "7 6 5 4  3 2 1 0"
+    assert found["is"][0] == "1 0 1 0  0 0 0 1"

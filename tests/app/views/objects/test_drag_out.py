@@ -1,0 +1,345 @@
+"""Dragging objects out of the table: what is ready when, what the mouse does to the selection, what programs get."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QPixmap
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from shardscope.session.session import Session
+from shardscope.views.objects import drag_out
+from shardscope.views.objects.drag_out import DragOut
+from shardscope.views.objects.table import ObjectTable
+from shardscope.widgets.object_model import ObjectModel
+from tests.app.conftest import open_in
+from tests.remote.servers import RangeServer
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+class Rig:
+    """A table with a drag-out whose drags are noted instead of run."""
+
+    def __init__(self, session: Session, qtbot: QtBot) -> None:
+        self.session = session
+        self.qtbot = qtbot
+        self.model = ObjectModel(session)
+        self.table = ObjectTable(self.model)
+        self.drag = DragOut(session, self.table, lambda: self.table.selected_ranges().rows().tolist())
+        self.drag.run_drag = self._note
+        self.drags: list[list[Path]] = []
+        self.texts: list[str] = []
+        self.pixmaps: list[QPixmap] = []
+        self.messages: list[str] = []
+        session.message.connect(self.messages.append)
+        session.troubled.connect(lambda text, _: self.messages.append(text))
+        qtbot.addWidget(self.table)
+        self.table.resize(900, 500)
+        self.table.show()
+
+    def _note(self, mime: QMimeData, pixmap: QPixmap) -> None:
+        self.drags.append([Path(url.toLocalFile()) for url in mime.urls()])
+        self.texts.append(mime.text())
+        self.pixmaps.append(pixmap)
+
+    def place(self, row: int) -> QPoint:
+        """A point on the key of a row."""
+        return self.table.visualRect(self.model.index(row, 1)).center()
+
+    def press(self, row: int) -> None:
+        """Presses the left button on a row."""
+        self.qtbot.mousePress(self.table.viewport(), LEFT, pos=self.place(row))
+
+    def move(self, row: int, distance: int) -> None:
+        """Moves with the button down."""
+        place = self.place(row) + QPoint(0, distance)
+        self.qtbot.mouseMove(self.table.viewport(), place)
+        # The move of the test library has no buttons.
+        event = _moved(self.table, place)
+        QApplication.sendEvent(self.table.viewport(), event)
+
+    def release(self, row: int) -> None:
+        """Lets the button go."""
+        self.qtbot.mouseRelease(self.table.viewport(), LEFT, pos=self.place(row))
+
+    def settle(self) -> None:
+        """Waits until nothing is on its way."""
+        QApplication.processEvents()
+        self.qtbot.waitUntil(lambda: not self.session.jobs.open_jobs)
+
+    def written(self) -> list[Path]:
+        """The files that are ready, of all sets, whether wanted or not."""
+        root = self.drag._folders._root
+        names = [] if root is None else root.rglob("*")
+        return sorted(path for path in names if path.is_file() and path.name != "manifest.json")
+
+
+def _moved(table: ObjectTable, place: QPoint) -> Any:
+    from PySide6.QtCore import QEvent, QPointF
+    from PySide6.QtGui import QMouseEvent
+
+    point = QPointF(place)
+    whole = QPointF(table.viewport().mapToGlobal(place))
+    none = Qt.KeyboardModifier.NoModifier
+    return QMouseEvent(QEvent.Type.MouseMove, point, whole, Qt.MouseButton.NoButton, LEFT, none)
+
+
+@pytest.fixture
+def rig(session: Session, qtbot: QtBot, data: Path) -> Iterator[Rig]:
+    """The small sample."""
+    open_in(session, qtbot, data / "swh/small.shard")
+    made = Rig(session, qtbot)
+    made.model.load()
+    made.settle()
+    yield made
+    made.drag.close()
+
+
+def test_ready_before_it_moves(rig: Rig) -> None:
+    """A press alone has the files of the row written, with the right bytes."""
+    rig.press(0)
+    rig.settle()
+    (path,) = rig.written()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
+    assert rig.drags == []
+
+
+def test_drag(rig: Rig) -> None:
+    """Past the threshold of the desktop the drag begins, with addresses and paths; before it does not."""
+    rig.press(0)
+    rig.settle()
+    rig.move(0, QApplication.startDragDistance() - 1)
+    rig.settle()
+    assert rig.drags == []
+    rig.move(0, QApplication.startDragDistance())
+    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+    assert rig.drags == [rig.written()]
+    assert rig.texts == [str(rig.written()[0])]
+    assert rig.pixmaps[0].width() > 100
+
+
+def test_several_rows(rig: Rig) -> None:
+    """A press on one of several selected rows keeps them all selected, chooses none of them, and drags them all."""
+    chosen: list[int] = []
+    rig.table.selectRow(0)
+    rig.qtbot.mouseClick(rig.table.viewport(), LEFT, Qt.KeyboardModifier.ShiftModifier, rig.place(2))
+    rig.table.rows_chosen.connect(chosen.append)
+    rig.press(1)
+    rig.move(1, 30)
+    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+    assert chosen == []
+    assert len(rig.drags[0]) == 3
+    assert rig.table.selected_count() == 3
+
+
+def test_a_click_selects(rig: Rig) -> None:
+    """A click on one of several selected rows, without a drag, selects that row alone and tells so."""
+    chosen: list[int] = []
+    rig.table.selectAll()
+    rig.table.rows_chosen.connect(chosen.append)
+    rig.press(4)
+    rig.release(4)
+    assert rig.table.selected_ranges().rows().tolist() == [4]
+    assert 4 in chosen
+
+
+def test_moving_selects_no_rows(rig: Rig) -> None:
+    """A drag does not also select the rows that it passes."""
+    rig.press(0)
+    for distance in range(0, 200, 20):
+        rig.move(0, distance)
+    rig.settle()
+    assert rig.table.selected_ranges().rows().tolist() == [0]
+
+
+def test_same_selection_same_files(rig: Rig) -> None:
+    """A second drag of the same selection uses the files of the first; when they were taken away, new ones."""
+    for _ in range(2):
+        rig.press(0)
+        rig.move(0, 30)
+        rig.settle()
+        rig.release(0)
+    assert rig.drags[0] == rig.drags[1]
+    rig.drags[0][0].unlink()
+    rig.press(0)
+    rig.move(0, 30)
+    rig.settle()
+    assert rig.drags[2] != rig.drags[0]
+    assert rig.drags[2][0].is_file()
+
+
+def test_clicks_do_not_pile_up(rig: Rig) -> None:
+    """Files that were written for a press and never dragged go with the next press; dragged ones stay."""
+    rig.press(0)
+    rig.move(0, 30)
+    rig.settle()
+    rig.release(0)
+    for row in (2, 3, 4):
+        rig.press(row)
+        rig.settle()
+        rig.release(row)
+    rig.settle()
+    assert len(rig.written()) == 2
+    assert rig.drags[0][0] in rig.written()
+
+
+def test_large_ones_wait_for_the_drag(rig: Rig) -> None:
+    """Over the limit a press writes nothing; the drag prepares, as a job that can be seen, and begins when ready."""
+    titles: list[str] = []
+    rig.session.jobs.added.connect(lambda job: titles.append(job.title))
+    rig.drag.small = 100
+    rig.press(0)
+    rig.settle()
+    assert rig.written() == []
+    rig.move(0, 30)
+    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+    assert titles == ["Prepare 1 object to drag"]
+    assert rig.drags[0][0].stat().st_size == 1790
+
+
+class _Slow:
+    """Holds the streams of a shard until it is let go."""
+
+    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.gate = threading.Event()
+        shard: Any = session.shard
+        stream = shard.stream
+
+        def held(ref: Any) -> Iterator[bytes]:
+            self.gate.wait(30)
+            yield from stream(ref)
+
+        monkeypatch.setattr(shard, "stream", held)
+
+
+@pytest.fixture
+def slow(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Slow]:
+    """Bytes that take their time."""
+    made = _Slow(rig.session, monkeypatch)
+    yield made
+    made.gate.set()
+
+
+def test_drag_that_waits(rig: Rig, slow: _Slow) -> None:
+    """With the button still down, the drag begins when the bytes are there; the window never waits."""
+    rig.press(0)
+    rig.move(0, 30)
+    rig.qtbot.waitUntil(lambda: rig.session.jobs.newest(("drag", rig.drag)) is not None)
+    assert rig.drags == []
+    slow.gate.set()
+    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+
+
+def test_released_too_early(rig: Rig, slow: _Slow) -> None:
+    """Let go before the bytes are there: no drag comes out of nowhere; it is said that they are ready now."""
+    rig.press(0)
+    rig.move(0, 30)
+    rig.release(0)
+    slow.gate.set()
+    rig.qtbot.waitUntil(lambda: any("ready" in message for message in rig.messages))
+    assert rig.drags == []
+    rig.press(0)
+    rig.move(0, 30)
+    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+
+
+def test_escape(rig: Rig, slow: _Slow) -> None:
+    """Escape stops the preparation, and nothing is left of it."""
+    rig.press(0)
+    rig.move(0, 30)
+    rig.qtbot.waitUntil(lambda: rig.drag._job is not None)
+    rig.qtbot.keyClick(rig.table, Qt.Key.Key_Escape)
+    slow.gate.set()
+    rig.settle()
+    assert rig.drags == []
+    assert rig.written() == []
+
+
+def test_click_stops_reading(rig: Rig, slow: _Slow) -> None:
+    """A click that was no drag stops the reading that its press began."""
+    rig.press(0)
+    QApplication.processEvents()
+    job = rig.session.jobs.newest(("drag", rig.drag))
+    assert job is not None
+    rig.release(0)
+    assert job.cancelled
+
+
+def test_copy_files(rig: Rig) -> None:
+    """The selected objects are on the clipboard as files: addresses, paths, and the form that file managers ask for."""
+    rig.table.selectRow(0)
+    rig.drag.copy_files()
+    rig.qtbot.waitUntil(lambda: any("copied" in message for message in rig.messages))
+    mime = QGuiApplication.clipboard().mimeData()
+    (url,) = mime.urls()
+    assert Path(url.toLocalFile()) == rig.written()[0]
+    assert bytes(mime.data("x-special/gnome-copied-files").data()).decode() == f"copy\n{url.toString()}"
+
+
+def test_too_many(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More objects than a drag can carry are refused with the way that works."""
+    monkeypatch.setattr("shardscope.views.objects.drag_out.MOST_FILES", 2)
+    rig.table.selectAll()
+    rig.drag.copy_files()
+    assert rig.messages == ["More than 2 objects are selected: extract them instead"]
+
+
+def test_nothing_readable(rig: Rig) -> None:
+    """A selection of which nothing can be read makes no empty drag, and says why."""
+    rig.table.selectRow(9)
+    rig.drag.copy_files()
+    rig.settle()
+    assert rig.written() == []
+    assert rig.drags == []
+
+
+def test_closing(rig: Rig) -> None:
+    """Files that somebody got stay when the shard is closed; the others go."""
+    rig.press(0)
+    rig.move(0, 30)
+    rig.settle()
+    rig.release(0)
+    rig.press(2)
+    rig.settle()
+    rig.session.close()
+    rig.settle()
+    assert rig.written() == rig.drags[0]
+
+
+def test_objects_of_another_machine(
+    session: Session, qtbot: QtBot, data: Path, server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones are fetched on a press, larger ones when they are dragged; very large ones are for extracting."""
+    monkeypatch.setattr(drag_out, "FAR_SMALL", 0)
+    with qtbot.waitSignal(session.opened):
+        session.open(server.put("/small.shard", data / "swh/small.shard"))
+    rig = Rig(session, qtbot)
+    rig.model.load()
+    rig.settle()
+    row = 0
+    rig.press(row)
+    rig.settle()
+    assert rig.written() == []
+    rig.move(row, QApplication.startDragDistance())
+    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+    (path,) = rig.written()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
+    rig.release(row)
+    monkeypatch.setattr(drag_out, "FAR_MOST", 0)
+    other = 2
+    rig.press(other)
+    rig.settle()
+    rig.move(other, QApplication.startDragDistance())
+    rig.settle()
+    assert len(rig.drags) == 1
+    assert rig.messages == ["These are too large to fetch for a drag: extract them instead"]
+    rig.release(other)
+    rig.drag.close()

@@ -1,0 +1,61 @@
+"""The models of findings and of jobs."""
+
+from __future__ import annotations
+
+import threading
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from shardcore import Depth, Finding, Report, Severity, Span
+from shardscope.session.jobs import Job, Jobs, JobState
+from shardscope.widgets.finding_model import FINDING_ROLE, FindingModel
+from shardscope.widgets.transfer_model import TransferModel, percent
+
+FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
+
+
+def test_findings_are_listed_the_worst_first(qtbot: QtBot) -> None:
+    """Errors stand above warnings and notes; each row gives its finding back."""
+    findings = (
+        Finding(Severity.NOTE, "x.note", None, "worth knowing"),
+        Finding(Severity.ERROR, "x.error", Span("", 3, 9), "wrong", "k1"),
+        Finding(Severity.WARNING, "x.warning", Span("@1-2", 0, 1), "odd"),
+    )
+    model = FindingModel()
+    QAbstractItemModelTester(model, FATAL)
+    model.set_report(Report(Depth.INDEX, 5, findings))
+    assert [model.index(row, 0).data() for row in range(3)] == ["error", "warning", "note"]
+    assert [model.index(0, column).data() for column in range(1, 5)] == ["wrong", "3..9", "x.error", "k1"]
+    assert model.index(1, 0).data(FINDING_ROLE) is findings[2]
+    model.set_report(None)
+    assert model.rowCount() == 0
+
+
+def test_jobs_with_a_title_are_listed(qtbot: QtBot, jobs: Jobs) -> None:
+    """The latest job is on top, tells its progress and its end; jobs without a title are not shown."""
+    model = TransferModel(jobs)
+    QAbstractItemModelTester(model, FATAL)
+    gate = threading.Event()
+
+    def work(job: Job) -> None:
+        job.progress(30, 120)
+        while not gate.wait(0.002):
+            job.check()
+
+    jobs.submit(lambda _: None)
+    jobs.submit(lambda _: 1 // 0, title="Fails")
+    long = jobs.submit(work, title="Takes long")
+    qtbot.waitUntil(lambda: percent(long) == 25)
+    qtbot.waitUntil(lambda: model.index(1, 1).data() == "failed")
+    assert [model.index(row, 0).data() for row in range(model.rowCount())] == ["Takes long", "Fails"]
+    assert model.index(0, 2).data() == "25 %"
+    assert "division" in model.index(1, 4).data(Qt.ItemDataRole.DisplayRole)
+    assert model.running == 1
+    gate.set()
+    qtbot.waitUntil(lambda: model.index(0, 1).data() == "done")
+    assert model.index(0, 2).data() == "100 %"
+    model.clear_ended()
+    assert model.rowCount() == 0
+    assert long.state is JobState.DONE

@@ -1,0 +1,110 @@
+"""The node tree as a model: children come when they are looked at, and any node can be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from shardcore import Node, Span
+from shardscope.session.session import Session
+from shardscope.widgets.node_model import NODE_ROLE, PAGE, NodeModel
+from tests.app.conftest import open_in
+
+
+@pytest.fixture
+def model(session: Session, qtbot: QtBot, data: Path) -> NodeModel:
+    """The tree of 2,000 objects."""
+    open_in(session, qtbot, data / "swh" / "medium.shard")
+    made = NodeModel(session)
+    made.load()
+    qtbot.waitUntil(lambda: made.rowCount() == 1)
+    return made
+
+
+def expand(qtbot: QtBot, model: NodeModel, index: QModelIndex) -> None:
+    """Opens a node and waits for its children."""
+    if model.canFetchMore(index):
+        model.fetchMore(index)
+    qtbot.waitUntil(lambda: model.rowCount(index) > 0)
+
+
+def names(model: NodeModel, index: QModelIndex) -> list[str]:
+    """The names of the children that are there."""
+    return [str(model.index(row, 0, index).data()) for row in range(model.rowCount(index))]
+
+
+def test_the_first_level_is_there_at_once(model: NodeModel) -> None:
+    """The root comes with its children: the sections."""
+    root = model.index(0, 0)
+    assert names(model, root) == ["header", "padding", "objects", "index", "hash function"]
+
+
+def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: Path) -> None:
+    """Qt's own tester finds nothing wrong while nodes come and go."""
+    model = NodeModel(session)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    open_in(session, qtbot, data / "swh" / "medium.shard")
+    model.load()
+    qtbot.waitUntil(lambda: model.rowCount() == 1)
+    root = model.index(0, 0)
+    index = model.index(3, 0, root)
+    expand(qtbot, model, index)
+    expand(qtbot, model, model.index(1, 0, index))
+    session.close()
+    model.load()
+    assert model.rowCount() == 0
+
+
+def test_children_are_computed_when_opened(qtbot: QtBot, model: NodeModel) -> None:
+    """A long table is groups of a thousand; a group's rows come page by page as they are looked at."""
+    index = model.index(3, 0, model.index(0, 0))
+    assert model.rowCount(index) == 0
+    assert model.hasChildren(index)
+    expand(qtbot, model, index)
+    assert names(model, index)[0] == "[0..999]"
+    group = model.index(1, 0, index)
+    expand(qtbot, model, group)
+    assert model.rowCount(group) == 1000
+    far = model.index(3 * PAGE, 0, group)
+    assert far.data() == "…"
+    qtbot.waitUntil(lambda: far.data() == f"slot {1000 + 3 * PAGE}")
+
+
+@pytest.mark.parametrize("offset", [0, 45, 300, 600, 100_000, 200_000])
+def test_any_byte_can_be_revealed(qtbot: QtBot, session: Session, model: NodeModel, offset: int) -> None:
+    """The path that explains a byte leads to the same node in the tree, through groups as well."""
+    assert session.shard is not None
+    assert session.shard.source is not None
+    offset = min(offset, session.shard.source.size - 1)
+    path = session.shard.explain(offset)
+    with qtbot.waitSignal(model.revealed) as caught:
+        model.reveal(path)
+    found = caught.args[0].data(NODE_ROLE)
+    assert isinstance(found, Node)
+    assert (found.name, found.span) == (path[-1].name, path[-1].span)
+    assert [node.name for node in model.path(caught.args[0])] == [node.name for node in path]
+
+
+def test_every_slot_can_be_revealed_by_its_last_byte(qtbot: QtBot, session: Session, model: NodeModel) -> None:
+    """The last byte of the index leads to the last slot of the last group."""
+    assert session.shard is not None
+    section = next(s for s in session.shard.sections if s.name == "index")
+    with qtbot.waitSignal(model.revealed) as caught:
+        model.reveal(session.shard.explain(section.stop - 1))
+    path = model.path(caught.args[0])
+    assert path[-1].span == Span("", section.stop - 8, section.stop)
+    assert path[2].name.startswith("[")
+
+
+def test_texts(qtbot: QtBot, model: NodeModel) -> None:
+    """Name, value, offset and size; the sentence is the tool tip."""
+    root = model.index(0, 0)
+    header = model.index(0, 0, root)
+    expand(qtbot, model, header)
+    row = [model.index(2, column, header).data() for column in range(4)]
+    assert row == ["objects_count", "2,000", "40", "8"]
+    assert "Number of objects written" in str(model.index(2, 0, header).data(3))

@@ -1,0 +1,177 @@
+"""The table of objects: pages of rows, any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from shardcore import ObjectColumns, ObjectRef, Objects, SourceError, State
+from shardscope.session.session import Session
+from shardscope.widgets.object_model import KEY_ROLE, PAGE, PAGES, ROW_ROLE, STATE_ROLE, ObjectModel
+from tests.app.conftest import open_in
+
+
+class ManyObjects(Objects):
+    """As many rows as one likes; keeps no row."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.asked: list[int] = []
+        self.broken = False
+
+    def __len__(self) -> int:
+        return self.count
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """Row number times 100, with a state that depends on the row."""
+        if self.broken:
+            raise SourceError("the connection is gone")
+        self.asked.append(int(rows[0]))
+        return ObjectColumns.of(rows, rows * 100, rows * 100 + 50, 50, state=rows % 3)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The row number as text."""
+        return [str(row) for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        """Not needed."""
+        raise IndexError(row)
+
+
+@pytest.fixture
+def many(session: Session, qtbot: QtBot, data: Path) -> Callable[[int], tuple[ObjectModel, ManyObjects]]:
+    """Makes a model over many rows, which stand in for those of what is open."""
+    open_in(session, qtbot, data / "swh" / "one.shard")
+
+    def make(count: int) -> tuple[ObjectModel, ManyObjects]:
+        objects = ManyObjects(count)
+        model = ObjectModel(session)
+        session.listing = objects
+        model.load()
+        return model, objects
+
+    return make
+
+
+def shown(qtbot: QtBot, model: ObjectModel, row: int, column: str) -> str:
+    """The text of a cell, when it has come."""
+    number = [c.name for c in model.columns].index(column)
+    index = model.index(row, number)
+    qtbot.waitUntil(lambda: index.data(STATE_ROLE) is not None)
+    return str(index.data())
+
+
+def test_the_model_keeps_the_rules_of_qt(session: Session, qtbot: QtBot, data: Path) -> None:
+    """Qt's own tester finds nothing wrong while rows come, are filtered and go."""
+    model = ObjectModel(session)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    model.load()
+    assert model.rowCount() == 13
+    shown(qtbot, model, 12, "key")
+    model.set_rows(np.array([3, 1], np.int64))
+    assert model.rowCount() == 2
+    session.close()
+    model.load()
+    assert model.rowCount() == 0
+
+
+def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
+    """Cells say what the objects say; kind and shard are left out where they say nothing."""
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    model = ObjectModel(session)
+    model.load()
+    assert [column.name for column in model.columns] == ["row", "key", "state", "size", "stored", "start", "codec"]
+    assert shown(qtbot, model, 0, "key").startswith("94d9c5e7")
+    assert shown(qtbot, model, 0, "size") == "1,790"
+    assert shown(qtbot, model, 0, "start") == "1,167"
+    assert shown(qtbot, model, 9, "state") == "unused"
+    assert shown(qtbot, model, 9, "key") == "—"
+    assert model.index(4, 0).data(ROW_ROLE) == 4
+
+
+def test_deleted_keys_are_struck_through(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+    """What is deleted looks deleted, besides saying so."""
+    model, _ = many(9)
+    assert shown(qtbot, model, 0, "state") == "live"
+    states = [model.index(row, 0).data(STATE_ROLE) for row in range(9)]
+    struck = [model.index(row, 1).data(Qt.ItemDataRole.FontRole) is not None for row in range(9)]
+    assert states.count(State.DELETED) == 3
+    assert struck == [state is State.DELETED for state in states]
+
+
+def test_only_what_is_looked_at_is_read(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+    """Of 46 million rows one page is read for the rows on the screen, and the last row is as near as the first."""
+    model, objects = many(46_000_000)
+    assert model.rowCount() == 1 << 24
+    model.set_most(50_000_000)
+    assert model.rowCount() == 46_000_000
+    assert shown(qtbot, model, 0, "key") == "0"
+    assert shown(qtbot, model, 45_999_999, "key") == "45999999"
+    for row in range(30):
+        assert model.index(row, 1).data(KEY_ROLE) == str(row)
+    assert len(objects.asked) == 2
+
+
+def test_memory_is_bounded(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+    """Pages that were not looked at for long are forgotten, and come again."""
+    model, objects = many(PAGE * (PAGES + 10))
+    for page in range(PAGES + 10):
+        shown(qtbot, model, page * PAGE, "key")
+    assert len(model._pages) == PAGES
+    before = len(objects.asked)
+    assert shown(qtbot, model, 0, "key") == "0"
+    assert len(objects.asked) == before + 1
+
+
+def test_scrolling_past_asks_for_little(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+    """Pages that left the screen before their turn are not read: few are on their way at any time."""
+    model, _ = many(PAGE * 1000)
+    for page in range(1000):
+        model.index(page * PAGE, 1).data()
+    assert len(model._asked) <= 6
+    assert shown(qtbot, model, 999 * PAGE, "key") == str(999 * PAGE)
+
+
+def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+    """Rows beyond 32 bits of pixels are on further blocks, and every row can be reached."""
+    model, _ = many(10**11)
+    model.set_most(10**8)
+    assert model.rowCount() == 10**8
+    index = model.show_place(10**11 - 1)
+    assert model.row_of(index) == 10**11 - 1
+    assert model.block == (10**11 - 10**8, 10**11)
+    model.set_block(3)
+    assert shown(qtbot, model, 5, "key") == str(3 * 10**8 + 5)
+
+
+def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+    """A page that fails is told once, is not asked for again and again, and other pages still come."""
+    model, objects = many(PAGE * 3)
+    objects.broken = True
+    with qtbot.waitSignal(model.page_failed) as caught:
+        model.index(0, 1).data()
+    assert "connection" in caught.args[0]
+    requests = model.requests
+    assert model.index(1, 1).data() == "not readable"
+    assert model.requests == requests
+    objects.broken = False
+    assert shown(qtbot, model, PAGE, "key") == str(PAGE)
+
+
+def test_places_of_rows(many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
+    """A row is found where it is shown, or not at all."""
+    model, _ = many(100)
+    assert model.place_of(99) == 99
+    assert model.place_of(100) is None
+    model.set_rows(np.array([7, 50, 3], np.int64))
+    assert model.place_of(3) == 2
+    assert model.place_of(4) is None
+    assert model.row_of(model.index(1, 0)) == 50

@@ -1,0 +1,483 @@
+"""ls, get, extract."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.errors import NotAShard
+from shardcore.model.objects import State
+from shardcore.shards import registry
+from tests.shardcore.toy import LineShard, line_set
+
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+A = hashlib.sha256(b"a").hexdigest()
+ROW = ["key", "kind", "state", "size", "stored_size", "start", "stop", "codec", "shard"]
+
+
+@pytest.fixture
+def small(data: Path) -> str:
+    """A Read Shard of twelve objects, one of them `a`."""
+    return str(data / "swh/small.shard")
+
+
+@pytest.fixture
+def expected(data: Path) -> list[str]:
+    """The keys in it."""
+    with shardcore.open(data / "swh/small.shard") as shard:
+        return [key for key in shard.objects.keys if key is not None]
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    """The JSON values on standard output, one on each line."""
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Shards that `open` gives for a name, instead of files."""
+    shards: dict[str, Any] = {}
+    real = registry.open
+    monkeypatch.setattr(shardcore, "open", lambda uri, **o: shards[uri]() if uri in shards else real(uri, **o))
+    return shards
+
+
+def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`ls --json` has one object on each line, with the members of the contract; unused slots are left out."""
+    assert run(["ls", small, "--json"]) == 0
+    rows = lines(capsys)
+    assert [list(row) for row in rows] == [ROW] * 12
+    assert [row["key"] for row in rows] == expected
+    one = next(row for row in rows if row["key"] == A)
+    assert (one["size"], one["stored_size"], one["stop"] - one["start"], one["state"]) == (1, 1, 1, "live")
+    assert run(["ls", small]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["live", "object", str(row["size"]), row["key"]] for row in rows
+    ]
+
+
+def test_ls_all_shows_unused_slots(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--all` slots without object come, too, and say what they are."""
+    assert run(["ls", small, "--json", "--all"]) == 0
+    assert [row["state"] for row in lines(capsys)].count("unused") == 1
+    assert run(["ls", small, "--all"]) == 0
+    states = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert (states.count("unused"), states.count("live")) == (1, 12)
+
+
+def test_ls_lists_what_can_be_had(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tombstoned rows come with `--all`, or with `--deleted`; every key that `ls` lists can be extracted."""
+    store = str(data / "des" / "sidecar")
+    live, dead = ["live"], ["tombstoned"]
+    # What a tombstone covers is listed with `--all`, too, but not served.
+    for option, states, code in [("", live * 2, 0), ("--all", live * 2 + dead, 1), ("--deleted", None, 0)]:
+        assert run(["ls", store, "--json", *filter(None, [option])]) == 0
+        rows = lines(capsys)
+        assert states is None or sorted(row["state"] for row in rows) == states
+        keys = "".join(json.dumps(row["key"]) + "\n" for row in rows).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(keys)))
+        more = [option] if option == "--deleted" else []
+        assert run(["extract", store, str(tmp_path / f"out{option}"), "--keys", "-", *more]) == code
+        capsys.readouterr()
+    assert run(["ls", store, "--json", "--all", "--digest", "sha256"]) == 0
+    assert [row["state"] for row in lines(capsys) if "sha256" not in row] == ["tombstoned"]
+
+
+@pytest.mark.parametrize(("limit", "skip"), [(None, 5), (3, 0), (3, 5), (0, 0), (99, 11), (5, 12)])
+def test_ls_in_pieces(
+    small: str, expected: list[str], limit: int | None, skip: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--skip` and `--limit` cut the list; sizes are right whether the index was loaded or not."""
+    options = ["--skip", str(skip)] + (["--limit", str(limit)] if limit is not None else [])
+    assert run(["ls", small, "--json", *options]) == 0
+    rows = lines(capsys)
+    assert [row["key"] for row in rows] == expected[skip:][:limit]
+    with shardcore.open(small) as shard:
+        assert [row["size"] for row in rows] == [shard.find(row["key"]).size for row in rows]
+    assert run(["ls", small, *options]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(rows)
+
+
+def test_ls_says_why_a_digest_is_missing(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """An object that cannot be read has no digest: the reason is on standard error, in JSON in its line."""
+    opened["x"] = lambda: LineShard(b"one=hello\nbad=a!\n")
+    assert run(["ls", "x", "--digest", "sha256"]) == 1
+    told = capsys.readouterr()
+    assert "-".ljust(64) in told.out
+    assert told.err.startswith("shardcore: bad: ")
+    assert "damaged" in told.err
+
+
+def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--digest sha256` is that of the decoded content; another one is wrong usage."""
+    assert run(["ls", small, "--json", "--digest", "sha256"]) == 0
+    assert all(row["sha256"] == row["key"] for row in lines(capsys))
+    assert run(["ls", small, "--digest", "sha256"]) == 0
+    assert f"{A}  " in capsys.readouterr().out
+    assert run(["ls", small, "--digest", "md5"]) == 2
+    assert run(["ls", small, "--kind", "object", "--limit", "1"]) == 0
+    assert run(["ls", small, "--kind", "xorb"]) == 2
+
+
+def test_ls_tells_errors_and_undecodable_keys(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """A row that cannot be read has an `error`, and the exit code is 1; a key without text comes as `key_hex`."""
+    opened["x"] = lambda: LineShard(b"one=hello\nbad=a!\n\xff\xfe=raw\nline\tbreak=x\n")
+    assert run(["ls", "x", "--json", "--digest", "sha256"]) == 1
+    good, bad, raw, odd = lines(capsys)
+    assert good["sha256"] == hashlib.sha256(b"hello").hexdigest()
+    assert "damaged" in bad["error"]
+    assert (raw["key"], raw["key_hex"]) == (None, "fffe")
+    assert odd["key"] == "line\tbreak"
+    assert run(["ls", "x"]) == 0
+    assert "line\\tbreak" in capsys.readouterr().out
+
+
+def test_ls_over_a_data_set(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """All members are listed with their names; one that cannot be opened is told, and the exit code is 1."""
+    opened["good"] = lambda: line_set(a=b"one=1\n", b=b"two=22\n")
+    opened["bad"] = lambda: line_set(a=NotAShard("no shard"), b=b"two=22\n")
+    assert run(["ls", "good", "--json"]) == 0
+    assert [(row["key"], row["shard"]) for row in lines(capsys)] == [("one", "a"), ("two", "b")]
+    assert run(["ls", "bad", "--json"]) == 1
+    both = capsys.readouterr()
+    assert json.loads(both.out)["key"] == "two"
+    assert both.err == "shardcore: a: no shard\n"
+    assert run(["get", "bad", "two"]) == 0
+    assert capsys.readouterr().out == "22"
+
+
+def test_get_writes_contents(small: str, expected: list[str], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """One key or several: the contents one after the other, and nothing else."""
+    with shardcore.open(small) as shard:
+        contents = [shard.read(shard.find(key)) for key in expected]
+    assert run(["get", small, A]) == 0
+    assert capfdbinary.readouterr().out == b"a"
+    assert run(["get", small, *expected]) == 0
+    assert capfdbinary.readouterr().out == b"".join(contents)
+    assert run(["get", small, expected[0], "--range", "3:0x10"]) == 0
+    assert capfdbinary.readouterr().out == contents[0][3:16]
+    assert run(["get", small, expected[0], "--range", ":5"]) == 0
+    assert capfdbinary.readouterr().out == contents[0][:5]
+
+
+def test_get_fails_clearly(small: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """An absent key is 1, wrong usage 2, an object over the limit 3; nothing is written then, and one line says why."""
+    cases = [
+        ([small, "00" * 32], 1),
+        ([small, A, "00" * 32], 1),
+        ([small, "abc"], 2),
+        ([small], 2),
+        ([small, A, "--range", "5:2"], 2),
+        ([small, A, "--range", "5"], 2),
+        ([small, A, "--part", "fragments"], 2),
+        ([small, A, "--limit-bytes", "-1"], 2),
+    ]
+    for arguments, code in cases:
+        assert run(["get", *arguments]) == code, arguments
+        both = capfd.readouterr()
+        assert (both.out, both.err.count("\n")) == ("", 1), arguments
+
+
+def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--limit-bytes` refuses larger objects, to standard output, to a file and in ranges; 0 refuses none."""
+    opened["x"] = lambda: LineShard(b"long=0123456789\n")
+    for more in ([], ["-o", str(tmp_path / "x")], ["--range", "0:9"]):
+        assert run(["get", "x", "long", "--limit-bytes", "8", *more]) == 3
+        assert "--limit-bytes raises the limit" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    for limit in ("0", "10"):
+        assert run(["get", "x", "long", "--limit-bytes", limit, "-o", str(tmp_path / f"x{limit}")]) == 0
+
+
+def test_get_into_what_is_no_file(small: str, tmp_path: Path) -> None:
+    """`-o` writes into pipes, devices and open descriptors, also behind a link; none of them is replaced."""
+    pipe, link, device = tmp_path / "pipe", tmp_path / "link", tmp_path / "device"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    device.symlink_to("/dev/null")
+    for path in (pipe, link):
+        for more in ([A], [A, "--force"], [A, A, "--range", "0:1"]):
+            with ThreadPoolExecutor(1) as reader:
+                came = reader.submit(pipe.read_bytes)
+                assert run(["get", small, *more, "-o", str(path)]) == 0
+            assert came.result() == b"a" * more.count(A)
+    assert run(["get", small, A, "-o", str(device), "--force"]) == 0
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    assert run(["get", small, A, "-o", str(full)]) == 4
+    assert pipe.is_fifo()
+    assert [path.readlink() for path in (link, device, full)] == [pipe, Path("/dev/null"), Path("/dev/full")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["device", "full", "link", "pipe"]
+
+
+def test_get_into_open_streams(small: str, tmp_path: Path) -> None:
+    """`/dev/stdout` and `/dev/fd/N` go on where the stream is, whatever is behind it."""
+    out = tmp_path / "out"
+    get = f'"$0" -m shardcore get "$1" {A} -o'
+    line = f"printf before; {get} /dev/stdout; {get} /dev/fd/3 3>&1; printf after"
+    with out.open("wb") as stream:
+        subprocess.run(["sh", "-c", line, sys.executable, small], stdout=stream, check=True)
+    assert out.read_bytes() == b"beforeaaafter"
+    piped = subprocess.run(["sh", "-c", f"{line} | cat", sys.executable, small], capture_output=True, check=True)
+    assert piped.stdout.endswith(b"after")
+
+
+def test_get_over_a_link(small: str, tmp_path: Path) -> None:
+    """A link to a file, or to nothing, is replaced with `--force` only; what it leads to stays as it is."""
+    target, link, loose = tmp_path / "target", tmp_path / "link", tmp_path / "loose"
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    loose.symlink_to(tmp_path / "nothing")
+    for path in (link, loose):
+        assert run(["get", small, A, "-o", str(path)]) == 2
+        assert path.is_symlink()
+        assert run(["get", small, A, "-o", str(path), "--force"]) == 0
+        assert not path.is_symlink()
+        assert path.read_bytes() == b"a"
+    assert target.read_bytes() == b"precious"
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_no_command_renames_over_a_device(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What writes whole files refuses a link to a device or a pipe, with `--force`, too."""
+    device = tmp_path / "device"
+    device.symlink_to("/dev/null")
+    assert run(["pack", "swh", str(device), small, "--force"]) == 2
+    assert run(["convert", small, str(device), "--to", "bloscpack", "--force"]) != 0
+    assert "is a pipe, a socket or a device" in capsys.readouterr().err
+    assert device.readlink() == Path("/dev/null")
+
+
+def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-o` writes a file that appears complete; one that is there stays, unless forced."""
+    out = tmp_path / "out"
+    assert run(["get", small, A, "-o", str(out)]) == 0
+    assert out.read_bytes() == b"a"
+    assert run(["get", small, expected[0], "-o", str(out)]) == 2
+    assert out.read_bytes() == b"a"
+    assert run(["get", small, A, A, A, "-o", str(out), "--force"]) == 0
+    assert out.read_bytes() == b"aaa"
+    assert run(["get", small, A, A, "-o", str(out)]) == 2
+    assert run(["get", small, A, "-o", str(tmp_path / "no/out")]) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_keys_from_a_file(
+    opened: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`--keys` takes one key per line, as it is or as a JSON string; `-` reads standard input."""
+    odd = "tab\t and \x00"
+    opened["x"] = lambda: LineShard(f"{odd}=odd\nplain=p\n".encode())
+    keys = tmp_path / "keys"
+    keys.write_bytes(b"\xef\xbb\xbf" + f'{json.dumps(odd)}\n\n  \n"plain"\r\nplain\r\nplain'.encode())
+    assert run(["get", "x", "--keys", str(keys)]) == 0
+    assert capfd.readouterr().out == "oddppp"
+    for given in (b'"plain"\n', b"plain\r\n"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="ascii"))
+        assert run(["get", "x", "--keys", "-"]) == 0
+        assert capfd.readouterr().out == "p"
+    wrong = [b"plain \n", b" plain\n", b"5\n", b"null\n", '"a\u2028b"\n'.encode(), b'a"b\n']
+    for content, code in [*((one, 1) for one in wrong), (b'"plain\n', 2), (b'"a" "b"\n', 2), (b"\xff\n", 4)]:
+        keys.write_bytes(content)
+        assert run(["get", "x", "--keys", str(keys)]) == code
+    assert run(["get", "x", "--keys", str(tmp_path / "missing")]) == 4
+    assert run(["get", "x", "--keys", "a\0b"]) == 4
+
+
+def test_plain_lines_are_keys_as_they_are(
+    opened: dict[str, Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Blanks, prefixes, numbers and quotes inside a line belong to the key; other line ends do not end it."""
+    texts = [" blank ", "5", "null", "[1]", "file:x", 'a"b', "{}", "a\x1cb", "-odd"]
+    opened["x"] = lambda: LineShard("".join(f"{text}=<{n}>\n" for n, text in enumerate(texts)).encode())
+    keys = tmp_path / "keys"
+    keys.write_text("\n".join(texts), encoding="utf-8")
+    assert run(["get", "x", "--keys", str(keys)]) == 0
+    assert capfd.readouterr().out == "".join(f"<{number}>" for number in range(len(texts)))
+
+
+def test_keys_that_begin_with_a_dash(opened: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+    """After `--` everything is a key."""
+    opened["x"] = lambda: LineShard(b"-k=dash\n--json=json\n")
+    assert run(["get", "x", "--", "-k", "--json"]) == 0
+    assert capfd.readouterr().out == "dashjson"
+    assert run(["get", "x", "-k"]) == 2
+    assert run(["trace", "x", "--", "-k"]) == 0
+
+
+def test_extract_everything(
+    small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without keys all objects become files; one line for each; a second time nothing is replaced."""
+    out = tmp_path / "out"
+    assert run(["extract", small, str(out), "--json"]) == 0
+    rows = lines(capsys)
+    assert [list(row) for row in rows] == [["key", "path", "size", "sha256"]] * 12
+    assert sorted(row["key"] for row in rows) == sorted(expected)
+    for row in rows:
+        content = Path(row["path"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (row["size"], row["sha256"])
+        assert row["sha256"] == row["key"]
+    before = {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run(["extract", small, str(out), "--json"]) == 1
+    assert all("exists" in row["error"] for row in lines(capsys))
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert run(["extract", small, str(out), "--force"]) == 0
+
+
+def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys, or a pattern, choose; an absent key is told before anything is written."""
+    assert run(["extract", small, str(tmp_path / "a"), A]) == 0
+    assert (tmp_path / "a" / A).read_bytes() == b"a"
+    capsys.readouterr()
+    assert run(["extract", small, str(tmp_path / "b"), "--match", f"{A[:4]}*", "--json"]) == 0
+    assert [row["key"] for row in lines(capsys)] == [A]
+    assert run(["extract", small, str(tmp_path / "c"), A, "00" * 32]) == 1
+    assert not (tmp_path / "c").exists()
+    assert run(["extract", small, str(tmp_path / "d"), "--limit-bytes", "1"]) == 1
+    assert run(["extract", small, small]) == 4
+
+
+def test_extract_stays_inside(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys that look like paths become names in the folder; damage is told, the rest comes, and the exit code is 1."""
+    opened["x"] = lambda: LineShard(b"../../up=1\n/etc/passwd=2\nbad=!\n..=3\n")
+    assert run(["extract", "x", str(tmp_path / "in/out"), "--json"]) == 1
+    rows = lines(capsys)
+    assert [bool(row.get("error")) for row in rows] == [False, False, True, False]
+    assert {Path(row["path"]).parent for row in rows if row["path"]} == {tmp_path / "in/out"}
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["out"]
+
+
+def test_whole_contents(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a format has a view of the whole content, `extract` without keys takes that."""
+    source = str(data / "bloscpack/meta_0.blp")
+    with shardcore.open(source) as shard:
+        whole = shard.read(shard.find("all"))
+        assert len(shard.objects) > 1 or len(whole) > 0
+    assert run(["extract", source, str(tmp_path / "o"), "--json"]) == 0
+    (row,) = lines(capsys)
+    assert (row["key"], row["sha256"]) == ("all", hashlib.sha256(whole).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "names"),
+    [
+        ([], 1, {"a_b~c14cddc0", "one"}),
+        (["--flat"], 1, {"a_b~c14cddc0", "one"}),
+        (["--folders"], 1, {"a/b", "one"}),
+        (["--conflict", "skip"], 0, {"a_b~c14cddc0", "one"}),
+        (["--conflict", "rename"], 0, {"a_b~c14cddc0", "one", "one (2)"}),
+        (["--conflict", "replace"], 0, {"a_b~c14cddc0", "one"}),
+        (["--force"], 0, {"a_b~c14cddc0", "one"}),
+        (["--force", "--conflict", "replace"], 0, {"a_b~c14cddc0", "one"}),
+        (["--conflict", "skip", "--guess-extension"], 0, {"a_b~c14cddc0.txt", "one", "one.txt"}),
+    ],
+)
+def test_how_to_extract(
+    opened: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+    code: int,
+    names: set[str],
+) -> None:
+    """The options of the command line are those of the library; an existing file stays unless another is asked for."""
+    opened["x"] = lambda: LineShard(b"one=hello\na/b=x\n")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "one").write_bytes(b"mine")
+    assert run(["extract", "x", str(out), "--json", *more]) == code
+    rows = lines(capsys)
+    assert all(list(row)[:4] == ["key", "path", "size", "sha256"] for row in rows)
+    found = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert found - {"manifest.json"} == names
+    replaced = "--force" in more or "replace" in more
+    assert (out / "one").read_bytes() == (b"hello" if replaced else b"mine")
+    skipped = [row["skipped"] for row in rows if "skipped" in row]
+    assert skipped == ([str(out / "one")] if more == ["--conflict", "skip"] else [])
+
+
+def test_extract_without_a_manifest(opened: dict[str, Any], tmp_path: Path) -> None:
+    """It can be left out."""
+    opened["x"] = lambda: LineShard(b"one=hello\n")
+    assert run(["extract", "x", str(tmp_path), "--no-manifest"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_parts_that_are_asked_for(data: Path, tmp_path: Path) -> None:
+    """Of a mesh the manifest alone, or with its fragments; a part that there is not is an error."""
+    mesh = str(data / "neuroglancer/mesh")
+    counts = {}
+    for parts in ("all", "none", "fragments", "nonsense"):
+        code = run(["extract", mesh, str(tmp_path / parts), "--parts", parts, "--no-manifest"])
+        assert code == (parts == "nonsense")
+        counts[parts] = len(list((tmp_path / parts).iterdir()))
+    assert counts["all"] == counts["fragments"] == 2 * counts["none"] > 0
+    assert counts["nonsense"] == counts["none"]
+
+
+@pytest.mark.parametrize("more", [["--conflict", "never"], ["--conflict", "skip", "--force"]])
+def test_policies_that_make_no_sense(
+    small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    """An unknown policy, or two of them, is wrong usage, and nothing is written."""
+    assert run(["extract", small, str(tmp_path / "out"), *more]) == 2
+    assert "--conflict" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_ls_has_the_same_columns_in_every_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """State, kind, size and key, in files and folders; names of the columns on a terminal; `--human` has units."""
+    for sample in ("swh/odd.shard", "des/archive", "mdb/cache", "neuroglancer/volume", "bloscpack/array.blp"):
+        assert run(["ls", str(SAMPLES / sample), "--all"]) == 0
+        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert {len(row) for row in rows} == {4}, sample
+        assert {row[0] for row in rows} <= {state.name.lower() for state in State}
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert run(["ls", str(SAMPLES / "bloscpack" / "array.blp"), "--human"]) == 0
+    header, first, *_ = capsys.readouterr().out.splitlines()
+    assert header.split() == ["state", "kind", "size", "key"]
+    assert "10.0 KiB" in first
+
+
+def test_unused_and_deleted_slots_are_called_what_is_known(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`ls --all` says the same with and without `--limit`: where both kinds of slots are there, *unused*."""
+    odd = str(SAMPLES / "swh" / "odd.shard")
+    for more in ([], ["--limit", "13"]):
+        assert run(["ls", odd, "--all", "--json", *more]) == 0
+        states = [row["state"] for row in lines(capsys)]
+        assert (states.count("unused"), states.count("deleted")) == (3, 0)
+
+
+@pytest.mark.parametrize(("size", "code"), [("1", 3), ("1K", 0), ("2M", 0), ("1X", 2), ("-1", 2)])
+def test_sizes_have_units_in_every_option(size: str, code: int, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """`--limit-bytes 1K` is 1024 bytes, as in `-O` and `--size`."""
+    assert run(["get", str(SAMPLES / "xorb" / "chunks.xorb"), "4", "-o", "-", f"--limit-bytes={size}"]) == code
+    assert (b"64K or 1M" in capfdbinary.readouterr().err) == (size == "1X")
+
+
+def test_a_message_never_repeats_itself(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Twelve files that exist already are two lines; no line has a key twice."""
+    assert run(["extract", small, str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert run(["extract", small, str(tmp_path)]) == 1
+    first, rest = capsys.readouterr().err.splitlines()
+    key = Path(first.split()[1]).name
+    assert first.count(key) == 1
+    assert rest == "shardcore: 11 more objects not written for the same reason: --force replaces it"

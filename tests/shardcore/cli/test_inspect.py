@@ -1,0 +1,359 @@
+"""info, tree, explain, trace, verify, locate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore.cli import program
+from shardcore.cli.program import run
+from shardcore.cli.trace import cost_text, trace_lines
+from shardcore.errors import LimitExceeded, Remedy
+from shardcore.operations.cold_cost import cold_trace
+from shardcore.shards.registry import all_formats
+from shardcore.shards.trace import Trace
+
+KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
+ABSENT = "00" * 32
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+
+
+@pytest.fixture
+def small(data: Path) -> str:
+    """A Read Shard of twelve objects."""
+    return str(data / "swh/small.shard")
+
+
+@pytest.fixture
+def damaged(data: Path, tmp_path: Path) -> str:
+    """The same, with a slot that points outside."""
+    content = bytearray((data / "swh/small.shard").read_bytes())
+    with shardcore.open(bytes(content)) as shard:
+        at = shard.find(KEY).row
+        index = shard.fields["header.index_position"]
+        assert isinstance(index, int)
+    content[index + 40 * at + 32 : index + 40 * at + 40] = b"\x7f" * 8
+    (tmp_path / "damaged.shard").write_bytes(content)
+    return str(tmp_path / "damaged.shard")
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    """The one JSON value on standard output."""
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The members of `info --json`: integers as integers, byte strings as hex, sections that tile the file."""
+    assert run(["info", small, "--json"]) == 0
+    found = told(capsys)
+    assert list(found) == ["uri", "format", "why", "version", "size", "objects", "sections", "fields"]
+    assert (found["uri"], found["format"], found["version"], found["objects"]) == (small, "swh", "1", 12)
+    assert found["size"] == Path(small).stat().st_size == found["sections"][-1]["stop"]
+    assert found["sections"][0] == {"name": "header", "role": "header", "start": 0, "stop": 88}
+    assert found["fields"]["header.version"] == 1
+    assert found["fields"]["header.magic"].startswith(b"SWHShard".hex())
+
+
+def test_info_for_people(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The plain form names format, sections and fields."""
+    assert run(["info", small]) == 0
+    out = capsys.readouterr().out
+    assert "swh 1 (magic SWHShard)" in out
+    assert "header.objects_count" in out
+    assert "hash function" in out
+    assert "4,465 .. 4,985" in out
+
+
+def test_info_shows_letters_where_bytes_are_letters(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Magics and names are text for people; bytes that are no text, and all bytes in JSON, are hex."""
+    assert run(["info", small]) == 0
+    fields = dict(line.split() for line in capsys.readouterr().out.splitlines() if len(line.split()) == 2)
+    assert fields["header.magic"] == "SWHShard"
+    assert fields["hash_function.algorithm"] == "chd_ph"
+    assert run(["info", small, "--json"]) == 0
+    assert told(capsys)["fields"]["hash_function.algorithm"] == b"chd_ph\0".hex()
+
+
+def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a file that is cut off `info` and `tree` show the rest and answer 0; the damage is told with its place."""
+    cut = tmp_path / "cut.shard"
+    cut.write_bytes(Path(small).read_bytes()[:1000])
+    assert run(["info", str(cut), "--json"]) == 0
+    both = capsys.readouterr()
+    found = json.loads(both.out)
+    assert found["fields"]["header.version"] == 1
+    assert set(found["damage"]) == {"message", "span"}
+    assert run(["tree", str(cut), "--json"]) == 0
+    tree = told(capsys)
+    assert "header" in [child["name"] for child in tree["children"]]
+    assert tree["error"]
+    for command in (["ls"], ["verify"], ["trace"], ["get"]):
+        key = [KEY] if command[0] in ("trace", "get") else []
+        assert run([*command, str(cut), *key]) == 3
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def members(node: dict[str, Any]) -> None:
+    """Asserts the members of a node, down the tree."""
+    assert list(node)[:7] == ["name", "span", "value", "text", "role", "doc", "error"]
+    assert list(node)[-1] == "children"
+    assert set(node["span"]) <= {"source", "start", "stop"}
+    for child in node["children"]:
+        members(child)
+
+
+def test_tree_is_nested(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`tree --json` is a node with children, as deep as asked."""
+    assert run(["tree", small, "--json", "--depth", "4"]) == 0
+    root = told(capsys)
+    members(root)
+    header = root["children"][0]
+    assert (header["name"], header["span"]) == ("header", {"start": 0, "stop": 88})
+    assert header["children"][1]["value"] == 1
+    assert run(["tree", small, "--json", "--depth", "0"]) == 0
+    assert told(capsys)["children"] == []
+
+
+@pytest.mark.parametrize("offset", ["40", "0x28", "0b101000", "0o50"])
+def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain --json` goes from the file to the smallest thing, each with span, value and sentence."""
+    assert run(["explain", small, offset, "--json"]) == 0
+    path = told(capsys)
+    assert all({"name", "span", "value", "doc"} <= set(node) for node in path)
+    assert [node["name"] for node in path][1:] == ["header", "objects_count"]
+    assert (path[-1]["value"], path[-1]["span"]) == (12, {"start": 40, "stop": 48})
+    assert path[-1]["doc"]
+    assert run(["explain", small, offset]) == 0
+    assert "objects_count = 12" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("offset", ["x", "", "1.5", "5064", "0x" + "f" * 40, "9" * 6000, "010"])
+def test_bytes_that_are_not_there(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no offset of the file is wrong usage."""
+    assert run(["explain", small, offset]) == 2
+    assert run(["explain", small, "--", "-1"]) == 2
+    assert run(["explain", small, "0", "--in", "nowhere"]) == 2
+    assert capsys.readouterr().err.count("\n") == 3
+
+
+def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`trace --json` ends found (0), absent (1) or damaged (3), with what each step looked at and cost."""
+    for where, key, outcome, code in [
+        (small, KEY, "found", 0),
+        (small, ABSENT, "absent", 1),
+        (damaged, KEY, "damaged", 3),
+    ]:
+        assert run(["trace", where, key, "--json"]) == code
+        trace = told(capsys)
+        assert list(trace) == ["key", "outcome", "steps", "ending"]
+        assert (trace["key"], trace["outcome"]) == (key, outcome)
+        for step in trace["steps"]:
+            assert list(step)[:6] == ["title", "text", "spans", "values", "requests", "bytes"]
+            assert list(step)[6:] == ["why", "inputs", "meanings", "drawing"]
+        assert run(["trace", where, key]) == code
+        assert f"{outcome}: {key}" in capsys.readouterr().out
+    assert run(["trace", small, "no hex"]) == 2
+
+
+def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text has each step's reason, the meaning and unit of its values, and the numbers of its bytes."""
+    assert run(["trace", small, KEY]) == 0
+    text = capsys.readouterr().out
+    assert text.count("    why: ") == 11
+    assert "    computed, no bytes; from bytes 5008..5012\n" in text
+    assert "    2: bytes 528..529\n" in text
+    assert "    h = 5 slots    how far one jump goes\n" in text
+    assert run(["trace", small, KEY, "--cold"]) == 0
+    text = capsys.readouterr().out
+    with shardcore.open(small) as shard:
+        paid = cold_trace(shard, KEY)
+    assert text.startswith(f"Opening  [{cost_text(paid.opening)}]\n")
+    assert f"Cold start: {cost_text(paid.total)}.\n" in text
+    assert cost_text(paid.total).startswith("2 requests, 5,064 bytes")
+    assert run(["trace", small, KEY, "--cold", "--json"]) == 0
+    cold = told(capsys)["cold"]
+    assert cold["total"] == {"requests": paid.total.requests, "bytes": 5064, "rounds": paid.total.rounds}
+    assert cold["opening"]["requests"] + sum(step["requests"] for step in cold["steps"]) == paid.total.requests
+    assert len(cold["steps"]) == 11
+
+
+def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain --leads` lists the bytes that point to a byte; without it the answer is the path alone, as ever."""
+    assert run(["explain", small, "1200", "--leads", "--json"]) == 0
+    found = told(capsys)
+    assert list(found) == ["path", "leads", "more"]
+    assert [lead["span"] for lead in found["leads"]] == [{"start": 4497, "stop": 4505}, {"start": 48, "stop": 56}]
+    assert found["leads"][0]["names"] == ["index", "slot 0", "offset"]
+    assert run(["explain", small, "1200", "--leads"]) == 0
+    assert "bytes 4497..4505: index › slot 0 › offset\n" in capsys.readouterr().out
+    assert run(["explain", small, "100", "--leads"]) == 0
+    assert "Nothing leads here.\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("depth", ["structure", "index", "content"])
+def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`verify --json` says whether the shard has errors, to the depth asked for; errors are exit code 1."""
+    assert run(["verify", small, "--depth", depth, "--json"]) == 0
+    report = told(capsys)
+    assert list(report) == ["ok", "objects", "unverified", "findings"]
+    assert report["ok"] is True
+    assert (report["unverified"] == 0) == (depth == "content" or not report["objects"])
+    code = run(["verify", damaged, "--depth", depth, "--json"])
+    report = told(capsys)
+    assert code == (0 if depth == "structure" else 1)
+    assert report["ok"] is (code == 0)
+    if code:
+        finding = next(f for f in report["findings"] if f["code"] == "swh.slot-offset")
+        assert {"severity", "code", "span", "message"} <= set(finding)
+        assert finding["severity"] == "error"
+        assert set(finding["span"]) == {"start", "stop"}
+
+
+def test_verify_reports_on_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A shard whose hash function is damaged still has objects: that is a report, and not the end."""
+    content = bytearray(Path(small).read_bytes())
+    content[-4:] = b"\xff" * 4
+    broken = tmp_path / "broken.shard"
+    broken.write_bytes(content)
+    assert run(["verify", str(broken), "--json"]) == 1
+    report = told(capsys)
+    assert report["objects"] == 12
+    assert not report["ok"]
+
+
+def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """`locate` answers from the routing rule; formats without one, and missing parameters, are wrong usage."""
+    spec = {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "preshift_bits": 0,
+        "hash": "identity",
+        "minishard_bits": 1,
+        "shard_bits": 4,
+        "minishard_index_encoding": "raw",
+        "data_encoding": "raw",
+    }
+    assert run(["locate", "neuroglancer", "5", "-O", f"spec={json.dumps(spec)}", "--json"]) == 0
+    assert "2.shard" in json.dumps(told(capsys))
+    for wrong in (
+        ["locate", "swh", KEY],
+        ["locate", "nope", "1"],
+        ["locate", "neuroglancer", "5"],
+        ["locate", "neuroglancer", "5", "-O", "spec"],
+        ["locate", "neuroglancer", "5", "-O", "no_such=1"],
+    ):
+        assert run(wrong) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("sample", "unverified", "last"),
+    [
+        ("neuroglancer/damaged", 12, "No errors found, 1 warning. 12 objects have no checksum: content not verified."),
+        ("des/archive", 10, "No errors found. 10 of 12 objects have no checksum: content not verified."),
+        ("bloscpack/odd.blp", 3, "No errors found. 3 objects have no checksum: content not verified."),
+        ("xorb/odd.xorb", 4, "No errors found. 4 objects have no checksum: content not verified."),
+        ("swh/small.shard", 0, "No errors found. 12 objects compared with their checksums."),
+        ("mdb/cache", 0, "No errors found. 20 objects compared with their checksums."),
+        ("swh/damaged.shard", 0, "3 errors found. 12 objects compared with their checksums."),
+    ],
+)
+def test_verify_never_claims_more_than_was_checked(
+    sample: str, unverified: int, last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Contents without a checksum are counted as not verified; exit code and `ok` are about errors alone."""
+    path = str(SAMPLES / sample)
+    code = run(["verify", path])
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == last
+    assert "sound" not in out
+    assert run(["verify", path, "--json"]) == code
+    report = told(capsys)
+    assert (report["ok"], report["unverified"]) == (code == 0, unverified)
+    run(["verify", path, "--depth", "structure"])
+    assert capsys.readouterr().out.endswith("Contents were not read (depth structure).\n")
+
+
+@pytest.mark.parametrize("name", ["damaged.des", "damaged.bin"])
+def test_verify_always_prints_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that does not open is a report with one error, besides the message and exit code 3."""
+    file = tmp_path / name
+    file.write_bytes(
+        (SAMPLES / "des" / "damaged" / "20260105_2A_0000.des").read_bytes() if ".des" in name else b"x" * 99
+    )
+    assert run(["verify", str(file), "--json"]) == 3
+    captured = capsys.readouterr()
+    report = json.loads(captured.out)
+    assert report["ok"] is False
+    assert [one["severity"] for one in report["findings"]] == ["error"]
+    assert captured.err.startswith("shardcore: ")
+
+
+@pytest.mark.parametrize("option", ["--date", "--zones", "--xorbs"])
+def test_an_option_that_the_format_does_not_have_is_refused(
+    option: str, small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ls --date` of a Read Shard is wrong usage: nothing there has a date."""
+    value = "2026-01-05" if option == "--date" else str(tmp_path)
+    assert run(["ls", small, option, value]) == 2
+    assert "swh" in capsys.readouterr().err
+
+
+def test_trace_in_brief(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--brief` has one line for each step, and the outcome."""
+    assert run(["trace", small, KEY, "--brief"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(".")[0].strip() for line in lines[:-1]] == [str(number) for number in range(1, 12)]
+    assert lines[-1] == f"found: {KEY}"
+
+
+def test_what_the_options_are_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`-O help` works for `locate`, too; the help of `pack` and `convert` names all formats."""
+    assert run(["locate", "des", "5", "-O", "help"]) == 0
+    assert "n_bits" in capsys.readouterr().out
+    for command in ("pack", "convert"):
+        assert run([command, "--help"]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert all(one.name in out for one in all_formats())
+
+
+@pytest.mark.parametrize("command", ["append", "delete", "truncate", "tombstone"])
+def test_edits_of_local_files_have_no_remote_options(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--endpoint-url` is no option of a command that changes a local file."""
+    assert run([command, "x", "y", "--endpoint-url", "http://127.0.0.1:9"]) == 2
+    assert "no such option: --endpoint-url" in capsys.readouterr().err
+
+
+def test_info_decodes_numbers_as_the_tree_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """The checksum is `2 crc32` and an expiry `never`, not numbers to be looked up; `--json` keeps the numbers."""
+    path = str(SAMPLES / "bloscpack" / "array.blp")
+    assert run(["info", path]) == 0
+    assert "2 crc32" in capsys.readouterr().out
+    assert run(["info", path, "--json"]) == 0
+    assert told(capsys)["fields"]["header.checksum"] == 2
+
+
+def test_offsets_and_numbers_of_steps_have_units_that_make_sense(
+    small: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An offset is a byte, not an amount of bytes."""
+    assert run(["trace", small, KEY]) == 0
+    out = capsys.readouterr().out
+    assert "offset = byte 520" in out
+    assert "length = 1 byte" in out
+
+
+def test_a_remedy_names_options_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command without `--limit-bytes` says which commands have it."""
+    error = LimitExceeded("a chunk of 2 GiB")
+    assert program.told(error, "draw") == program.told(error, "get") == 3
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("; get and extract read it with a higher --limit-bytes")
+    assert second.endswith("; --limit-bytes raises the limit")
+    trace = Trace("0", "damaged", (), error="a chunk of 2 GiB", remedy=Remedy.LIMIT)
+    assert "get and extract" in "".join(trace_lines(trace))

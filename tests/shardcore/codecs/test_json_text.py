@@ -1,0 +1,136 @@
+"""JSON text within limits."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from shardcore.codecs.json_text import FREE, JsonLimits, parse_json, structure, whole_number
+from shardcore.errors import FormatError
+from shardcore.model.span import Span
+
+TEXTS = [
+    {"a": [1, -2.5, True, None, "ä\u202e"], "": {'b\\"[': []}},
+    [],
+    1,
+    "x",
+    [[]] * 300,
+    {"n": 2**64 - 1, "m": -(2**63)},
+]
+
+
+@pytest.mark.parametrize("value", TEXTS, ids=lambda value: type(value).__name__)
+def test_values_are_those_of_the_standard_library(value: object) -> None:
+    """Within the limits the value is what `json.loads` gives, of text and of bytes."""
+    text = json.dumps(value, ensure_ascii=False)
+    assert parse_json(text, "the text") == value
+    assert parse_json(text.encode(), "the text") == value
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[" * 201 + "]" * 201, "the text: nested more than 200 deep"),
+        ("[" * 100_000, "the text: nested more than 200 deep"),
+        ('{"a":' * 100_000, "the text: nested more than 200 deep"),
+        ("[" + "[],[]," * 200_000 + "1]", "the text: more than 250000 arrays and objects"),
+        ("[" + "1," * 1_000_001 + "1]", "the text: more than 1000000 values"),
+        ("9" * 5000, "the text: a number of 5000 digits; at most 20 are read"),
+        ("[-" + "9" * 1_000_000 + "]", "the text: a number of 1000000 digits; at most 20 are read"),
+        ("0." + "9" * 5000, "the text: a number of 5002 letters; at most 1000 are read"),
+        (" " * (17 << 20), "the text has 17825792 bytes; at most 16777216 are read"),
+        ("[1", "the text is not JSON: "),
+        (b"\xff", "the text is not UTF-8: invalid start byte at byte 0"),
+        ("\ufeff1", "the text is not JSON: "),
+        ('"' + '\\"' * 5_000_000, "the text is not JSON: a string begins here and does not end (column 1)"),
+        ("]" * 5_000_000, "the text is not JSON: "),
+    ],
+    ids=lambda value: ascii(value[:12]),
+)
+def test_what_is_over_the_limits_is_an_error_with_its_place(text: str | bytes, told: str) -> None:
+    """Depth, size, values and digits are bounded; nothing but a `FormatError` is raised."""
+    place = Span("info", 0, 7)
+    with pytest.raises(FormatError) as caught:
+        parse_json(text, "the text", span=place)
+    assert caught.value.message.startswith(told)
+    assert caught.value.span == place
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "it ends too early (column 1)"),
+        ("{bad", "a name in double quotes should stand here (column 2)"),
+        ("{'a': 1}", "a name in double quotes should stand here (column 2)"),
+        ("{1: 1}", "a name in double quotes should stand here (column 2)"),
+        ('{"a": 1,}', "a comma stands before the closing bracket (column 9)"),
+        ('{"a": 1,\n }', "a comma stands before the closing bracket (line 2, column 2)"),
+        ("[1,]", "a comma stands before the closing bracket (column 4)"),
+        ("[1, 2", "it ends too early (column 6)"),
+        ('{"a" 1}', "a colon should stand here, after a name (column 6)"),
+        ('{"a": 1 "b": 2}', "a comma or a closing bracket should stand here (column 9)"),
+        ("[1 2]", "a comma or a closing bracket should stand here (column 4)"),
+        ('{"a": tru}', "a value should stand here (column 7)"),
+        ("nan", "a value should stand here (column 1)"),
+        ('{"a": "x', "a string begins here and does not end (column 7)"),
+        ('"\\q"', "a string holds an escape that JSON does not know (column 2)"),
+        ('"\\u12"', "a string holds an escape that JSON does not know (column 3)"),
+        ('"a\tb"', "a string holds a control character; write it as an escape such as \\n (column 3)"),
+        ("{} {}", "there is more after its end (column 4)"),
+        ("\ufeff1", "it begins with a byte order mark (column 1)"),
+    ],
+    ids=ascii,
+)
+def test_what_is_not_json_is_told_in_plain_words(text: str, told: str) -> None:
+    """Every mistake has a sentence of its own and its place; none is in the words of Python's parser."""
+    with pytest.raises(FormatError) as caught:
+        parse_json(text, "the text")
+    assert caught.value.message == f"the text is not JSON: {told}"
+
+
+def test_free_metadata_may_have_longer_integers() -> None:
+    """A user may keep a hash as a number; Python can still print it."""
+    assert parse_json(str(2**512), "the metadata", limits=FREE) == 2**512
+    with pytest.raises(FormatError, match="1001 digits"):
+        parse_json("1" * 1001, "the metadata", limits=FREE)
+
+
+def test_long_texts_may_have_more_values() -> None:
+    """A long list of entries is not refused for its length alone: a value for every 16 bytes is ordinary."""
+    limits = JsonLimits(values=10, containers=2)
+    text = json.dumps([{"checksum": "0" * 64, "size": 123456, "reason": "x" * 100}] * 100)
+    assert len(parse_json(text, "the sidecar", limits=limits)) == 100
+
+
+def test_brackets_in_strings_do_not_count() -> None:
+    """Strings hold what they like, escapes and quotes included, across the blocks that are scanned."""
+    text = json.dumps(['[{"' * 400_000, "\\" * 999_999, '\\"[' * 300_000, "]"])
+    assert len(parse_json(text, "the text")) == 4
+    places, kinds = (np.concatenate(parts) for parts in zip(*structure(text.encode()), strict=True))
+    assert kinds.tobytes() == b"[,,,]"
+    assert [text[at] for at in places] == list("[,,,]")
+
+
+def test_byte_order_marks_are_passed_over_where_asked() -> None:
+    """Some editors write one."""
+    assert parse_json(b"\xef\xbb\xbf[1]", "the info", encoding="utf-8-sig") == [1]
+
+
+@pytest.mark.parametrize("value", [3, 3.0])
+def test_whole_numbers(value: object) -> None:
+    """`3.0` is a whole number, as some writers state it."""
+    assert whole_number(value, "a size", 0, 3) == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, None, "3", 2.5, float("nan"), float("inf"), 1e300, 4, -1, 10**5000, [1] * 10**6],
+    ids=lambda value: type(value).__name__,
+)
+def test_numbers_out_of_range_are_refused_in_few_words(value: object) -> None:
+    """Whatever the value is, the message stays one short line."""
+    with pytest.raises(FormatError, match="a size is ") as caught:
+        whole_number(value, "a size", 0, 3)
+    assert len(caught.value.message) < 150

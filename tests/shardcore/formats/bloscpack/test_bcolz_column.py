@@ -1,0 +1,285 @@
+"""A bcolz column as a data set."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, ShardError, UsageError
+from shardcore.model.objects import State
+from shardcore.testing.checks import check_columns, check_explained
+from tests.data.bloscpack.make_bcolz import samples
+from tests.shardcore.formats.bloscpack.bcolz_folders import (
+    COLUMN,
+    TABLE,
+    edit,
+    errors,
+    opened_column,
+)
+from tests.shardcore.formats.bloscpack.chunks import plain_copy
+from tests.shardcore.formats.bloscpack.files import File
+
+
+def test_a_column_has_type_and_shape() -> None:
+    """The meta files say what the chunks are; the bytes after the last item do not count."""
+    assert shardcore.detect(COLUMN).why == "bcolz column, meta/storage"
+    with opened_column() as shard:
+        assert (shard.array.dtype, shard.array.shape) == (np.dtype("float64"), (500, 3))
+        assert shard.fields["column.shape"] == "[500, 3]"
+        assert shard.views == ("all",)
+        assert [member.name for member in shard.members] == [f"data/__{number}.blp" for number in range(13)]
+        np.testing.assert_array_equal(shard.read_array(), samples())
+        ref = shard.find("all")
+        assert shard.read(ref) == samples().tobytes()
+        assert (ref.size, ref.row, len(ref.spans)) == (12000, -1, 13)
+        assert sum(len(shard.read(shard.objects.ref(row))) for row in range(13)) == 13 * 960
+
+
+def test_chunks_are_known_without_reading() -> None:
+    """How many chunks there are is told by the names of the files; keys are the numbers in them."""
+    with opened_column() as shard:
+        assert shard.declared_objects == 13
+        assert shard.listing is not None
+        assert shard.listing.keys[:] == [str(number) for number in range(13)]
+        known = shard.objects.known(0, 13)
+        assert known.size.tolist() == [960] * 12 + [-1]
+        assert known.stored_size.tolist() == [-1] * 13
+        assert shard.objects[:].size.tolist() == [960] * 13
+        check_columns(shard)
+
+
+def test_chunks_are_found_by_number_and_by_byte() -> None:
+    """`5` is the file `__5.blp`; `@x` is the chunk of byte x, and tells the way to it."""
+    plain = samples().tobytes()
+    with opened_column() as shard:
+        ref = shard.find("5")
+        assert (ref.key, ref.row, ref.shard) == ("5", 5, "data/__5.blp")
+        assert shard.read(ref) == plain[5 * 960 : 6 * 960]
+        assert shard.find_all("5") == (ref,)
+        assert shard.find("@5000") == ref
+        trace = shard.trace("@5000")
+        assert (trace.outcome, trace.ref) == ("found", ref)
+        assert [step.title for step in trace.steps[:3]] == ["The column", "Which chunk", "Which file"]
+        assert next(step for step in trace.steps if step.title == "Decode").values["byte"] == plain[5000]
+        assert shard.find_many(["3", "@12000", "13", "all", "@0"]).tolist() == [3, -1, -1, -1, 0]
+        for absent in ("13", "@12000", "99999999999999999999"):
+            with pytest.raises(KeyAbsent):
+                shard.find(absent)
+            assert shard.find_all(absent) == ()
+            assert shard.trace(absent).outcome == "absent"
+        with pytest.raises(UsageError):
+            shard.find("five")
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 1), (959, 961), (960, 1920), (100, 5000), (11990, 99999)])
+def test_ranges_of_a_column(start: int, stop: int) -> None:
+    """A range is read from the chunks that hold it."""
+    with opened_column() as shard:
+        assert shard.read_range(shard.find("all"), start, stop) == samples().tobytes()[start:stop]
+        with pytest.raises(shardcore.LimitExceeded):
+            shard.read_range(shard.find("all"), 0, 12000, limit=11999)
+
+
+def test_every_byte_of_a_column_explains_itself() -> None:
+    """Chunk files and JSON files are sources with trees; chunks belong to the row of their file."""
+    with opened_column() as shard:
+        check_explained(shard, "data/__7.blp")
+        assert [node.row for node in shard.explain(100, "data/__7.blp")][:3] == [None, None, 7]
+        for name in ("meta/sizes", "meta/storage", "__attrs__"):
+            path = shard.whole_path(1, name)
+            assert [node.name for node in path[:3]] == [shard.uri, name, "JSON"]
+        assert shard.part("meta/sizes").sections[0].size == (COLUMN / "meta/sizes").stat().st_size
+        for wrong in ("meta", "meta/sizes@0-1", "data/__99.blp", ""):
+            with pytest.raises(UsageError):
+                shard.part(wrong)
+
+
+def test_a_whole_column_verifies() -> None:
+    """There is nothing wrong with it; a table neither."""
+    for where, count in ((COLUMN, 13), (TABLE, 3)):
+        with shardcore.open(where) as shard:
+            report = shard.verify()
+            assert (report.ok, report.findings, report.objects) == (True, (), count)
+
+
+def test_other_files_beside_the_chunks_are_no_members(column: Path) -> None:
+    """What an archiver leaves there, and what is not named as bcolz names chunks, is of no account."""
+    for name in (".___0.blp", "__0.blp.bak", "__007.blp", "notes.txt"):
+        (column / "data" / name).write_bytes(b"\x00\x05\x16\x07")
+    (column / "data" / "__MACOSX").mkdir()
+    with opened_column(column) as shard:
+        assert len(shard.members) == 13
+        assert shard.verify().findings == ()
+
+
+def test_damage_in_a_chunk_costs_that_chunk(column: Path) -> None:
+    """The other chunks are read; the whole ends where the damage is, and says in which file."""
+    (column / "data/__4.blp").write_bytes((COLUMN / "data/__4.blp").read_bytes()[:100])
+    (column / "data/__6.blp").write_bytes(b"\x00\x05\x16\x07" * 20)
+    with opened_column(column) as shard:
+        shard.load_index()
+        assert shard.objects[:].state.tolist() == [State.DAMAGED if n in (4, 6) else State.LIVE for n in range(13)]
+        assert shard.read(shard.find("5")) == samples().tobytes()[5 * 960 : 6 * 960]
+        stream = shard.stream(shard.find("all"))
+        assert b"".join(next(stream) for _ in range(4)) == samples().tobytes()[: 4 * 960]
+        with pytest.raises(FormatError) as caught:
+            next(stream)
+        assert caught.value.span is not None
+        assert caught.value.span.source == "data/__4.blp"
+        with pytest.raises(ShardError):
+            shard.read(shard.objects.ref(6))
+        assert "bloscpack.unreadable" in errors(shard)
+
+
+def test_a_missing_chunk_is_named(column: Path) -> None:
+    """Chunks after the hole keep their numbers; the whole ends at the hole."""
+    (column / "data/__4.blp").unlink()
+    with opened_column(column) as shard:
+        assert shard.read(shard.find("5")) == samples().tobytes()[5 * 960 : 6 * 960]
+        assert shard.find("5").row == 4
+        assert shard.objects.keys[:5] == ["0", "1", "2", "3", "5"]
+        for key in ("4", "@4000"):
+            with pytest.raises(ExternalMissing, match=r"data/__4\.blp is not there, but the column has 13 chunks"):
+                shard.find(key)
+        with pytest.raises(ExternalMissing):
+            shard.read(shard.find("all"))
+        assert errors(shard) == ["bloscpack.column-file-missing"]
+
+
+def test_chunks_of_another_size_are_no_column(column: Path) -> None:
+    """A chunk that is shorter or longer than `chunklen` items would shift all that follow."""
+    for size in (952, 968):
+        (column / "data/__4.blp").write_bytes(
+            File([plain_copy(bytes(size))], [size], version=1, offsets=False, checksum=0).write()
+        )
+        with opened_column(column) as shard:
+            with pytest.raises(FormatError, match=f"chunk 4 holds {size} .* bytes; by its shape the column has 960"):
+                shard.read(shard.find("all"))
+            assert errors(shard) == ["bloscpack.column-chunk-size"]
+
+
+def test_files_with_several_chunks_are_refused(column: Path) -> None:
+    """Bcolz reads the first chunk of each file; a file with more would hide some."""
+    two = File([plain_copy(bytes(480))] * 2, [480, 480], version=1, offsets=False, checksum=0).write()
+    (column / "data/__4.blp").write_bytes(two)
+    with opened_column(column) as shard:
+        with pytest.raises(FormatError, match="2 chunks; the files of a column have one each"):
+            shard.read(shard.find("4"))
+        assert errors(shard) == ["bloscpack.unreadable"]
+
+
+def test_files_behind_the_end_are_noted(column: Path) -> None:
+    """They are rows, but no part of the content."""
+    shutil.copy(column / "data/__0.blp", column / "data/__13.blp")
+    with opened_column(column) as shard:
+        assert len(shard.objects) == 14
+        assert shard.read(shard.find("all")) == samples().tobytes()
+        assert [finding.code for finding in shard.verify().findings] == ["bloscpack.column-file-surplus"]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("sizes", {"shape": None}),
+        ("sizes", {"shape": []}),
+        ("sizes", {"shape": [-1]}),
+        ("sizes", {"shape": "500"}),
+        ("sizes", {"shape": [2**62, 2**62]}),
+        ("sizes", {"nbytes": 12001}),
+        ("sizes", {"nbytes": None}),
+        ("storage", {"dtype": "float6"}),
+        ("storage", {"dtype": "O"}),
+        ("storage", {"dtype": "S0"}),
+        ("storage", {"dtype": None}),
+        ("storage", {"dtype": "__import__('os')"}),
+        ("storage", {"chunklen": 0}),
+        ("storage", {"chunklen": "40"}),
+        ("storage", {"chunklen": True}),
+    ],
+)
+def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str, Any]) -> None:
+    """They are an error that names what is wrong, on the command line, too."""
+    edit(column / "meta" / name, **values)
+    with pytest.raises(FormatError) as caught:
+        shardcore.open(column)
+    assert caught.value.span == shardcore.Span(f"meta/{name}", 0, (column / "meta" / name).stat().st_size)
+    assert run(["info", str(column)]) == 3
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 5000])
+@pytest.mark.parametrize("name", ["sizes", "storage"])
+def test_meta_files_that_are_no_json(column: Path, name: str, text: bytes) -> None:
+    """So is what is no JSON object."""
+    (column / "meta" / name).write_bytes(text)
+    reasons = " is not JSON| is not UTF-8|: nested more than| holds no JSON object"
+    with pytest.raises(FormatError, match=f"meta/{name}({reasons})"):
+        shardcore.open(column)
+
+
+def test_a_shape_of_any_size_costs_nothing(column: Path) -> None:
+    """What a shape claims is not counted up to."""
+    edit(column / "meta/sizes", shape=[2**52, 3], nbytes=3 * 2**55)
+    with opened_column(column) as shard:
+        assert shard.read(shard.find("5")) == samples().tobytes()[5 * 960 : 6 * 960]
+        with pytest.raises(shardcore.LimitExceeded):
+            shard.read(shard.find("all"))
+        with pytest.raises(ExternalMissing):
+            b"".join(shard.stream(shard.find("all")))
+        assert len(shard.verify("structure").findings) == 1000
+
+
+def test_a_column_without_items(column: Path) -> None:
+    """It has no chunks, and an array of its type."""
+    edit(column / "meta/sizes", shape=[0, 3], nbytes=0)
+    shutil.rmtree(column / "data")
+    (column / "data").mkdir()
+    with opened_column(column) as shard:
+        assert shard.read(shard.find("all")) == b""
+        assert shard.read_array().shape == (0, 3)
+        assert shard.trace("0").outcome == "absent"
+        assert shard.verify().findings == ()
+
+
+def test_record_types(column: Path) -> None:
+    """A type with fields stands there as a text or as lists."""
+    for dtype in ("[('x', '<f8'), ('y', '<i8'), ('z', '<f8')]", [["x", "<f8"], ["y", "<i8"], ["z", "<f8"]]):
+        edit(column / "meta/storage", dtype=dtype)
+        edit(column / "meta/sizes", shape=[500], nbytes=12000)
+        with opened_column(column) as shard:
+            assert shard.array.dtype.names == ("x", "y", "z")
+            np.testing.assert_array_equal(shard.read_array()["z"], samples()[:, 2])
+
+
+def test_one_process_decompresses_for_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `isolated`, the files share a process, which ends with the data set."""
+    made_workers: list[Any] = []
+
+    class FakeWorker:
+        """Decompresses here, and notes that it was closed."""
+
+        def __init__(self) -> None:
+            self.calls, self.closed = 0, False
+            made_workers.append(self)
+
+        def decompress(self, chunk: bytes, *, limit: int, place: Any = None) -> bytes:
+            """As the real one."""
+            from shardcore.formats.bloscpack.decode import decompress
+
+            self.calls += 1
+            return decompress(chunk, limit=limit, place=place)
+
+        def close(self) -> None:
+            """As the real one."""
+            self.closed = True
+
+    monkeypatch.setattr("shardcore.formats.bloscpack.bcolz_dataset.Worker", FakeWorker)
+    monkeypatch.setattr("shardcore.formats.bloscpack.file.Worker", FakeWorker)
+    with opened_column(isolated=True) as shard:
+        shard.read_array()
+    assert [(worker.calls, worker.closed) for worker in made_workers] == [(13, True)]

@@ -1,0 +1,112 @@
+"""A bcolz table as a data set."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.errors import FormatError, KeyAbsent, ShardError, SourceError
+from shardcore.model.objects import State
+from shardcore.testing.checks import check_columns, check_explained
+from tests.data.bloscpack.make_bcolz import prices
+from tests.shardcore.formats.bloscpack.bcolz_folders import (
+    TABLE,
+    edit,
+    errors,
+    opened_table,
+)
+
+
+def test_the_objects_of_a_table_are_its_columns() -> None:
+    """In the order of `__rootdirs__`, with their sizes, known without opening a file."""
+    assert shardcore.detect(TABLE).why == "bcolz table, __rootdirs__"
+    with opened_table() as shard:
+        assert shard.names == ("day", "close", "symbol")
+        assert (shard.declared_objects, shard.views) == (3, ())
+        assert shard.objects.keys[:] == ["day", "close", "symbol"]
+        assert shard.objects[:].size.tolist() == [2800, 5600, 11200]
+        assert (shard.fields["close.dtype"], shard.fields["symbol.dtype"]) == ("float64", "<U4")
+        assert len(shard.members) == 9
+        check_columns(shard)
+        for name, array in prices().items():
+            ref = shard.find(name)
+            assert (ref.kind, ref.key, ref.size) == ("column", name, array.nbytes)
+            assert shard.read(ref) == array.tobytes()
+            assert shard.read_range(ref, 1000, 1100) == array.tobytes()[1000:1100]
+            assert shard.trace(name).ref == ref
+            np.testing.assert_array_equal(shard.read_array(name), array)
+        with pytest.raises(KeyAbsent, match="there is no column 'volume'"):
+            shard.find("volume")
+        assert shard.trace("volume").outcome == "absent"
+        assert shard.find_many(["symbol", "volume", "day"]).tolist() == [2, -1, 0]
+
+
+def test_chunks_of_a_table_belong_to_their_column() -> None:
+    """Nodes of a file have the row of the column."""
+    with opened_table() as shard:
+        check_explained(shard, "symbol/data/__1.blp")
+        assert [node.row for node in shard.explain(50, "symbol/data/__1.blp")][:3] == [2, None, 2]
+        names = [node.name for node in shard.tree.children]
+        assert names[:2] == ["__rootdirs__", "__attrs__"]
+        assert names[-1] == "symbol/data/__2.blp"
+
+
+def test_a_damaged_column_leaves_the_others(table: Path) -> None:
+    """It is one damaged row, and a finding; the others are read."""
+    shutil.rmtree(table / "close")
+    edit(table / "symbol/meta/sizes", nbytes=1)
+    with opened_table(table) as shard:
+        assert shard.objects[:].state.tolist() == [State.LIVE, State.DAMAGED, State.DAMAGED]
+        np.testing.assert_array_equal(shard.read_array("day"), prices()["day"])
+        with pytest.raises(FormatError):
+            shard.find("symbol")
+        assert shard.trace("symbol").outcome == "damaged"
+        with pytest.raises(SourceError):
+            shard.find("close")
+        for row in (1, 2):
+            with pytest.raises(ShardError):
+                shard.read(shard.objects.ref(row))
+        assert errors(shard) == ["bloscpack.column", "bloscpack.column"]
+
+
+def test_damaged_files_are_told_with_the_index(table: Path) -> None:
+    """A column of which a file cannot be opened is a damaged row, once that is known."""
+    (table / "close/data/__1.blp").write_bytes(b"blp")
+    with opened_table(table) as shard:
+        assert shard.objects[:].state.tolist() == [State.LIVE] * 3
+        shard.load_index()
+        assert shard.objects[:].state.tolist() == [State.LIVE, State.DAMAGED, State.LIVE]
+        assert shard.objects.ref(1).error.startswith("close/data/__1.blp: ")
+        assert shard.read_range(shard.find("close"), 0, 2048) == prices()["close"].tobytes()[:2048]
+        with pytest.raises(FormatError):
+            shard.read(shard.find("close"))
+
+
+def test_columns_of_different_lengths_are_no_table(table: Path) -> None:
+    """They are read, and the difference is an error."""
+    edit(table / "day/meta/sizes", shape=[600], nbytes=2400)
+    with opened_table(table) as shard:
+        assert shard.read_array("day").shape == (600,)
+        assert errors(shard)[-1] == "bloscpack.column-length"
+
+
+@pytest.mark.parametrize("names", ["day", [1], [""], None, {"day": 1}])
+def test_tables_without_names(table: Path, names: Any) -> None:
+    """A list of names is wanted."""
+    edit(table / "__rootdirs__", names=names)
+    with pytest.raises(FormatError, match="no list of names"):
+        shardcore.open(table)
+
+
+@pytest.mark.parametrize("name", ["..", "../prices/day", "/etc", "a\0b", "day/.."])
+def test_names_that_leave_the_folder_are_not_followed(table: Path, name: str) -> None:
+    """A name is a plain one below the table."""
+    edit(table / "__rootdirs__", names=[name])
+    with opened_table(table) as shard:
+        assert shard.members == ()
+        assert shard.objects.ref(0).state is State.DAMAGED

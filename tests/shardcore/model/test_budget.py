@@ -1,0 +1,289 @@
+"""The budget of an operation: what it counts, where it ends, and what becomes of errors that no reader foresees."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from contextvars import copy_context
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.codecs.decompress import decompress
+from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.model.budget import (
+    Budget,
+    OverBudget,
+    budget,
+    budgeted,
+    charge_expanded,
+    charge_items,
+    charge_memory,
+    pace,
+)
+from shardcore.model.finding import Depth, Findings, Report, Work
+from shardcore.progress import Progress, check_stopped, no_progress
+from shardcore.shards.shard import Shard
+from shardcore.sources.local import FileSource
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.wrapped import WrapperSource
+from tests.hostile.making import gzip_bomb
+from tests.shardcore.toy import LineShard
+
+SAMPLES = Path(__file__).parents[2] / "data"
+
+
+def sparse(path: Path, size: int) -> Path:
+    """A file of one block, with a hole after it."""
+    with path.open("wb") as file:
+        file.write(b"x" * 100)
+        file.truncate(size)
+    return path
+
+
+def test_what_is_stored_of_a_sparse_file_is_what_lies_outside_of_its_holes(tmp_path: Path) -> None:
+    """Holes allow nothing: a file of a hundred bytes and eight GB of hole stores some blocks at most."""
+    with FileSource(sparse(tmp_path / "a", 8 << 30)) as source:
+        assert 100 <= source.stored <= 1 << 20
+        assert WrapperSource(source).stored == source.stored
+    (tmp_path / "b").write_bytes(b"x" * 5000)
+    with FileSource(tmp_path / "b") as source:
+        assert source.stored == source.size == 5000
+
+
+def test_reads_are_charged_once_however_many_sources_lie_over_each_other(tmp_path: Path) -> None:
+    """A source that reads through another is not charged, too."""
+    (tmp_path / "a").write_bytes(b"x" * 5000)
+    with FileSource(tmp_path / "a") as source, budgeted() as spent:
+        WrapperSource(WrapperSource(source)).read(10, 20)
+        source.read_many([(0, 5), (7, 9)])
+        source.read_first(100)
+        source.read_last(9000)
+        assert spent.read == 10 + 7 + 100 + 5000
+        assert spent.stored == 5000
+
+
+def test_reading_a_hole_ends_with_an_error_that_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hole costs as much as bytes do, and is no reason to read on for ever."""
+    monkeypatch.setattr("shardcore.model.budget.READ_FLOOR", 1 << 26)
+    with FileSource(sparse(tmp_path / "hole.bin", 8 << 30)) as source:
+        with pytest.raises(LimitExceeded, match=r"hole\.bin.*after reading .* stored bytes"), budgeted():
+            for start in range(0, source.size, 1 << 24):
+                source.read(start, start + (1 << 24))
+        with pytest.raises(LimitExceeded, match="before an allocation of"), budgeted():
+            source.read(0, source.size)
+        with pytest.raises(LimitExceeded, match="before an allocation of"), budgeted(taking=True):
+            source.read(0, source.size)
+
+
+def test_decompression_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever decompresses spends, at whatever depth of a call it is."""
+    monkeypatch.setattr("shardcore.model.budget.EXPANDED_FLOOR", 1 << 26)
+    data = gzip_bomb(16 << 20)
+    with budgeted() as spent:
+        for _ in range(3):
+            decompress("gzip", data)
+        assert spent.expanded == 3 * (16 << 20)
+    with pytest.raises(LimitExceeded, match="after decompressing"), budgeted():
+        for _ in range(100):
+            decompress("gzip", data)
+
+
+def test_time_is_charged_wherever_a_reader_asks_whether_it_is_still_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that neither reads nor decompresses ends as well, and time that others take does not count."""
+    clock = [0.0]
+    monkeypatch.setattr("shardcore.model.budget.time.thread_time", lambda: clock[0])
+    monkeypatch.setattr("shardcore.model.budget.time.monotonic", lambda: clock[0])
+    with pytest.raises(LimitExceeded, match="seconds of the processor"), budgeted():
+        for _ in range(1000):
+            clock[0] += 0.1
+            check_stopped()
+    assert clock[0] < 10
+    with budgeted(taking=True):
+        for _ in range(1000):
+            clock[0] += 0.1
+            check_stopped()
+
+
+def test_large_files_are_not_refused() -> None:
+    """What an operation may cost grows with what is stored: a file of 10 GB can be read and checked as a whole."""
+    spent = Budget()
+    source = BytesSource(b"", "large")
+    spent.add(source)
+    spent.stored = 10**10
+    spent.charge_read(source, 3 * 10**10)
+    spent.charge_expanded(10 * 10**10)
+    spent.charge_items(10**9)
+    spent.charge_memory(10**10)
+    assert spent.left > 10**11
+
+
+def test_an_operation_inside_another_shares_its_budget() -> None:
+    """One that returns contents may do more, but no operation gets out of its bounds by asking for contents."""
+    with budgeted() as outer, budgeted() as inner, budgeted(taking=True) as content:
+        assert inner is content is outer
+    with budgeted(taking=True) as outer, budgeted() as inner:
+        assert inner is not outer
+        with pytest.raises(OverBudget):
+            inner.charge_items(1 << 40)
+        outer.charge_items(1 << 40)
+    assert budget() is None
+
+
+def test_what_is_spent_passes_handlers_of_damaged_objects() -> None:
+    """A handler that goes on with the next object would spend for ever."""
+    tried = 0
+    with pytest.raises(LimitExceeded), budgeted():
+        for _ in range(10):
+            tried += 1
+            try:
+                charge_items(1 << 40)
+            except ShardError:
+                continue
+    assert tried == 1
+
+
+def test_without_an_operation_nothing_is_charged() -> None:
+    """A source can be read without any of it."""
+    charge_items(1 << 60)
+    charge_expanded(1 << 60)
+    charge_memory(1 << 60)
+    check_stopped()
+
+
+def test_threads_of_an_operation_spend_from_its_budget() -> None:
+    """Each thread has a clock of its own; what they spend adds up."""
+    with budgeted() as spent:
+        context = copy_context()
+        thread = threading.Thread(target=lambda: context.run(charge_items, 5))
+        thread.start()
+        thread.join()
+        charge_items(2)
+        assert spent.items == 7
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RecursionError("too deep"),
+        OverflowError("too large"),
+        struct.error("too short"),
+        IndexError("index 5"),
+        ValueError("no number"),
+        KeyError("name"),
+        EOFError(),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_what_no_reader_foresees_is_an_error_of_the_library(error: Exception) -> None:
+    """It names the file, and keeps its cause."""
+    with pytest.raises(ShardError, match=r"^'small\.shard': ") as caught, budgeted() as spent:
+        spent.add(BytesSource(b"", "small.shard"))
+        raise error
+    assert caught.value.__cause__ is error
+    assert isinstance(caught.value, FormatError) is not isinstance(error, MemoryError)
+
+
+class Careless(LineShard):
+    """A format that forgets everything: it checks for ever, and its lookups fail in ways of their own."""
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Finds something, then goes on without an end."""
+        findings = Findings()
+        findings.error("lines.bad", None, "the first line is bad")
+        while True:
+            charge_items(1000)
+
+    def find(self, key: str) -> shardcore.ObjectRef:
+        """Fails as a parser does."""
+        raise IndexError("list index out of range")
+
+
+def careless() -> Shard:
+    """An opened shard of it."""
+    return Careless(b"a=1\nb=2\n")
+
+
+def test_verification_that_costs_too_much_reports_what_it_found_until_then() -> None:
+    """The finding says that not all was checked."""
+    report = careless().verify()
+    assert [one.code for one in report.findings] == ["lines.bad", "lines.unchecked"]
+    assert "not checked further" in report.findings[-1].message
+
+
+def test_what_was_read_before_counts_as_stored() -> None:
+    """An operation over a file whose bytes are in memory already has the limits of the file, not those of none."""
+    shard = Careless(b"a=1\nb=2\n" * 10_000)
+    with budgeted() as spent:
+        shard.explain(5)
+        assert spent.stored == 80_000
+
+
+def test_no_format_can_forget_its_budget() -> None:
+    """The methods of a format are wrapped where its class is made."""
+    with pytest.raises(FormatError, match="does not foresee"):
+        careless().find("a")
+
+
+def test_every_sample_is_checked_within_its_budget() -> None:
+    """None of the samples, of all formats, is cut short."""
+    for path in sorted(SAMPLES.glob("*/*")):
+        if path.suffix not in (".shard", ".blp", ".mdb", ".xorb") or path.is_dir():
+            continue
+        with shardcore.open(path, partial=True) as shard:
+            assert not [one for one in shard.verify().findings if one.code.endswith(".unchecked")], path
+
+
+def slow_clock(monkeypatch: pytest.MonkeyPatch, slower: float) -> list[float]:
+    """Replace the clocks of the budget by one that stands still, on a machine that is slower than an ordinary one."""
+    clock = [0.0]
+    monkeypatch.setattr("shardcore.model.budget.time.thread_time", lambda: clock[0])
+    monkeypatch.setattr("shardcore.model.budget.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("shardcore.model.budget.pace", lambda: slower)
+    return clock
+
+
+def test_a_slow_machine_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes 5 seconds on an ordinary machine may take 15 on one three times slower, and no more than 18."""
+    clock = slow_clock(monkeypatch, 3.0)
+    with budgeted():
+        for _ in range(150):
+            clock[0] += 0.1
+            check_stopped()
+    with pytest.raises(LimitExceeded, match="after 18 seconds of the processor"), budgeted():
+        for _ in range(250):
+            clock[0] += 0.1
+            check_stopped()
+
+
+def test_an_intact_file_is_checked_to_its_end_by_a_slow_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time grows with what is checked: no object of a file is left out because its codec takes its time."""
+    clock = slow_clock(monkeypatch, 1.0)
+
+    class Slow(LineShard):
+        """A shard of a hundred objects of 4 MB each, in 1,000 stored bytes; each takes 0.09 s."""
+
+        def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+            findings, work = Findings(), Work(1000)
+            for _ in range(100):
+                if work.takes(4 << 20):
+                    clock[0] += 0.09
+                    check_stopped()
+            work.tell(findings, "lines.unchecked")
+            return Report(Depth(depth), 100, findings.all())
+
+    with Slow(b"a\n" * 500) as shard:
+        report = shard.verify()
+    assert clock[0] > 8
+    assert not report.findings
+    assert report.objects == 100
+
+
+def test_the_pace_of_a_machine_is_measured_by_its_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that adds up numbers five times slower is five times slower; none is faster than an ordinary one."""
+    times = iter([1.0, 1.4, 2.0, 2.01])
+    monkeypatch.setattr("shardcore.model.budget.time.thread_time", lambda: next(times))
+    assert pace() == pytest.approx(5.0)
+    assert pace() == 1.0

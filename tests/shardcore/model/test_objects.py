@@ -1,0 +1,164 @@
+"""Columns of objects, and objects of data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from shardcore.errors import ShardError, UsageError
+from shardcore.model.member_nodes import placed_span
+from shardcore.model.objects import (
+    NoObjects,
+    ObjectColumns,
+    ObjectRef,
+    Objects,
+    State,
+    inside_member,
+    located,
+)
+from shardcore.model.span import Span
+
+
+class Numbers(Objects):
+    """Rows whose keys are their numbers."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def columns(self, rows: np.ndarray, *, sizes: bool = False) -> ObjectColumns:
+        """A byte for each."""
+        return ObjectColumns.of(rows, rows, rows + 1, 1)
+
+    def key_texts(self, rows: np.ndarray) -> list[str | None]:
+        """The numbers."""
+        return [str(row) for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        """One of them."""
+        return ObjectRef(str(row), row, (Span("", row, row + 1),), 1, 1)
+
+
+def test_keys_are_a_sequence() -> None:
+    """Keys behave as a list of texts that is made when asked for."""
+    keys, plain = Numbers(10).keys, [str(n) for n in range(10)]
+    assert len(keys) == 10
+    for cut in (slice(2, 5), slice(None, None, -1), slice(8, 99), slice(5, 2)):
+        assert keys[cut] == plain[cut]
+    assert (keys[0], keys[-1], list(keys)) == ("0", "9", plain)
+    for wrong in (10, -11):
+        with pytest.raises(IndexError):
+            keys[wrong]
+
+
+def test_slices_give_columns() -> None:
+    """A slice of the objects is the columns of these rows."""
+    columns = Numbers(10)[7:]
+    assert columns.row.tolist() == [7, 8, 9]
+    assert columns.stored_size.tolist() == [1, 1, 1]
+
+
+def test_objects_are_a_sequence() -> None:
+    """Indices of Python and of NumPy, negative ones, slices of slices, iteration, `in`, `index` and `reversed`."""
+    objects = Numbers(3000)
+    assert isinstance(objects, Sequence)
+    assert isinstance(objects[5:], Sequence)
+    assert (objects[7].row, objects[np.int64(7)].row, objects[-1].row) == (7, 7, 2999)
+    assert [ref.row for ref in objects] == list(range(3000))
+    assert [ref.row for ref in reversed(objects[:3])] == [2, 1, 0]
+    assert [ref.row for ref in objects[10:20][2:-2:3]] == [12, 15]
+    assert objects[10:20][-1].row == 19
+    assert (objects[8] in objects, "8" in objects, objects.index(objects[8])) == (True, False, 8)
+    for wrong in (3000, -3001):
+        with pytest.raises(IndexError):
+            objects[wrong]
+    with pytest.raises(TypeError):
+        objects["8"]  # type: ignore[call-overload]
+
+
+def test_a_slice_reads_when_it_is_used() -> None:
+    """Making, cutting and measuring slices reads nothing; the columns are read once."""
+    asked: list[int] = []
+
+    class Noted(Numbers):
+        def columns(self, rows: np.ndarray, *, sizes: bool = False) -> ObjectColumns:
+            asked.append(len(rows))
+            assert sizes
+            return super().columns(rows)
+
+    part = Noted(1 << 40)[5:][1:100]
+    assert len(part) == 99
+    assert part[0].row == 6
+    assert not asked
+    assert part.size.sum() == len(part.start) == 99
+    assert asked == [99]
+
+
+def test_too_many_rows_for_the_memory_are_an_error_of_ours() -> None:
+    """Columns of a sparse file with more rows than memory end as a `ShardError`."""
+    with pytest.raises(ShardError, match="not enough memory"):
+        _ = Numbers(1 << 45)[:].size
+
+
+def test_objects_that_cannot_be_listed_say_why() -> None:
+    """No length of 0 where nothing was looked at."""
+    listed = NoObjects(UsageError("choose a key space"))
+    assert not listed.counted
+    for ask in (lambda: len(listed), lambda: list(listed), lambda: listed[0], lambda: listed[:]):
+        with pytest.raises(UsageError, match="key space"):
+            ask()
+    assert (NoObjects().counted, len(NoObjects()), list(NoObjects())) == (True, 0, [])
+
+
+def test_stored_sizes_follow_from_the_range() -> None:
+    """Where start and stop are known, so is the stored size; elsewhere it is -1; scalars are repeated."""
+    columns = ObjectColumns.of([0, 1, 2], [5, -1, 7], [9, -1, -1], 4, state=State.LIVE, kind=[0, 1, 0])
+    assert columns.stored_size.tolist() == [4, -1, -1]
+    assert columns.size.tolist() == [4, 4, 4]
+    assert columns.kind.tolist() == [0, 1, 0]
+    joined = ObjectColumns.join([columns, columns])
+    assert len(joined) == 6
+    assert joined.start.tolist() == [5, -1, 7] * 2
+
+
+def test_unknown_orders_are_refused() -> None:
+    """`slot` is the order of the rows; another one is named with those there are."""
+    assert Numbers(3).order("slot") is None
+    with pytest.raises(UsageError, match="slot"):
+        Numbers(3).order("colour")
+
+
+def test_no_objects_at_all() -> None:
+    """What is left of a damaged file has none."""
+    none = NoObjects()
+    assert (len(none), list(none.keys), len(none[:])) == (0, [], 0)
+    with pytest.raises(IndexError):
+        none.ref(0)
+
+
+@pytest.mark.parametrize("source", ["", "@3-9", "info", "a.des.meta", "a.desk", "_bigFiles/ff"])
+@pytest.mark.parametrize("first_row", [None, 0, 40])
+def test_objects_of_members_come_back(source: str, first_row: int | None) -> None:
+    """An object of a member goes into the data set and back unchanged, before and after its rows are known.
+
+    What lies beside a member keeps its name, also where that begins with the member's.
+    """
+    ref = ObjectRef("k", 3, (Span(source, 1, 2), Span("", 5, 6)), extras={"slot": 3})
+    there = located(ref, "a.des", first_row)
+    assert there.shard == "a.des"
+    assert there.row == (-1 if first_row is None else first_row + 3)
+    beside = source not in ("", "@3-9")
+    assert there.spans == (Span(source if beside else "a.des" + source, 1, 2), Span("a.des", 5, 6))
+    assert inside_member(there) == ref
+    assert ref.extras == {"slot": 3}
+
+
+def test_spans_are_relocated_once() -> None:
+    """A span that names a member is left as it is."""
+    span = placed_span(Span("@0-4", 1, 2), "m")
+    assert span == Span("m@0-4", 1, 2)
+    assert placed_span(span, "m") == span

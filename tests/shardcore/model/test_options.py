@@ -1,0 +1,79 @@
+"""What formats declare, and what is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardcore.errors import UsageError
+from shardcore.model.options import Option, OptionType, Purpose, read_options
+from shardcore.shards.registry import all_formats
+
+SEED = Option("seed", OptionType.INTEGER, "A number.", Purpose.WRITE)
+CODEC = Option("codec", OptionType.CHOICE, "How to compress.", Purpose.WRITE, choices=("none", "zstd"))
+WHERE = Option("where", OptionType.TEXT, "A place.")
+
+
+@pytest.mark.parametrize(
+    ("type", "given", "value"),
+    [
+        (OptionType.INTEGER, "0x10", 16),
+        (OptionType.INTEGER, 7, 7),
+        (OptionType.SIZE, "64K", 65536),
+        (OptionType.SIZE, "1g", 1 << 30),
+        (OptionType.SIZE, "12", 12),
+        (OptionType.SIZE, 5, 5),
+        (OptionType.FLAG, "yes", True),
+        (OptionType.FLAG, "No", False),
+        (OptionType.FLAG, True, True),
+        (OptionType.TEXT, "4_4_40", "4_4_40"),
+        (OptionType.TEXT, 12, "12"),
+        (OptionType.JSON, {"a": 1}, {"a": 1}),
+        (OptionType.TEXT, None, None),
+    ],
+)
+def test_texts_become_values(type: OptionType, given: Any, value: Any) -> None:
+    """What a command line gives as text and a program as a value is the same."""
+    assert Option("x", type, "").value_of(given) == value
+
+
+@pytest.mark.parametrize(
+    ("type", "given"),
+    [
+        (OptionType.INTEGER, "4_4"),
+        (OptionType.INTEGER, "-1"),
+        (OptionType.INTEGER, 1.5),
+        (OptionType.INTEGER, True),
+        (OptionType.SIZE, "5T"),
+        (OptionType.SIZE, "K"),
+        (OptionType.FLAG, "maybe"),
+        (OptionType.TEXT, ["a"]),
+    ],
+)
+def test_what_is_no_value_is_named(type: OptionType, given: Any) -> None:
+    """A wrong value is a mistake of the caller: the error names option and value."""
+    with pytest.raises(UsageError, match="x must be "):
+        Option("x", type, "").value_of(given)
+
+
+def test_only_declared_options_pass() -> None:
+    """Unknown names, options for another purpose and choices that are none are refused, with what there is."""
+    declared = (SEED, CODEC, WHERE, Option("quiet", OptionType.FLAG, "", Purpose.WRITE, hidden=True))
+    assert read_options(declared, {"seed": "5", "codec": "zstd"}, Purpose.WRITE, "toy") == {"seed": 5, "codec": "zstd"}
+    for given in ({"where": "x"}, {"progress": 1}):
+        with pytest.raises(UsageError, match=r"toy takes seed, codec, not '(where|progress)'$"):
+            read_options(declared, given, Purpose.WRITE, "toy")
+    with pytest.raises(UsageError, match="codec must be one of none, zstd, not 'lz4'"):
+        read_options(declared, {"codec": "lz4"}, Purpose.WRITE, "toy")
+
+
+def test_what_formats_declare_can_be_shown() -> None:
+    """Every option has a help of one sentence, a name of its own for its purpose, and choices where they count."""
+    for format in all_formats():
+        seen = set()
+        for option in format.options:
+            assert option.help.endswith(".")
+            assert (option.name, option.purpose) not in seen
+            assert bool(option.choices) == (option.type is OptionType.CHOICE)
+            seen.add((option.name, option.purpose))

@@ -1,0 +1,259 @@
+"""Objects as files: safe names, nothing outside the folder, nothing overwritten."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardcore.errors import FormatError, LimitExceeded, SourceError, UsageError
+from shardcore.model.objects import ObjectRef
+from shardcore.operations.extraction import (
+    MAX_NAME_BYTES,
+    Conflict,
+    ExtractOptions,
+    Names,
+    extract_objects,
+    write_object,
+)
+from shardcore.shards.shard import DEFAULT_LIMIT
+from tests.shardcore.toy import LineShard, line_set
+
+REPLACE = ExtractOptions(conflict=Conflict.REPLACE)
+
+SHARD = b"one=hello\n../up=x\nbad=ab!\nONE=other\n\xff\xfe=raw\none=again\n"
+
+DEVICES = ["con", "NUL", "aux.txt", "COM1", "lpt9.tar.gz", "com\u00b9", "CONIN$", "con .txt"]
+
+
+def safe(name: str) -> bool:
+    """Whether a name stays in its folder and is taken by the common systems."""
+    return (
+        0 < len(name.encode()) <= 255 - 20
+        and not set(name) & set('/\\:*?"<>|\0')
+        and name.isprintable()
+        and not name.startswith((".", "-", "~", " "))
+        and not name.endswith((".", " "))
+        and name.partition(".")[0].strip().lower() not in {"con", "nul", "aux", "prn", "com1", "lpt9", "conin$"}
+    )
+
+
+odd_keys = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from([*DEVICES, "..", ".", "", "/", "../..", "a/b", "-rf", "~", "a~", ".hid", "x" * 65535, "é" * 3000]),
+    st.text(alphabet="aAäÄ\u0308ßsS~./ ", max_size=6),
+    st.text(alphabet=st.characters(codec=None), max_size=5),
+)
+
+
+@given(st.lists(odd_keys, max_size=40))
+def test_every_key_has_a_safe_name_of_its_own(keys: list[str]) -> None:
+    """For any keys the names are safe, and differ in every file system, whatever it takes for the same letter."""
+    names = Names(["manifest.json"])
+    given = [names.give(key) for key in keys]
+    assert all(map(safe, given)), given
+    for form in ("NFC", "NFD", "NFKC"):
+        folded = {unicodedata.normalize(form, name).casefold() for name in given} | {"manifest.json"}
+        assert len(folded) == len(given) + 1
+
+
+@pytest.mark.parametrize("key", ["a", "README.md", "ca978112", "grüße.txt", "数据", "a b", "x~1", "manifest2.json"])
+def test_safe_keys_keep_their_text(key: str) -> None:
+    """A key that is a good name is the name."""
+    assert Names().give(key) == key
+
+
+@pytest.mark.parametrize("key", [*DEVICES, "../../etc/passwd", "a/b", "", ".profile", "-x", "a\nb", "\u202etxt.exe"])
+def test_names_of_other_keys_follow_from_the_key(key: str) -> None:
+    """A cleaned name carries a digest of its key, and does not depend on what came before."""
+    alone, late = Names(), Names()
+    for other in ("x", "y/z", "con.txt"):
+        late.give(other)
+    name = alone.give(key)
+    assert name == late.give(key)
+    assert hashlib.sha256(key.encode()).hexdigest()[:8] in name
+
+
+def test_endings_are_kept() -> None:
+    """What ends with a short suffix still does."""
+    assert Names().give("a/b.json").endswith(".json")
+    assert Names().give("y" * 400 + ".png").endswith(".png")
+    assert len(Names().give("y" * 400 + ".png").encode()) <= MAX_NAME_BYTES + 20
+
+
+@pytest.mark.thorough
+def test_one_key_ten_thousand_times() -> None:
+    """A key that comes again and again gets new names in no time, none of them too long."""
+    names = Names()
+    given = {names.give("k" * 300 + ".png") for _ in range(10_000)}
+    assert len(given) == 10_000
+    assert all(map(safe, given))
+
+
+def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
+    """Each object is a file with its content; damage stops only its own; the manifest tells the key of every file."""
+    shard = LineShard(SHARD)
+    refs = [shard.objects.ref(row) for row in range(6)]
+    told: list[tuple[int, int]] = []
+    results = list(
+        extract_objects(shard, refs, tmp_path / "new" / "out", total=6, progress=lambda a, b: told.append((a, b)))
+    )
+    out = tmp_path / "new" / "out"
+    assert [r.key for r in results] == ["one", "../up", "bad", "ONE", None, "one"]
+    assert [bool(r.error) for r in results] == [False, False, True, False, False, False]
+    contents = [b"hello", b"x", None, b"other", b"raw", b"again"]
+    for result, content in zip(results, contents, strict=True):
+        if content is None:
+            assert (result.path, result.sha256) == ("", "")
+            continue
+        assert Path(result.path).parent == out
+        assert Path(result.path).read_bytes() == content
+        assert (result.size, result.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert Path(results[0].path).name == "one"
+    assert Path(results[4].path).name == "fffe"
+    assert told == [(n, 6) for n in range(1, 7)]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["new"]
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["format"] == "lines"
+    by_name = {line["path"]: line for line in manifest["objects"] if line["path"]}
+    assert {p.name for p in out.iterdir()} == {"manifest.json", *by_name}
+    assert by_name["one"]["sha256"] == hashlib.sha256(b"hello").hexdigest()
+    assert "damaged" in next(line for line in manifest["objects"] if not line["path"])["error"]
+
+
+def test_files_that_are_there_stay(tmp_path: Path) -> None:
+    """Extracting again replaces nothing, unless forced; manifests get the next free number."""
+    shard = LineShard(b"one=hello\n")
+    ref = shard.find("one")
+    (tmp_path / "one").write_bytes(b"precious")
+    (result,) = extract_objects(shard, [ref], tmp_path)
+    assert "exists" in result.error
+    assert (tmp_path / "one").read_bytes() == b"precious"
+    (result,) = extract_objects(shard, [ref], tmp_path, REPLACE)
+    assert not result.error
+    assert (tmp_path / "one").read_bytes() == b"hello"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["manifest-2.json", "manifest.json", "one"]
+
+
+def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
+    """A link with the name of an object is a file that exists; forced, it is replaced, and its target stays."""
+    shard = LineShard(b"one=hello\n")
+    (tmp_path / "outside").write_bytes(b"precious")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/one").symlink_to(tmp_path / "outside")
+    (result,) = extract_objects(shard, [shard.find("one")], tmp_path / "out")
+    assert result.error
+    (result,) = extract_objects(shard, [shard.find("one")], tmp_path / "out", REPLACE)
+    assert not result.error
+    assert (tmp_path / "outside").read_bytes() == b"precious"
+    assert not (tmp_path / "out/one").is_symlink()
+
+
+def test_a_key_called_manifest_does_not_collide(tmp_path: Path) -> None:
+    """An object may be called as the manifest is."""
+    shard = LineShard(b"manifest.json=mine\n")
+    (result,) = extract_objects(shard, [shard.objects.ref(0)], tmp_path)
+    assert Path(result.path).read_bytes() == b"mine"
+    assert json.loads((tmp_path / "manifest.json").read_text())["objects"][0]["key"] == "manifest.json"
+
+
+def test_an_object_that_cannot_be_named_does_not_end_the_rest(tmp_path: Path) -> None:
+    """Where asking for one object fails, the next ones still come."""
+    shard = LineShard(b"one=hello\ntwo=x\n")
+
+    def ref(row: int) -> ObjectRef:
+        if row == 0:
+            raise FormatError("row 0 is broken")
+        return shard.objects.ref(row)
+
+    results = list(extract_objects(shard, map(ref, [0, 1]), tmp_path))
+    assert [(r.key, bool(r.error)) for r in results] == [(None, True), ("two", False)]
+
+
+def test_limits_hold_for_each_object(tmp_path: Path) -> None:
+    """An object over the limit leaves no file; the others come."""
+    shard = LineShard(b"one=hello\ntwo=x\n")
+    results = list(extract_objects(shard, map(shard.objects.ref, [0, 1]), tmp_path, ExtractOptions(limit=3)))
+    assert ["limit" in r.error for r in results] == [True, False]
+    with pytest.raises(LimitExceeded):
+        write_object(shard, shard.find("one"), tmp_path / "x", limit=4)
+    assert not (tmp_path / "x").exists()
+    assert write_object(shard, shard.find("one"), tmp_path / "x", limit=5)[0] == 5
+    with pytest.raises(UsageError):
+        write_object(shard, shard.find("one"), tmp_path / "x")
+
+
+def test_folders_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file in the way, or an impossible name, is a `SourceError`."""
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file/below", tmp_path / "a\0b"):
+        with pytest.raises(SourceError):
+            list(extract_objects(LineShard(b""), iter(()), folder))
+
+
+def test_members_of_data_sets_are_extracted(tmp_path: Path) -> None:
+    """Objects of a data set come out of the right member, and equal keys get names of their own."""
+    shards = line_set(a=b"one=first\n", b=b"one=second\n")
+    shards.load_index()
+
+    def refs() -> Iterator[ObjectRef]:
+        yield from map(shards.objects.ref, range(2))
+
+    results = list(extract_objects(shards, refs(), tmp_path))
+    assert [Path(r.path).read_bytes() for r in results] == [b"first", b"second"]
+    assert json.loads((tmp_path / "manifest.json").read_text())["uri"] == "somewhere"
+
+
+class PartShard(LineShard):
+    """Lines whose contents have a second file, the content backwards, named as the key is."""
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """The content as `<key>.index`, the part as `<key>`."""
+        return {"": f"{ref.key}.index", "backwards": f"{ref.key}"}
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The content from its end; that of `bad` cannot be had, and a limit holds."""
+        data = self.read(ref)[::-1]
+        if ref.key == "bad":
+            raise FormatError("no way back")
+        if len(data) > limit:
+            raise LimitExceeded("too long")
+        return data
+
+
+def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
+    """A part is a file, a line and a row of the manifest of its own; damage of one does not stop the other."""
+    shard = PartShard(b"one=abc\nbad=x\n../up=de\n")
+    pieces: list[int] = []
+    results = list(extract_objects(shard, map(shard.objects.ref, range(3)), tmp_path, each_piece=pieces.append))
+    assert [(r.key, r.part, bool(r.error)) for r in results] == [
+        ("one", "", False),
+        ("one", "backwards", False),
+        ("bad", "", False),
+        ("bad", "backwards", True),
+        ("../up", "", False),
+        ("../up", "backwards", False),
+    ]
+    assert (tmp_path / "one.index").read_bytes() == b"abc"
+    assert (tmp_path / "one").read_bytes() == b"cba"
+    assert not (tmp_path / "bad").exists()
+    assert sum(pieces) == sum(r.size for r in results)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())["objects"]
+    named = {line["path"]: (line["key"], line.get("part")) for line in manifest if line["path"]}
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", *named}
+    assert (named["one.index"], named["one"]) == (("one", None), ("one", "backwards"))
+    assert Path(results[5].path).parent == tmp_path
+
+
+def test_limits_hold_for_each_part(tmp_path: Path) -> None:
+    """A part over the limit leaves no file."""
+    shard = PartShard(b"one=abc\n")
+    results = list(extract_objects(shard, [shard.find("one")], tmp_path, ExtractOptions(limit=2)))
+    assert ["limit" in r.error or "long" in r.error for r in results] == [True, True]
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

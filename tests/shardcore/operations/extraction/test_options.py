@@ -1,0 +1,296 @@
+"""How objects are taken out: files that exist, folders from keys, endings from contents, parts, the manifest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shardcore
+from shardcore.model.objects import ObjectRef, State
+from shardcore.operations.extraction import (
+    ALL_PARTS,
+    NO_PARTS,
+    Conflict,
+    Extracted,
+    ExtractOptions,
+    Names,
+    extract_objects,
+)
+from shardcore.operations.extraction.default_objects import all_rows, outer_kinds, taken_rows
+from tests.shardcore.operations.extraction.test_extract import PartShard, safe
+from tests.shardcore.toy import LineShard
+
+PLAIN = b"one=hello\ntwo.txt=x\n"
+
+FILES = {
+    "swh": "swh/small.shard",
+    "xorb": "mdb/cas/xorbs/default.6832559ca1a258e44c08a9a7d938cd9f671f9040d3eef799c42db527f34b7c80",
+    "neuroglancer": "neuroglancer/mesh",
+    "des": "des/zstd.des",
+    "bloscpack": "bloscpack/meta_0.blp",
+}
+
+
+def take(shard: Any, folder: Path, **options: Any) -> list[Extracted]:
+    """Everything, as the command line takes it."""
+    shard.load_index()
+    chosen = ExtractOptions(**options)
+    kinds = outer_kinds(shard.objects)
+    rows = [row for piece in taken_rows(shard.objects, all_rows(shard.objects), chosen, kinds) for row in piece]
+    return list(extract_objects(shard, map(shard.objects.ref, rows), folder, chosen))
+
+
+def names(folder: Path) -> set[str]:
+    """Every file below a folder, relative, without manifests."""
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    return {name for name in found if not name.startswith("manifest")}
+
+
+@pytest.mark.parametrize(
+    ("conflict", "content", "others", "told"),
+    [
+        (Conflict.ERROR, b"mine", set(), "error"),
+        (Conflict.SKIP, b"mine", set(), "skipped"),
+        (Conflict.RENAME, b"mine", {"one (3)"}, "path"),
+        (Conflict.REPLACE, b"hello", set(), "path"),
+    ],
+)
+def test_what_happens_to_files_that_exist(
+    tmp_path: Path, conflict: Conflict, content: bytes, others: set[str], told: str
+) -> None:
+    """Each policy does what it says, and the other objects come anyway."""
+    (tmp_path / "one").write_bytes(b"mine")
+    (tmp_path / "one (2)").write_bytes(b"mine, too")
+    first, second = take(LineShard(PLAIN), tmp_path, conflict=conflict)
+    assert (tmp_path / "one").read_bytes() == content
+    assert (tmp_path / "two.txt").read_bytes() == b"x"
+    assert names(tmp_path) == {"one", "one (2)", "two.txt"} | others
+    assert getattr(first, told)
+    assert bool(first.error) == (conflict is Conflict.ERROR)
+    assert not second.error
+
+
+@pytest.mark.parametrize("conflict", list(Conflict))
+def test_folders_and_links_are_never_replaced_or_followed(tmp_path: Path, conflict: Conflict) -> None:
+    """A folder in the way stays with what is in it, and the target of a link stays as it is."""
+    out = tmp_path / "out"
+    (out / "one" / "in").mkdir(parents=True)
+    (tmp_path / "target").write_bytes(b"precious")
+    (out / "two.txt").symlink_to(tmp_path / "target")
+    take(LineShard(PLAIN), out, conflict=conflict)
+    assert (out / "one" / "in").is_dir()
+    assert (tmp_path / "target").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("conflict", list(Conflict))
+def test_a_second_run_of_each_format(data: Path, tmp_path: Path, name: str, conflict: Conflict) -> None:
+    """A second run into the same folder says of every file what became of it, and leaves the first manifest."""
+    with shardcore.open(data / FILES[name], partial=True) as shard:
+        first = [result for result in take(shard, tmp_path) if result.path]
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        again = take(shard, tmp_path, conflict=conflict)
+    wanted = {
+        Conflict.ERROR: lambda result: "exists already" in result.error,
+        Conflict.SKIP: lambda result: Path(result.skipped) in before,
+        Conflict.RENAME: lambda result: " (2)" in result.path,
+        Conflict.REPLACE: lambda result: Path(result.path) in before,
+    }[conflict]
+    assert sum(map(wanted, again)) == len(first)
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert (tmp_path / "manifest-2.json").exists()
+
+
+def test_paths_stay_paths(tmp_path: Path) -> None:
+    """With folders a plain relative path is one; what would leave the folder, or is no path, is one name."""
+    keys = ["a/b/c.txt", "a/d", "top", "../up", "/etc/passwd", "a//b", "a/./b", "a/..", "CON/x", "a\\b"]
+    shard = LineShard("".join(f"{key}=1\n" for key in keys).encode())
+    results = take(shard, tmp_path / "out", folders=True)
+    paths = [Path(result.path).relative_to(tmp_path / "out") for result in results]
+    assert [path.as_posix() for path in paths[:3]] == ["a/b/c.txt", "a/d", "top"]
+    assert all(len(path.parts) == 1 for path in paths[3:8])
+    assert paths[8].parts[0].startswith("_CON~")
+    assert len(paths[9].parts) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert [line["path"] for line in manifest["objects"]] == [path.as_posix() for path in paths]
+
+
+def test_flat_is_the_default(tmp_path: Path) -> None:
+    """Without folders a path is one name that carries a digest of its key."""
+    (result,) = take(LineShard(b"a/b/c.txt=1\n"), tmp_path)
+    assert Path(result.path).parent == tmp_path
+    assert Path(result.path).name.startswith("a_b_c~")
+
+
+@pytest.mark.parametrize("keys", [("a", "a/b"), ("a/b", "a"), ("A/x", "a/x"), ("a/x", "A/y"), ("x/ß", "x/SS")])
+def test_files_and_folders_of_one_name(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    """A file and a folder of one name, or two that differ in case only, both come out, on any file system."""
+    shard = LineShard("".join(f"{key}=1\n" for key in keys).encode())
+    results = take(shard, tmp_path, folders=True)
+    assert not any(result.error for result in results)
+    assert len({name.casefold() for name in names(tmp_path)}) == len(keys)
+    tops = [name.split("/")[0] for name in names(tmp_path)]
+    assert len({top.casefold() for top in tops}) == len(set(tops))
+
+
+paths = st.lists(st.text(alphabet="aAäß./~ \\\0con", max_size=12), max_size=30)
+
+
+@given(paths)
+def test_every_path_is_safe(keys: list[str]) -> None:
+    """For any keys each part of a path is a safe name, and no file is a folder of another."""
+    giver = Names(["manifest.json"], folders=True)
+    made = [giver.give(key) for key in keys]
+    assert all(safe(part) for name in made for part in name.split("/"))
+    folded = [name.casefold() for name in made]
+    assert len(set(folded)) == len(folded)
+    above = {name[:at] for name in folded for at, letter in enumerate(name) if letter == "/"}
+    assert not above & set(folded)
+
+
+def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
+    """Nothing is written through a link that has the name of a folder; a file in its place stays."""
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (out / "a").symlink_to(tmp_path / "elsewhere")
+    (out / "f").write_bytes(b"mine")
+    shard = LineShard(b"a/b=1\nf/g=2\nc/d=3\n")
+    for conflict in Conflict:
+        results = take(shard, out, folders=True, conflict=conflict)
+        assert ["no folder" in result.error for result in results[:2]] == [True, True]
+    assert not list((tmp_path / "elsewhere").iterdir())
+    assert (out / "f").read_bytes() == b"mine"
+    assert (out / "c/d").read_bytes() == b"3"
+
+
+def test_folders_of_files_that_did_not_come(tmp_path: Path) -> None:
+    """Damage leaves no empty folders."""
+    (result,) = take(LineShard(b"deep/er/bad=!\n"), tmp_path, folders=True)
+    assert result.error
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_endings_from_contents(tmp_path: Path) -> None:
+    """Names without an ending get that of their content; others stay."""
+    shard = LineShard(b'page=%PDF-1.7\nnote=hello\nfacts={"a": 1}\nkept.dat=%PDF-\nv1.2=%PDF-\n')
+    assert [Path(r.path).name for r in take(shard, tmp_path / "a", guess_extension=True)] == [
+        "page.pdf",
+        "note.txt",
+        "facts.json",
+        "kept.dat",
+        "v1.2.pdf",
+    ]
+    take(shard, tmp_path / "b")
+    assert names(tmp_path / "b") == {"page", "note", "facts", "kept.dat", "v1.2"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ("", {"one.index", "one"}),
+        (NO_PARTS, {"one.index"}),
+        (ALL_PARTS, {"one.index", "one", "one.index.extra"}),
+        ("backwards", {"one.index", "one"}),
+        ("extra", {"one.index", "one.index.extra"}),
+    ],
+)
+def test_parts(tmp_path: Path, parts: str, expected: set[str]) -> None:
+    """As usual, all, none, or the one that is named."""
+
+    class TwoParts(PartShard):
+        """A part with a file name, and one without."""
+
+        def read_part(self, ref: ObjectRef, part: str, *, limit: int = 1000) -> bytes:
+            """Something."""
+            return part.encode()
+
+    shard = TwoParts(b"one=abc\n")
+    ref = shard.find("one")
+    ref = replace(ref, parts=("backwards", "extra"))
+    list(extract_objects(shard, [ref], tmp_path, ExtractOptions(parts=parts)))
+    assert names(tmp_path) == expected
+
+
+def test_without_a_manifest(tmp_path: Path) -> None:
+    """It can be left out; an object may have its name, too."""
+    take(LineShard(b"one=1\n"), tmp_path, manifest=False)
+    assert {path.name for path in tmp_path.iterdir()} == {"one"}
+
+
+def test_the_manifest_that_is_named_is_the_one_that_was_written(tmp_path: Path) -> None:
+    """Whoever takes objects out learns which manifest it was."""
+    told: list[Path] = []
+    shard = LineShard(PLAIN)
+    for _ in range(2):
+        list(extract_objects(shard, [shard.find("one")], tmp_path, manifest_written=told.append))
+    assert told == [tmp_path / "manifest.json", tmp_path / "manifest-2.json"]
+    assert "exists" in json.loads(told[1].read_text())["objects"][0]["error"]
+
+
+def test_unused_slots(data: Path, tmp_path: Path) -> None:
+    """They are no failures: left out, or listed in the manifest without a file."""
+    with shardcore.open(data / "swh/small.shard") as shard:
+        refs = list(map(shard.objects.ref, range(len(shard.objects))))
+        bare = sum(ref.state is State.UNUSED for ref in refs)
+        assert bare
+        left = list(extract_objects(shard, refs, tmp_path / "a"))
+        assert len(left) == len(refs) - bare
+        listed = list(extract_objects(shard, refs, tmp_path / "b", ExtractOptions(skip_unused=False)))
+    assert len(listed) == len(refs)
+    assert not any(result.error for result in (*left, *listed))
+    lines = json.loads((tmp_path / "b/manifest.json").read_text())["objects"]
+    assert sum(line.get("state") == "unused" for line in lines) == bare
+
+
+def test_facts_of_des_objects(data: Path, tmp_path: Path) -> None:
+    """The manifest carries what packing again needs: metadata, created_at where it is stated, codec."""
+    with shardcore.open(data / "des/zstd.des") as shard:
+        take(shard, tmp_path)
+        expected = {ref.key: ref for ref in map(shard.objects.ref, range(len(shard.objects)))}
+    lines = json.loads((tmp_path / "manifest.json").read_text())["objects"]
+    assert lines
+    for line in lines:
+        ref = expected[line["key"]]
+        assert line["meta"] == ref.extras["meta"]
+        assert line["codec"] == ref.codec
+        assert line.get("created_at") == ref.extras["meta"].get("created_at")
+
+
+def test_facts_of_arrays(data: Path, tmp_path: Path) -> None:
+    """A Bloscpack array has its type and shape in the manifest, as its metadata writes them."""
+    found = 0
+    for path in sorted((data / "bloscpack").glob("*.blp")):
+        with shardcore.open(path, partial=True) as shard:
+            info = getattr(shard, "array", None) if shard.damage is None else None
+            if info is None:
+                continue
+            list(extract_objects(shard, [shard.find("all")], tmp_path / path.stem))
+        (line,) = json.loads((tmp_path / path.stem / "manifest.json").read_text())["objects"]
+        assert (line["shape"], line["order"]) == (list(info.shape), info.order)
+        assert line["dtype"]
+        found += 1
+        if found == 2:
+            break
+    assert found
+
+
+def test_the_specification_is_in_the_manifest(data: Path, tmp_path: Path) -> None:
+    """What a shard is read with and does not state itself goes along: its specification, or the info that has it."""
+    for name in ("bare_shard", "volume/4_4_40"):
+        (path,) = sorted((data / "neuroglancer" / name).glob("0.shard"))
+        with shardcore.open(path) as shard:
+            stated = json.loads(shard.parameters)
+            list(extract_objects(shard, [], tmp_path / name))
+        spec = json.loads((tmp_path / name / "manifest.json").read_text())["spec"]
+        if "scales" in spec:
+            assert [scale["key"] for scale in spec["scales"]] == ["4_4_40"]
+        assert (spec["scales"][0]["sharding"] if "scales" in spec else spec) == stated
+        assert ("scales" in spec) == (name != "bare_shard")

@@ -1,0 +1,155 @@
+"""Converting: from every format into every other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.model.objects import State
+from shardcore.operations.convert import convert
+from shardcore.operations.pack import pack
+from shardcore.shards.registry import FORMATS
+from shardcore.shards.shard import Shard
+from shardcore.writing.manifest import RESULT
+
+COMMON = {"1": b"alpha" * 400, "2": b"beta" * 900, "3": b"gamma" * 50}
+FOLDERS = ("neuroglancer", "bloscpack")
+"""Formats of which several objects make a folder."""
+OPTIONS = {"neuroglancer": {"kind": "skeleton"}}
+
+
+def place(folder: Path, name: str, format: str) -> str:
+    """Where a shard of a format goes."""
+    return f"{folder / name}/" if format in FOLDERS else str(folder / f"{name}.{format}")
+
+
+def contents(path: str) -> list[bytes]:
+    """The contents of all objects that are not parts of others; the whole content where there is one."""
+    with shardcore.open(path.rstrip("/"), xorbs=Path(path).parent / "xorbs") as shard:
+        if shard.views:
+            return [shard.read(shard.find(view)) for view in shard.views]
+        refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        outer = [ref for ref in refs if ref.state is not State.UNUSED and ref.kind in ("file", refs[0].kind)]
+        return [shard.read(ref) for ref in outer]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same contents, packed in every format."""
+    made = tmp_path_factory.mktemp("pairs")
+    for key, data in COMMON.items():
+        (made / key).write_bytes(data)
+    for format in FORMATS:
+        inputs = [made / key for key in COMMON]
+        pack(format, place(made, f"from-{format}", format), inputs, options=OPTIONS.get(format, {}))
+    return made
+
+
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("source", FORMATS)
+def test_every_format_becomes_every_other(folder: Path, source: str, target: str) -> None:
+    """Each content is there afterwards, whole, and nothing else is; a xorb holds all of them as one content."""
+    out = place(folder, f"{source}-to-{target}", target)
+    there = place(folder, f"from-{source}", source)
+    with shardcore.open(there.rstrip("/"), xorbs=folder / "xorbs") as shard:
+        done = convert(shard, target, out, options=OPTIONS.get(target, {}))
+    assert done.report is not None
+    assert done.report.ok
+    found, wanted = contents(out), contents(there)
+    if target == "xorb":
+        (joined,) = found
+        assert len(joined) == sum(map(len, COMMON.values()))
+        assert all(data in joined for data in COMMON.values())
+    else:
+        assert sorted(found) == sorted(wanted)
+        assert sum(map(len, found)) == sum(map(len, COMMON.values()))
+
+
+DATA = Path(__file__).parents[2] / "data"
+RICH = ("mesh", "skeletons", "bcolz column", "bcolz table", *FORMATS)
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Shards of every format with all that it can store about objects, and about all of them together."""
+    made = tmp_path_factory.mktemp("rich")
+    with shardcore.create(made / "x.des", format="des", sidecar=True) as writer:
+        writer.add("a/b", b"first" * 100, meta={"created_at": "2026-03-05T09:30:00+00:00", "n": [1]}, codec="zstd")
+        writer.add("\n:", b"second", codec="lz4")
+        writer.add("c", b"second", meta={"x": None})
+    np.save(made / "steps.npy", np.arange(60, dtype=">i2").reshape(3, 4, 5))
+    np.save(made / "turned.npy", np.asfortranarray(np.eye(7)))
+    (made / "text").write_bytes(b"text" * 50)
+    inputs = [made / name for name in ("steps.npy", "turned.npy", "text")]
+    pack("bloscpack", f"{made / 'arrays'}/", inputs, options={"checksum": "sha512", "metadata": {"by": "me"}})
+    for format in ("swh", "mdb", "xorb"):
+        pack(format, made / f"x.{format}", inputs)
+    neuroglancer = DATA / "neuroglancer"
+    return {
+        "mesh": neuroglancer / "mesh",
+        "skeletons": neuroglancer / "skeletons_murmur_gzip",
+        "neuroglancer": neuroglancer / "volume" / "8_8_80",
+        "bcolz column": DATA / "bloscpack/bcolz/samples",
+        "bcolz table": DATA / "bloscpack/bcolz/prices",
+        "bloscpack": made / "arrays",
+        **{format: made / f"x.{format}" for format in ("des", "swh", "mdb", "xorb")},
+    }
+
+
+def reopened(path: Path, **options: Any) -> Shard:
+    """Opens a shard, with the xorbs that lie beside it."""
+    xorbs = path.parent / "xorbs"
+    return shardcore.open(path, **(options | ({"xorbs": xorbs} if xorbs.is_dir() else {})))
+
+
+def everything(path: Path) -> tuple[str, dict[str | None, Any], Mapping[str, Any]]:
+    """Format, objects with contents, parts and facts, and settings of a shard."""
+    with reopened(path) as shard:
+        refs = [shard.find(view) for view in shard.views]
+        refs = refs or [shard.objects.ref(row) for row in range(len(shard.objects))]
+        outer = [ref for ref in refs if ref.state is State.LIVE and ref.kind in ("file", refs[0].kind)]
+        found = {}
+        for ref in outer:
+            parts = {part: shard.read_part(ref, part) for part in shard.file_names(ref) if part}
+            # NumPy writes one type in several ways.
+            facts = shard.facts(ref) | ({"order": "C"} if "dtype" in ref.extras else {})
+            facts |= {"dtype": np.dtype(facts["dtype"].strip("'")).str} if "dtype" in facts else {}
+            found[ref.key] = (shard.read(ref), parts, facts)
+        return shard.format, found, {name: value for name, value in shard.settings.items() if name != "bcolz"}
+
+
+@pytest.mark.parametrize("target", FORMATS)
+@pytest.mark.parametrize("source", RICH)
+def test_every_format_comes_back(tmp_path: Path, rich: dict[str, Path], source: str, target: str) -> None:
+    """Converted into any format and back with the result manifest, a shard has the keys, parts, facts and settings."""
+    format, objects, settings = everything(rich[source])
+    between = Path(place(tmp_path, "between", target))
+    with reopened(rich[source]) as shard:
+        done = convert(shard, target, place(tmp_path, "between", target))
+        assert {loss.text for loss in done.losses} <= set(done.notes)
+    manifest: Path | None = between / "manifest.json" if between.is_dir() else between.with_name(between.name + RESULT)
+    if manifest is None or not manifest.exists():
+        manifest = None
+        assert not done.losses
+    folder = len(objects) > 1 or format == "neuroglancer"
+    out = place(tmp_path, "back", format) if folder else str(tmp_path / f"back.{format}")
+    spec = done.opening.get("spec")
+    with reopened(between, **({"spec": spec} if spec else {})) as shard:
+        again = convert(shard, format, out, manifest=manifest)
+    assert again.report is not None
+    assert again.report.ok
+    back = Path(out)
+    if format == "neuroglancer" and settings["spec"].get("scales"):
+        back = back / settings["spec"]["scales"][0]["key"]
+    _, found, kept = everything(back)
+    if format == "bloscpack" and not folder:
+        found = dict(zip(objects, found.values(), strict=True))
+    assert found == objects
+    assert {name: value for name, value in kept.items() if name in settings} == {
+        name: value for name, value in settings.items() if name != "key_spaces"
+    }

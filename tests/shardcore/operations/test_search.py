@@ -1,0 +1,260 @@
+"""Searching bytes: what is found, where, how much is read, and how it is stopped."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shardcore
+from shardcore import BytesSource, Cancelled, Span, UsageError
+from shardcore.operations.search import MANY, Hits, find_any, find_in, find_next, search, search_contents
+from shardcore.operations.search_patterns import Pattern, parse_hex, parse_number, parse_numbers, parse_text
+from shardcore.testing import CountingSource, PatternSource
+
+
+def quiet(done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+def slow_find(data: bytes, pattern: Pattern) -> list[int]:
+    """The definition: compare at every place."""
+    return [
+        at
+        for at in range(len(data) - pattern.size + 1)
+        if all(
+            data[at + n] & mask == value
+            for n, (value, mask) in enumerate(zip(pattern.value, pattern.mask, strict=True))
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "mask"),
+    [
+        ("53 57 48", "535748", "ffffff"),
+        ("0x53, 0x57", "5357", "ffff"),
+        ("5357??48", "53570048", "ffff00ff"),
+        ("4? ?f", "400f", "f00f"),
+    ],
+)
+def test_hex_patterns(text: str, value: str, mask: str) -> None:
+    """Hex digits in any spelling; `?` is any half byte."""
+    pattern = parse_hex(text)
+    assert (pattern.value.hex(), pattern.mask.hex()) == (value, mask)
+    assert parse_hex(str(pattern)) == pattern
+
+
+@pytest.mark.parametrize("text", ["", "5", "xx", "5g", "??", "?? ??", "00" * 5000])
+def test_what_is_no_pattern_is_refused(text: str) -> None:
+    """Odd digits, strange characters, wildcards only and endless patterns are a `UsageError`."""
+    with pytest.raises(UsageError):
+        parse_hex(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "order", "value"),
+    [
+        ("512", "u16", ">", "0200"),
+        ("0x200", "u16", "<", "0002"),
+        ("-1", "i64", "<", "ff" * 8),
+        ("u32be:7", "u8", "<", "00000007"),
+        ("f32le:1.5", "u64", ">", "0000c03f"),
+        ("18446744073709551615", "u64", ">", "ff" * 8),
+    ],
+)
+def test_numbers(text: str, kind: str, order: str, value: str) -> None:
+    """Numbers become the bytes that a writer would write; a prefix in the text decides."""
+    assert parse_number(text, kind, order).value.hex() == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "u8:256", "-1", "u128:1", "f32le:x"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    """What does not fit is a `UsageError`."""
+    with pytest.raises(UsageError):
+        parse_number(text)
+
+
+def test_text_is_searched_in_its_encoding() -> None:
+    """Text becomes the bytes of an encoding, or is refused."""
+    assert parse_text("ä", "utf-16-le").value == b"\xe4\x00"
+    with pytest.raises(UsageError):
+        parse_text("ä", "ascii")
+
+
+@given(
+    data=st.binary(max_size=300).map(lambda raw: bytes(byte & 3 for byte in raw)),
+    cells=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([0xFF, 0x0F, 0xF0, 0x00, 0x01])), min_size=1, max_size=6
+    ),
+)
+def test_finding_agrees_with_the_definition(data: bytes, cells: list[tuple[int, int]]) -> None:
+    """Whatever the wildcards, exactly the places that fit are found, overlapping ones included."""
+    if not any(mask for _, mask in cells):
+        cells.append((1, 0xFF))
+    pattern = Pattern(bytes(value & mask for value, mask in cells), bytes(mask for _, mask in cells))
+    assert find_in(data, pattern).tolist() == slow_find(data, pattern)
+
+
+@pytest.mark.parametrize("text", ["00 00", "00", "00 ?? 00", "0? 00 00 00"])
+def test_very_many_hits_are_all_found(text: str) -> None:
+    """In a stretch of zeros the fast ways give way to the thorough one, without losing a hit."""
+    data = b"\x01" * 5 + bytes(4 * MANY) + b"\x01" * 5
+    pattern = parse_hex(text)
+    assert find_in(data, pattern).tolist() == slow_find(data, pattern)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
+def test_hits_on_chunk_borders_are_found_once(chunk: int) -> None:
+    """However a source is cut into chunks, each hit is found, and found once."""
+    source = BytesSource(b"abcabcabcab" * 3)
+    assert search(source, parse_text("abca"), quiet, chunk=chunk).offsets == (0, 3, 6, 11, 14, 17, 22, 25, 28)
+
+
+@given(start=st.integers(0, 33), chunk=st.integers(1, 40))
+def test_a_search_goes_around_once(start: int, chunk: int) -> None:
+    """From any start all hits are found: those from the start on first, then the others."""
+    source = BytesSource(b"abcabcabcab" * 3)
+    every = slow_find(source.data, parse_text("ab"))
+    hits = search(source, parse_text("ab"), quiet, start=start, chunk=chunk)
+    ahead = [offset for offset in every if offset >= start]
+    wanted = (*ahead, *(offset for offset in every if offset < start))
+    assert hits == Hits(wanted, len(every), len(ahead), (0,) * len(every))
+
+
+def test_listing_stops_counting_does_not() -> None:
+    """Beyond the limit hits are counted only."""
+    hits = search(BytesSource(b"a" * 100), parse_text("a"), quiet, limit=10, chunk=7)
+    assert (len(hits.offsets), hits.count) == (10, 100)
+
+
+def test_hits_stream_in() -> None:
+    """What each chunk holds is told while the search goes on."""
+    told: list[tuple[int, ...]] = []
+    search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=told.append, chunk=4)
+    assert told == [(0, 3), (6,), (9,)]
+
+
+def test_progress_covers_the_source_and_stops_the_search() -> None:
+    """Progress is told per chunk up to the whole; `Cancelled` stops before the next chunk is read."""
+    source = CountingSource(bytes(1000))
+    told: list[tuple[int, int]] = []
+    search(source, parse_hex("01"), lambda *args: told.append(args), start=500, chunk=100)
+    assert told == [(done, 1000) for done in (*range(0, 1000, 100), 1000)]
+    source.ranges.clear()
+
+    def stop(done: int, total: int) -> None:
+        if done >= 300:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        search(source, parse_hex("01"), stop, chunk=100)
+    assert len(source.ranges) == 3
+
+
+def test_each_byte_is_read_about_once() -> None:
+    """Chunks overlap by one byte less than the pattern, and by no more."""
+    source = CountingSource(bytes(1000))
+    search(source, parse_hex("01 02 03"), quiet, chunk=100)
+    assert sum(stop - start for start, stop in source.ranges) == 1000 + 9 * 2
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 5, 100])
+def test_the_next_hit_and_the_one_before(chunk: int) -> None:
+    """Both directions go around the end, and say so."""
+    source = BytesSource(b"..ab..ab..")
+    pattern = parse_text("ab")
+    assert (find_next(source, pattern, quiet, 2, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
+    assert (find_next(source, pattern, quiet, 3, chunk=chunk) or ())[:2] == (Span("", 6, 8), False)
+    assert (find_next(source, pattern, quiet, 7, chunk=chunk) or ())[:2] == (Span("", 2, 4), True)
+    assert (find_next(source, pattern, quiet, 6, backward=True, chunk=chunk) or ())[:2] == (Span("", 2, 4), False)
+    assert (find_next(source, pattern, quiet, 2, backward=True, chunk=chunk) or ())[:2] == (Span("", 6, 8), True)
+    assert find_next(source, parse_text("x"), quiet, 5, chunk=chunk) is None
+    assert find_next(BytesSource(b""), pattern, quiet, 0, chunk=chunk) is None
+
+
+def test_a_hit_far_out_is_found() -> None:
+    """Offsets beyond 32 bits come back exactly."""
+    source = PatternSource(2**60)
+    start = 2**59 + 12345
+    wanted = source.read(start + 100, start + 164)
+    found = find_next(source, Pattern(wanted, b"\xff" * 64), quiet, start, chunk=4096)
+    assert found is not None
+    assert source.read(found[0].start, found[0].stop) == wanted
+    assert start <= found[0].start <= start + 100
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("512", {"u64 big-endian", "u64 little-endian", "u32 big-endian", "u16 little-endian"}),
+        ("-2", {"i64 big-endian", "i16 little-endian"}),
+        ("1.5", {"f64 big-endian", "f32 little-endian"}),
+        ("0", {"u64, both byte orders", "u16, both byte orders"}),
+        ("70000", {"u64 big-endian", "u32 little-endian"}),
+    ],
+)
+def test_a_number_is_tried_in_every_width_and_order(text: str, names: set[str]) -> None:
+    """Without a kind a number is searched in all widths that hold it and in both byte orders, and each has a name."""
+    found = parse_numbers(text)
+    assert names <= {pattern.name for pattern in found}
+    assert [pattern.size for pattern in found] == sorted((pattern.size for pattern in found), reverse=True)
+    assert len({pattern.value for pattern in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("u16be:512", ["u16 big-endian"]), ("u8:5", ["u8"]), ("u32:1", ["u32 big-endian"])]
+)
+def test_a_number_that_says_its_kind_is_that(text: str, names: list[str]) -> None:
+    """A kind in the text leaves only its byte orders, where the text does not say that, too."""
+    assert [pattern.name for pattern in parse_numbers(text)][: len(names)] == names
+    assert {pattern.name.split()[0] for pattern in parse_numbers(text)} == {names[0].split()[0]}
+    with pytest.raises(UsageError):
+        parse_numbers("u8:256")
+
+
+@pytest.mark.parametrize("chunk", [3, 8, 100])
+def test_the_widest_number_is_told(chunk: int) -> None:
+    """The 32 and 16 bits inside of the 64 bits of a number are no hits of their own, whatever is read at a time."""
+    data = bytes(5) + (512).to_bytes(8, "big") + b"\x55" * 4 + (512).to_bytes(4, "little") + b"\x55"
+    patterns = parse_numbers("512")
+    hits = search(BytesSource(data), patterns, quiet, chunk=chunk)
+    told = [(offset, patterns[number].name) for offset, number in zip(hits.offsets, hits.which, strict=True)]
+    assert told == [(5, "u64 big-endian"), (17, "u32 little-endian")]
+    found = find_next(BytesSource(data), patterns, quiet, 6, chunk=chunk)
+    assert found is not None
+    assert (found.span, found.pattern.name) == (Span("", 17, 21), "u32 little-endian")
+    offsets, _ = find_any(data, patterns)
+    assert offsets.tolist() == [5, 17]
+
+
+def test_contents_are_searched_piece_by_piece_and_around() -> None:
+    """Hits across two pieces are found once; the search goes on after a hit, and comes back to it last."""
+    with shardcore.open("resources/samples/xorb/chunks.xorb") as shard:
+        shard.load_index()
+        wanted = [
+            (row, at)
+            for row in range(len(shard.objects))
+            for at in _all_of(shard.read(shard.objects.ref(row)), b"abcdabcd")
+        ]
+        steps: list[int] = []
+        hits = list(search_contents(shard, parse_text("abcdabcd"), lambda done, _: steps.append(done)))
+        assert [(hit.row, hit.offset) for hit in hits] == wanted
+        assert steps[-1] == len(shard.objects)
+        first = hits[0].span
+        assert first is not None
+        assert shard.bytes_of(first.source).read(first.start, first.stop) == b"abcdabcd"
+
+
+def test_damaged_objects_are_passed_over() -> None:
+    """The objects that can be read are searched; the others are reported."""
+    with shardcore.open("resources/samples/xorb/damaged.xorb") as shard:
+        shard.load_index()
+        rows: list[int] = []
+        list(search_contents(shard, parse_text("a"), lambda *_: None, unreadable=lambda row, _: rows.append(row)))
+        assert rows
+        assert len(rows) < len(shard.objects)
+
+
+def _all_of(data: bytes, wanted: bytes) -> list[int]:
+    return [at for at in range(len(data)) if data.startswith(wanted, at)]

@@ -1,0 +1,231 @@
+"""The numbers behind the charts: what the bytes of every format are for, sizes, entropy, load."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore import Section, SectionRole, Shard, ShardError, Span
+from shardcore.model.byte_shares import Share, Use, budget, share_of, sums_by_use
+from shardcore.model.occupancy import Load, binomial
+from shardcore.progress import no_progress
+from shardcore.sources.memory import BytesSource
+from shardcore.teaching.charts.axes import chart_ticks, ticks
+from shardcore.teaching.charts.charts import (
+    MOST_BINS,
+    Scale,
+    entropy_chart,
+    load_chart,
+    object_sizes,
+    size_edges,
+    spread_chart,
+)
+from shardcore.teaching.charts.entropy import LEAST, PAGE, bits_of, highest_bits, sampled_entropy, whole_entropy
+from shardcore.teaching.charts.export import chart_csv, chart_json, shares_csv
+from shardcore.teaching.charts.svg import chart_svg, shares_svg
+from shardcore.testing.sources import CountingSource
+
+DATA = Path(__file__).parents[3] / "data"
+
+FILES = [
+    "swh/small.shard",
+    "swh/deleted.shard",
+    "swh/legacy.shard",
+    "des/v2_gaps_reordered.des",
+    "des/zstd.des",
+    "des/hostile/offset_header.des",
+    "bloscpack/array.blp",
+    "bloscpack/append_shrink.blp",
+    "bloscpack/no_offsets.blp",
+    "xorb/lz4.xorb",
+    "xorb/bare_chunks.xorb",
+    "mdb/derived/keyed_full.mdb",
+    "mdb/derived/upload_form.mdb",
+    "neuroglancer/tiny_worked_example/0.shard",
+]
+
+
+def opened(name: str) -> Shard:
+    """A file of the test data."""
+    return shardcore.open(str(DATA / name))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_shares_come_to_the_size_of_the_file(name: str) -> None:
+    """What the bytes are for adds up to the bytes, before the index is loaded and after; every chart can be made."""
+    with opened(name) as shard:
+        assert shard.source is not None
+        for _ in range(2):
+            shares = shard.byte_shares
+            assert sum(share.size for share in shares) == shard.source.size
+            assert all(0 <= share.span.start <= share.span.stop <= shard.source.size for share in shares if share.span)
+            shard.load_index()
+        sizes = object_sizes(shard.objects)
+        assert sizes.objects + sizes.unknown <= len(shard.objects)
+        for source in shard.loads:
+            load = source.make(no_progress)
+            chart = load_chart(load).chart
+            assert len(chart.edges) == len(chart) + 1
+            assert load.row_bounds is None or len(load.row_bounds) == load.places + 1
+            ET.fromstring(chart_svg(chart))
+        if not shard.loads:
+            assert shard.no_loads.endswith(".")
+        ET.fromstring(shares_svg(shares))
+
+
+def uses(name: str) -> dict[str, tuple[Use, int]]:
+    """The shares of a file by name, once its index is loaded."""
+    with opened(name) as shard:
+        shard.load_index()
+        return {share.name: (share.use, share.size) for share in shard.byte_shares}
+
+
+def test_swh_tells_slack_and_dead_bytes() -> None:
+    """Unused slots are slack, deleted objects are dead: the room of both, and their slots, are told apart."""
+    found = uses("swh/deleted.shard")
+    with opened("swh/deleted.shard") as shard:
+        deleted = shard.fields["header.objects_count"] - sum(ref is not None for ref in shard.objects.keys[:])
+    assert found["slots of deleted objects"] == (Use.DEAD, 40 * deleted)
+    assert found["deleted objects"][0] is Use.DEAD
+    assert found["unused slots"][0] is Use.SLACK
+    assert found["hash function"][0] is Use.LOOKUP
+    assert found["padding"] == (Use.PADDING, 424)
+
+
+def test_bloscpack_and_des_tell_slack_and_dead_bytes() -> None:
+    """Room for metadata and spare offsets are slack; bytes after the last chunk, and of no entry, are dead."""
+    found = uses("bloscpack/append_shrink.blp")
+    assert found["spare offsets"][0] is Use.SLACK
+    assert found["trailing"][0] is Use.DEAD
+    assert uses("bloscpack/array.blp")["room for metadata"][0] is Use.SLACK
+    assert uses("des/v2_gaps_reordered.des")["bytes of no entry"][0] is Use.DEAD
+
+
+def test_a_share_of_many_stretches() -> None:
+    """Stretches in any order that touch are one; bytes that two of them have count once."""
+    share = share_of(Use.DEAD, "x", [20, 0, 5, 30], [25, 5, 10, 30])
+    assert (share.size, share.span, share.stretches) == (15, Span("", 0, 10), 2)
+    assert share_of(Use.DEAD, "x", [0, 2], [10, 4]).size == 10
+    assert share_of(Use.DEAD, "x", [], []).span is None
+
+
+def test_a_section_whose_parts_come_to_more_stays_whole() -> None:
+    """A damaged index may claim more bytes than there are: then the section is one share."""
+    section = Section("data", SectionRole.DATA, 0, 10)
+    assert budget([section], {"data": [Share(Use.INDEX, "a", 20)]}) == (
+        Share(Use.PAYLOAD, "data", 10, Span("", 0, 10)),
+    )
+    parts = budget([section], {"data": [Share(Use.INDEX, "a", 4)]})
+    assert sums_by_use(parts) == {Use.PAYLOAD: 6, Use.INDEX: 4}
+
+
+def test_entropy_of_bytes_that_are_known() -> None:
+    """One byte repeated has no entropy, all 256 alike have 8 bits; a sample says how much it looked at."""
+    zeros, even = bytes(1 << 16), bytes(range(256)) * 256
+    whole = whole_entropy(BytesSource(zeros + even))
+    assert whole.whole
+    assert np.allclose(whole.bits[: len(whole.bits) // 2], 0)
+    assert np.allclose(whole.bits[len(whole.bits) // 2 :], 8)
+    large = CountingSource(bytes(8 << 20))
+    sample = sampled_entropy(large)
+    assert not sample.whole
+    assert sample.looked_at <= 1 << 20
+    assert entropy_chart(sample).note.startswith("A sample: 1,048,576 bytes in 256 windows, of 8,388,608 bytes.")
+
+
+class Partly(CountingSource):
+    """A source of which only some bytes are here."""
+
+    def loaded(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """The first pages."""
+        return [(0, 3 * PAGE)]
+
+
+@pytest.mark.parametrize("window", [1, LEAST, 1000, PAGE, 4 * PAGE])
+def test_the_entropy_of_random_bytes_depends_on_the_window(window: int) -> None:
+    """What short windows of random bytes reach is computed, as it is measured, and stands under the chart."""
+    dice = np.random.RandomState(1)
+    counts = np.array([np.bincount(np.frombuffer(dice.bytes(window), np.uint8), minlength=256) for _ in range(200)])
+    assert abs(highest_bits(window) - float(bits_of(counts).mean())) < 0.02
+    note = entropy_chart(whole_entropy(BytesSource(dice.bytes(32 * LEAST)))).note
+    assert "In windows of 256 bytes, random or compressed bytes reach 7.2 bits" in note
+
+
+def test_entropy_of_what_is_here_reads_nothing_else() -> None:
+    """Of a remote file unasked only loaded bytes are looked at; the rest is not known, and told so."""
+    source = Partly(bytes(64 * PAGE))
+    found = sampled_entropy(source, loaded_only=True)
+    assert 0 < found.looked_at <= 3 * PAGE
+    assert np.isnan(found.bits[-1])
+    assert all(stop <= 3 * PAGE for _, stop in source.ranges)
+    assert chart_json(entropy_chart(found))["values"][-1] is None
+
+
+def test_sizes_have_bins_by_powers_of_two() -> None:
+    """0 stands alone; the last bin holds the largest; large numbers of objects have finer bins."""
+    assert size_edges(0, 5, 10).tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert size_edges(0, 1 << 20, 10).tolist() == [0, *(1 << n for n in range(22))]
+    assert len(size_edges(1, 1 << 20, 30_000)) > 2 * len(size_edges(1, 1 << 20, 10))
+    assert len(size_edges(0, (1 << 63) - 1, 1_000_000)) < MOST_BINS
+
+
+def test_load_is_cut_to_as_many_bins_as_can_be_drawn() -> None:
+    """A million places become 4,000 bins at most, and a bin knows its places and rows."""
+    counts = np.ones(1_000_003, np.int64)
+    load = Load("t", "slot", "object", counts, "Doc.", 1.0, row_bounds=np.arange(1_000_004))
+    grouped = load_chart(load)
+    assert len(grouped.chart) <= MOST_BINS
+    assert grouped.bounds[-1] == 1_000_003
+    assert np.allclose(grouped.chart.values, 1)
+    assert load.rows_in(*grouped.bounds[3:5].tolist()) == tuple(grouped.bounds[3:5].tolist())
+    assert spread_chart(load) is None
+
+
+def test_chance_spreads_by_a_binomial_distribution() -> None:
+    """The expected numbers of places add up to the places; three keys in two places are 1, 3, 3, 1 eighths."""
+    assert np.allclose(binomial(3, 2, 3), [0.25, 0.75, 0.75, 0.25])
+    assert binomial(4000, 1000, 40).sum() == pytest.approx(1000)
+    load = Load("t", "bucket", "key", np.array([0, 3, 1, 0]), "Doc.", 1.0, by_chance=True)
+    chart = spread_chart(load)
+    assert chart is not None
+    assert chart.values.tolist() == [2, 1, 0, 1]
+    assert chart.ideal is not None
+    assert chart.ideal.sum() == pytest.approx(4, rel=0.05)
+
+
+def test_axes_have_round_numbers_with_units() -> None:
+    """Sizes and offsets are written by powers of 1,024, counts by 1, 2 and 5."""
+    assert [text for _, text in ticks(Scale.SIZES, -1, 20, 4)] == ["0", "1 KiB", "1 MiB"]
+    assert [text for _, text in ticks(Scale.OFFSETS, 0, 4096, 4)] == ["0", "1 KiB", "2 KiB", "3 KiB", "4 KiB"]
+    assert [text for _, text in ticks(Scale.LINEAR, 0, 10, 5)] == ["0", "2", "4", "6", "8", "10"]
+    load = Load("t", "slot", "object", np.ones(3, np.int64), "Doc.")
+    assert chart_ticks(load_chart(load).chart, 5)[0] == (0.5, "0")
+
+
+def test_csv_has_a_line_for_each_bin_and_no_formulas() -> None:
+    """Names with units are the head, ends of bins half-open; a name that looks like a formula is quoted."""
+    load = Load("t", "slot", "object", np.array([1, 0]), "Doc.", 0.5)
+    assert chart_csv(load_chart(load).chart) == ("slot from,slot to,objects,evenly spread\n0,1,1,0.5\n1,2,0,0.5\n")
+    assert "'=1+1" in shares_csv([Share(Use.PAYLOAD, "=1+1", 3)])
+
+
+def test_folders_count_their_files(data: Path, tmp_path: Path) -> None:
+    """A folder shows its files, and of a des folder each shard number; n_bits that nobody knows is told."""
+    with shardcore.create(f"{tmp_path}/set/", format="des", n_bits=8, date="20261103") as writer:
+        for number in range(300):
+            writer.add(str(number), b"x")
+    with shardcore.open(str(tmp_path / "set")) as shard:
+        files, numbers = shard.loads
+        load = files.make(no_progress)
+        assert load.total == 300
+        assert load.rows_in(0, 1) == (0, int(load.counts[0]))
+        assert len(shard.byte_shares) <= 41
+        assert numbers.make(no_progress).counts.tolist() == [2] * 44 + [1] * 212
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "x.des").write_bytes((data / "des" / "tiny.des").read_bytes())
+    with shardcore.open(str(tmp_path / "one")) as shard, pytest.raises(ShardError, match="n_bits"):
+        shard.loads[1].make(no_progress)

@@ -1,0 +1,119 @@
+"""A comparison as a picture, as a table and in words."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from shardcore import SectionRole, SourceError, UsageError
+from shardcore.model.section import SECTION_LETTERS
+from shardcore.teaching.comparison import BUILT_IN, COLUMNS, Comparison, Cost, How, compare, to_csv, to_json, to_svg
+from shardcore.teaching.comparison.comparison import write_text
+from shardcore.teaching.comparison.drawing import COLOURS, WIDTH
+from shardcore.teaching.comparison.words import HEADINGS, cells, cost_text, overhead_text, short_size
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    """Thirty small objects in every format."""
+    return compare(BUILT_IN, count=30, size=400, options={"des": {"codec": "zstd"}})
+
+
+def groups(text: str) -> Iterator[ElementTree.Element]:
+    """The strips of a picture."""
+    yield from (one for one in ElementTree.fromstring(text).iter(f"{SVG}g") if one.get("class") == "format")
+
+
+def test_the_picture_has_the_numbers_of_the_strips(found: Comparison) -> None:
+    """Each section is as wide as its bytes on the one scale of all; widths, sizes and colours are those of the rows."""
+    text = to_svg(found)
+    strips = list(groups(text))
+    assert [strip.get("data-format") for strip in strips] == [row.format for row in found.rows]
+    scale = (WIDTH - 48) / max(found.largest, found.content)
+    for strip, row in zip(strips, found.rows, strict=True):
+        sections = list(strip.iter(f"{SVG}rect"))
+        assert [int(one.get("data-size", "")) for one in sections] == [piece.size for piece in row.pieces]
+        assert [one.get("fill") for one in sections] == [COLOURS[piece.role] for piece in row.pieces]
+        x = 24.0
+        for one, piece in zip(sections, row.pieces, strict=True):
+            assert float(one.get("x", "")) == pytest.approx(x, abs=0.01)
+            assert float(one.get("width", "")) == pytest.approx(piece.size * scale, abs=0.01)
+            x += piece.size * scale
+        assert x <= WIDTH - 24 + 0.1
+    assert set(COLOURS) == set(SECTION_LETTERS) == set(SectionRole)
+    assert all(row.cannot.split()[0] in text for row in found.rows)
+
+
+def test_a_picture_of_what_went_wrong(found: Comparison) -> None:
+    """An error stands in the place of a strip, and what came out of files is no markup."""
+    broken = replace(found.rows[0], error="<b> & \x1b[0m does not fit", pieces=())
+    text = to_svg(replace(found, title="a<b>&\x07", rows=(broken, *found.rows[1:]), notes=("<i>",)))
+    (first, *_) = groups(text)
+    assert not list(first.iter(f"{SVG}rect"))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_the_columns_stay(found: Comparison) -> None:
+    """The table has the columns that it always had, a line for each format, and numbers as they are."""
+    lines = list(csv.DictReader(StringIO(to_csv(found))))
+    assert tuple(lines[0]) == COLUMNS
+    assert COLUMNS[:12] == (
+        *("format", "parameter", "value", "objects", "content", "files", "size", "overhead", "overhead_percent"),
+        *("structure", "exact", "lookup_requests"),
+    )
+    for line, row in zip(lines, found.rows, strict=True):
+        assert line["format"] == row.format
+        assert int(line["size"]) - int(line["content"]) == int(line["overhead"]) == row.overhead
+        assert row.lookup is not None
+        assert int(line["lookup_requests"]) == row.lookup.requests
+        assert int(line["verify_read"]) == row.costs["verify"].read
+    assert [line["value"] for line in lines if line["format"] == "des"] == ["zstd"]
+    wrong = replace(found, rows=(replace(found.rows[0], error="no"),))
+    (line,) = csv.DictReader(StringIO(to_csv(wrong)))
+    assert (line["format"], line["size"], line["error"]) == ("swh", "", "no")
+
+
+def test_json_adds_up(found: Comparison) -> None:
+    """Sections add up to the size, and all that the table says is there."""
+    told = to_json(found)
+    assert (told["objects"], told["content"]) == (30, 12_000)
+    for one in told["formats"]:
+        assert sum(section["size"] for section in one["sections"]) == one["size"]
+        assert set(one["costs"]) == {"append", "delete", "verify"}
+        assert one["lookup"]["requests"] >= one["lookup"]["opening"] >= 1
+
+
+def test_in_words(found: Comparison) -> None:
+    """Few words that read at one glance; what was not counted has its sign."""
+    assert [short_size(size) for size in (0, 1023, 1024, -2_000, 5 << 20)] == [
+        *("0 B", "1,023 B", "1.0 KiB", "−2.0 KiB", "5.0 MiB"),
+    ]
+    row = found.rows[0]
+    assert len(cells(row)) == len(HEADINGS) - 1
+    assert overhead_text(replace(row, content=row.size * 2)).startswith("−")
+    assert cost_text(Cost(How.REWRITE, 2048, exact=False)) == "rewrites ≈ 2.0 KiB"
+    assert cost_text(Cost(How.NEVER)) == "not possible"
+    assert cost_text(None) == "…"
+    assert cells(replace(row, pieces=()))[0] == "…"
+
+
+def test_files_are_written_whole(tmp_path: Path) -> None:
+    """What is there stays unless it is to be replaced; a folder that is not there is an error in words."""
+    path = tmp_path / "a.svg"
+    write_text(path, "one")
+    with pytest.raises(UsageError, match="exists"):
+        write_text(path, "two")
+    write_text(path, "two", force=True)
+    assert path.read_text() == "two"
+    with pytest.raises(SourceError, match="no folder"):
+        write_text(tmp_path / "nothing" / "a.svg", "one")
+    assert [one.name for one in tmp_path.iterdir()] == ["a.svg"]

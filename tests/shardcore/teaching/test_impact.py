@@ -1,0 +1,287 @@
+"""What notices a change of the bytes, and what becomes of each object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.errors import Cancelled
+from shardcore.model.finding import Finding, Report, Severity
+from shardcore.model.other_readers import SILENT, Answer, peers_about
+from shardcore.model.span import Span
+from shardcore.shards.registry import all_formats, format_of
+from shardcore.sources.local import FileSource
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.patched import Change, PatchedSource, overwriting, redo_step, steps_of, undo_step
+from shardcore.teaching import impact as comparing
+from shardcore.teaching.finding_baseline import Known
+from shardcore.teaching.impact import Fate, Impact, before, compare, noting, touched
+
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+
+
+def impact_of(path: Path, *changes: Change) -> Impact:
+    """What some changes of a file do."""
+    with shardcore.open(path, partial=True) as shard:
+        was = before(shard)
+    with shardcore.open(PatchedSource(FileSource(path), changes), partial=True) as shard:
+        return compare(was, shard)
+
+
+def fates(impact: Impact) -> dict[str, int]:
+    """How many objects have each fate."""
+    return {fate.value: count for fate, count in impact.counts.items()}
+
+
+def checks(impact: Impact) -> list[str]:
+    """Which checks notice something."""
+    return [check.name for check in impact.checks if check.notices]
+
+
+def first_object(path: Path, key: str | None = None) -> tuple[str, int, int]:
+    """The key and the place of an object."""
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        ref = (
+            shard.find(key)
+            if key
+            else next(
+                one
+                for one in map(shard.objects.ref, range(len(shard.objects)))
+                if one.key and one.spans and one.size > 2
+            )
+        )
+        assert ref.key is not None
+        return ref.key, ref.spans[0].start, ref.spans[0].stop
+
+
+def test_a_flipped_bit_of_content_is_served_wrong_and_noticed_by_the_digest() -> None:
+    """swh: a lookup compares the key of the slot alone, so wrong bytes are served; only the sha256 tells."""
+    key, start, stop = first_object(SAMPLES / "swh" / "small.shard")
+    with FileSource(SAMPLES / "swh" / "small.shard") as file:
+        old = file.read(stop - 1, stop)[0]
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(stop - 1, 0, old))
+    assert fates(impact) == {"wrong": 1, "same": 11}
+    assert checks(impact) == ["content"]
+    (wrong,) = impact.objects
+    assert (wrong.key, wrong.noticed) == (key, ("swh.content-hash",))
+    assert start <= wrong.place[1] if wrong.place else False
+    assert not impact.silent
+    (peer,) = peers_about(format_of("swh").peers(), impact.new)
+    assert peer.answer is Answer.WRONG
+
+
+def plain_des(folder: Path) -> Path:
+    """Two objects for which nothing vouches; the first begins at byte 8."""
+    path = folder / "a.des"
+    with shardcore.create(path, format="des") as writer:
+        writer.add("a", b"hello")
+        writer.add("b", b"shard")
+    return path
+
+
+def test_plain_content_without_a_digest_is_wrong_in_silence(tmp_path: Path) -> None:
+    """des: nothing vouches for a payload that is stored plain; no check at any depth says a word."""
+    path = plain_des(tmp_path)
+    impact = impact_of(path, Change.overwrite(9, b"E"))
+    assert fates(impact) == {"wrong": 1, "same": 1}
+    assert checks(impact) == []
+    assert [one.key for one in impact.silent] == ["a"]
+
+
+@pytest.mark.parametrize(("severity", "silent"), [(Severity.WARNING, ["a"]), (Severity.ERROR, [])])
+def test_an_old_warning_tells_nothing_of_new_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, severity: Severity, silent: list[str]
+) -> None:
+    """A warning about the bytes of an object that was there before; an error would make its reader careful."""
+    known = Finding(severity, "des.example", Span("", 8, 10), "It was there before.")
+    monkeypatch.setattr(comparing, "_verified", lambda shard, depth: (Report(depth, 1, (known,)), None))
+    impact = impact_of(plain_des(tmp_path), Change.overwrite(9, b"E"))
+    assert impact.new == ()
+    assert [one.key for one in impact.silent] == silent
+
+
+def test_a_cut_file_refuses_what_it_cannot_find(tmp_path: Path) -> None:
+    """A file without its end the file cannot be opened: opening tells, and no object gives wrong bytes."""
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.cut(600, 5064))
+    assert checks(impact)[0] == "opening"
+    assert fates(impact) == {"refused": 12}
+    assert all(one.why for one in impact.objects)
+
+
+def test_a_changed_key_is_lost_and_another_appears(tmp_path: Path) -> None:
+    """des: the uid is in the index alone; under its new name the object is there."""
+    path = tmp_path / "a.des"
+    with shardcore.create(path, format="des") as writer:
+        writer.add("a", b"hello")
+        writer.add("b", b"shard")
+    at = path.read_bytes().rindex(b"\x01\x00b")
+    impact = impact_of(path, Change.overwrite(at + 2, b"c"))
+    assert fates(impact) == {"lost": 1, "same": 1}
+    assert impact.appeared == ("c",)
+
+
+def test_bytes_that_nobody_reads_harm_nothing(tmp_path: Path) -> None:
+    """Taking back a change, or changing padding, leaves every object as it was."""
+    with FileSource(SAMPLES / "swh" / "small.shard") as file:
+        padding = file.read(200, 201)[0]
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(200, 1, padding))
+    assert fates(impact) == {"same": 12}
+    assert not impact.objects
+    again = impact_of(
+        SAMPLES / "swh" / "small.shard",
+        Change.flip(600, 1, 0),
+        Change.overwrite(600, (SAMPLES / "swh" / "small.shard").read_bytes()[600:601]),
+    )
+    assert fates(again) == {"same": 12}
+    assert checks(again) == []
+
+
+def test_what_is_compared_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more objects than the bound some are compared, spread over all; the others are told as left out."""
+    monkeypatch.setattr(comparing, "MOST_OBJECTS", 5)
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
+    assert sum(impact.counts.values()) == 5
+    assert impact.left_out == 7
+    monkeypatch.setattr(comparing, "MOST_OBJECTS", 3000)
+    monkeypatch.setattr(comparing, "MOST_BYTES", 10)
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
+    assert impact.left_out > 5
+
+
+def test_what_was_changed_is_compared_whatever_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more objects than the bound, rows spread over all are noted; the object whose bytes change is, besides."""
+    monkeypatch.setattr(comparing, "MOST_OBJECTS", 4)
+    monkeypatch.setattr(comparing, "MOST_LISTED", 5)
+    path = SAMPLES / "swh" / "small.shard"
+    with shardcore.open(path) as shard:
+        was = before(shard)
+        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        other = next(ref for ref in rows if ref.key and ref.key not in was.served and ref.size > 2)
+    assert len(was.served) + was.left_out == 12
+    place = other.spans[0].start
+    change = Change.flip(place, 0, path.read_bytes()[place])
+    with shardcore.open(PatchedSource(FileSource(path), [change])) as shard, shardcore.open(path) as original:
+        keys = touched(was, shard)
+        assert keys == (other.key,)
+        impact = compare(noting(was, original, keys), shard)
+    assert [(one.key, one.fate) for one in impact.objects] == [(other.key, Fate.WRONG)]
+    assert impact.left_out == was.left_out - 1
+
+
+def test_comparing_can_be_stopped() -> None:
+    """Progress is told for each object, and may stop it."""
+
+    def stop(done: int, total: int) -> None:
+        if done > 3:
+            raise Cancelled
+
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(Cancelled):
+        before(shard, stop)
+
+
+def sample_files() -> Sequence[Path]:
+    """One small file of each format."""
+    found = [SAMPLES / name for name in ("swh/small.shard", "bloscpack/array.blp", "xorb/chunks.xorb")]
+    found.append(SAMPLES / "des" / "archive" / "20260105_2A_0000.des")
+    found += [sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))[0], SAMPLES / "neuroglancer" / "hashed" / "0.shard"]
+    return found
+
+
+@pytest.mark.parametrize("path", sample_files(), ids=lambda path: path.suffix[1:])
+def test_every_format_survives_any_change(path: Path) -> None:
+    """Whatever byte is overwritten or cut, the comparison comes to its end, and every object has a fate."""
+    with shardcore.open(path, partial=True) as shard:
+        was = before(shard)
+    assert was.served
+    size = path.stat().st_size
+    some = [int(size * share) for share in (0, 0.1, 0.35, 0.5, 0.8, 0.97)]
+    for change in [*(Change.overwrite(at, b"\xa5") for at in some), *(Change.cut(at, size) for at in some[1:])]:
+        with shardcore.open(PatchedSource(FileSource(path), [change]), partial=True) as shard:
+            impact = compare(was, shard)
+        assert sum(impact.counts.values()) + impact.left_out == len(was.served)
+
+
+def test_what_is_known_of_other_readers_is_about_findings_that_exist() -> None:
+    """Every declaration names codes that the format's own checks have."""
+    for one in all_formats():
+        folder = Path(shardcore.__file__).parent / "formats" / one.name
+        codes = "".join(path.read_text() for path in folder.glob("*.py") if path.name != "other_readers.py")
+        for peer in one.peers():
+            for code in set(peer.codes) - {SILENT}:
+                name = code.removeprefix(f"{one.name}.")
+                assert name in codes or name.replace("-", "_") in codes, code
+            assert peer.says.endswith(".")
+
+
+def test_a_cut_that_moves_what_was_known_is_not_newly_noticed() -> None:
+    """Findings are held against each other by kind and place: other numbers in the sentence are no news."""
+    source = PatchedSource(BytesSource(bytes(100), "x"), [Change.cut(10, 14), Change.cut(50, 60)])
+
+    def said(place: Span | None, text: str, key: str | None = None) -> Finding:
+        return Finding(Severity.ERROR, "x.y", place, text, key)
+
+    was = [
+        said(Span("", 12, 20), "12"),
+        said(Span("", 40, 90), "40"),
+        said(Span("@64-70", 1, 2), "64"),
+        said(None, "3"),
+    ]
+    known = Known(was, source)
+    moved = [
+        said(Span("", 10, 16), "10"),
+        said(Span("", 36, 76), "36"),
+        said(Span("@50-56", 1, 2), "50"),
+        said(None, "2"),
+    ]
+    assert known.gone(was, moved) == ()
+    assert known.fresh(moved) == ()
+    more = said(Span("", 40, 90), "40")
+    assert known.fresh([*moved, more, said(None, "2"), said(None, "2", "k")]) == (
+        more,
+        said(None, "2"),
+        said(None, "2", "k"),
+    )
+    assert known.fresh([*moved, more]) == ()
+    assert known.gone(was, moved[1:]) == (was[0],)
+
+
+def test_the_same_trouble_after_another_cut_is_no_news() -> None:
+    """A file that lost its end and loses more says what it said before, with other numbers: that is no news."""
+    path = SAMPLES / "bloscpack" / "array.blp"
+    data = path.read_bytes() + b"trailing"
+    with shardcore.open(BytesSource(data, "a.blp")) as shard:
+        was = before(shard)
+    with shardcore.open(PatchedSource(BytesSource(data, "a.blp"), [Change.cut(len(data) - 3, len(data))])) as shard:
+        impact = compare(was, shard)
+    assert (impact.codes, impact.gone) == ((), ())
+    short = BytesSource(path.read_bytes()[:2000], "a.blp")
+    with shardcore.open(short, partial=True) as shard:
+        was = before(shard)
+    with shardcore.open(PatchedSource(short, [Change.cut(1990, 2000)]), partial=True) as shard:
+        impact = compare(was, shard)
+    assert checks(impact) == []
+
+
+def test_objects_that_could_not_be_read_are_counted_apart() -> None:
+    """Of a damaged file: what failed before and fails now is as before, and is not read."""
+    impact = impact_of(SAMPLES / "swh" / "damaged.shard")
+    assert (fates(impact), impact.unreadable) == ({"same": 12}, 3)
+    assert impact_of(SAMPLES / "swh" / "small.shard").unreadable == 0
+
+
+def test_changes_are_undone_in_steps() -> None:
+    """What was pasted or replaced at once is undone at once; two digits of a byte are one change."""
+    half = overwriting((), [(5, b"\x10")])
+    assert overwriting(half, [(5, b"\x12")], second=True) == overwriting((), [(5, b"\x12")])
+    assert steps_of(overwriting(half, [(6, b"\x12")], second=True)) == 2, "of another byte"
+    both = overwriting(half, [(7, b"ab"), (9, b"ab")], "2 hits replaced")
+    assert steps_of(both) == 2
+    assert {one.what for one in both[1:]} == {"2 hits replaced"}
+    left, undone = undo_step(both, ())
+    assert left == half
+    assert redo_step(left, undone) == (both, ())
+    assert undo_step(*undo_step(both, ())) == ((), (*reversed(both),))

@@ -1,0 +1,376 @@
+"""Edits in place: shown first, undone from a journal that holds for every half-done state."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli import edit as editing
+from shardcore.errors import FormatError, SourceChanged, SourceError, UsageError
+from shardcore.sources.local import FileSource
+from shardcore.testing import kill_runs as killed
+from shardcore.writing import undo as journals
+from shardcore.writing import undo_chain as chain
+from shardcore.writing.edit_options import TOMBSTONE, VERBS
+from shardcore.writing.in_place import Change, Edit, Stream, Zeros, edit_of
+
+OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
+
+
+def made(path: Path, *, grow: bool = False) -> Edit:
+    """An edit of each kind of change: bytes, zeros, and a stream over the end or a cut."""
+    changes = (
+        Change(100, b"hello", "a word"),
+        Change(5000, Zeros(9000), "zeros"),
+        Change(30_000, b"x" * 20_000),
+    )
+    if grow:
+        more = Stream(5000, lambda: iter([b"m" * 2000, b"n" * 3000]))
+        return edit_of(FileSource(path), "change and add", (*changes, Change(len(OLD) - 100, more)), len(OLD) + 4900)
+    return edit_of(FileSource(path), "change and cut", changes, len(OLD) - 2000)
+
+
+def new_bytes(*, grow: bool) -> bytes:
+    """What the edit makes of the old bytes."""
+    data = bytearray(OLD)
+    data[100:105], data[5000:14_000], data[30_000:50_000] = b"hello", bytes(9000), b"x" * 20_000
+    if grow:
+        return bytes(data[: len(OLD) - 100]) + b"m" * 2000 + b"n" * 3000
+    return bytes(data[: len(OLD) - 2000])
+
+
+class Killed:
+    """The edit, killed at some moment: afterwards the journal puts back the old bytes."""
+
+    grow = False
+
+    def prepared(self, target: Path) -> None:
+        """The old file, without a journal."""
+        target.write_bytes(OLD)
+        chain.forget(target)
+
+    def run(self, target: Path) -> None:
+        """Makes the edit."""
+        edit = made(target, grow=self.grow)
+        journals.apply(edit)
+        edit.source.close()
+
+    def judged(self, target: Path) -> str:
+        """What is there, and whether it can be undone: `untouched`, `undone`, or what is wrong."""
+        data, there = target.read_bytes(), journals.journal_of(target).exists()
+        if not there:
+            return "untouched" if data == OLD else "changed-without-journal"
+        told = bool(journals.interrupted(target))
+        journals.undo(target)
+        if target.read_bytes() != OLD:
+            return "not-put-back"
+        if not told and data != new_bytes(grow=self.grow):
+            return "half-done-and-not-told"
+        return "undone"
+
+
+class KilledGrowing(Killed):
+    """The same with an edit that makes the file longer."""
+
+    grow = True
+
+
+class KilledUndoing(Killed):
+    """Undoing, killed at some moment: undoing once more puts back the old bytes."""
+
+    def prepared(self, target: Path) -> None:
+        """The changed file with its journal."""
+        super().prepared(target)
+        super().run(target)
+
+    def run(self, target: Path) -> None:
+        """Undoes the edit."""
+        journals.undo(target)
+
+    def judged(self, target: Path) -> str:
+        """As for edits; no journal is left when all is back."""
+        return "undone" if super().judged(target) in ("untouched", "undone") else "wrong"
+
+
+FIRST = b"first" + OLD[5:]
+
+
+class KilledSecond:
+    """The second edit of a file, killed at some moment: both edits can be undone, one after the other."""
+
+    def prepared(self, target: Path) -> None:
+        """The file after its first edit."""
+        target.write_bytes(OLD)
+        chain.forget(target)
+        with FileSource(target) as source:
+            journals.apply(edit_of(source, "first", (Change(0, b"first"),)))
+
+    def run(self, target: Path) -> None:
+        """Makes the second edit."""
+        with FileSource(target) as source:
+            journals.apply(edit_of(source, "second", (Change(3, b"second"),)))
+
+    def judged(self, target: Path) -> str:
+        """`one` or `two` edits undone; otherwise what is wrong."""
+        undone = 0
+        while target.read_bytes() != OLD:
+            journals.undo(target)
+            undone += 1
+            if target.read_bytes() not in (FIRST, OLD):
+                return "not-put-back"
+        # A second edit that had not begun has its journal at most, which says so.
+        return "wrong" if chain.earlier_journals(target) else "undone" + str(undone)
+
+
+class KilledUndoingSecond(KilledSecond):
+    """Undoing the second edit, killed at some moment."""
+
+    def prepared(self, target: Path) -> None:
+        """The file after both edits."""
+        super().prepared(target)
+        super().run(target)
+
+    def run(self, target: Path) -> None:
+        """Undoes the second."""
+        journals.undo(target)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", [KilledSecond, KilledUndoingSecond])
+def test_killed_with_an_earlier_journal(tmp_path: Path, case: type[KilledSecond]) -> None:
+    """Killed at any moment, the journal of the edit before is still there and still holds."""
+    outcomes = killed.at_moments(case, "run", tmp_path / "file", 40)
+    assert set(outcomes) <= {"undone1", "undone2"}
+    assert "undone2" in outcomes
+
+
+def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
+    """A later edit keeps the journal of the one before; each `undo` goes one edit back, and none is left at the end."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    states = []
+    for number in range(3):
+        states.append(path.read_bytes())
+        assert journals.kept_of(path) == number
+        with FileSource(path) as source:
+            journals.apply(edit_of(source, f"edit {number}", (Change(10 * number, b"%d" % number * 15),)))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo", "file.undo.1", "file.undo.2"]
+    for number in (2, 1, 0):
+        assert journals.undo(path).what == f"edit {number}"
+        assert path.read_bytes() == states[number]
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_journals_of_another_file_go(tmp_path: Path) -> None:
+    """Where the file was replaced, its old journals undo nothing: the next edit replaces them."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    for _ in range(2):
+        with FileSource(path) as source:
+            journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    path.write_bytes(b"another file")
+    assert journals.kept_of(path) is None
+    with FileSource(path) as source:
+        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo"]
+    journals.undo(path)
+    assert path.read_bytes() == b"another file"
+
+
+def test_what_is_no_journal_is_not_replaced(tmp_path: Path) -> None:
+    """A file of somebody's own that is called as the journal would be stays, and the edit is refused."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    journals.journal_of(path).write_bytes(b"mine")
+    with FileSource(path) as source, pytest.raises(UsageError, match="move it away"):
+        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    assert (path.read_bytes(), journals.journal_of(path).read_bytes()) == (OLD, b"mine")
+
+
+@pytest.mark.parametrize("case", [Killed, KilledGrowing, KilledUndoing])
+def test_killed_at_any_moment(tmp_path: Path, case: type[Killed]) -> None:
+    """Whatever of an edit, or of undoing it, was done: the journal puts back every old byte; the next open is told."""
+    outcomes = killed.at_moments(case, "run", tmp_path / "file", 40)
+    assert set(outcomes) <= {"untouched", "undone"}
+    assert "undone" in outcomes
+
+
+@pytest.mark.parametrize("grow", [False, True])
+def test_made_and_undone(tmp_path: Path, grow: bool) -> None:
+    """An edit writes what it says; `undo` puts every byte and the size back, and removes the journal."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path, grow=grow)
+    told = edit.told()
+    assert told["changes"][0] == {
+        "what": "a word",
+        "start": 100,
+        "stop": 105,
+        "old": OLD[100:105].hex(),
+        "new": b"hello".hex(),
+    }
+    journal = journals.apply(edit)
+    edit.source.close()
+    assert path.read_bytes() == new_bytes(grow=grow)
+    assert journal == tmp_path / "file.undo"
+    assert not journals.interrupted(path)
+    assert journals.undo(path).what == edit.what
+    assert path.read_bytes() == OLD
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file"]
+
+
+def test_zeros_are_kept_as_lengths(tmp_path: Path) -> None:
+    """Cutting off a long run of zeros needs a small journal."""
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 100 + bytes(5_000_000) + b"y")
+    with FileSource(path) as source:
+        journal = journals.apply(edit_of(source, "cut", (), 100))
+    assert journal is not None
+    assert journal.stat().st_size < 10_000
+    journals.undo(path)
+    assert path.read_bytes() == b"x" * 100 + bytes(5_000_000) + b"y"
+
+
+def test_no_copy_where_none_is_wanted(tmp_path: Path) -> None:
+    """Without a journal nothing of the old bytes stays, and nothing can be undone."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path)
+    assert journals.apply(edit, journal=False) is None
+    edit.source.close()
+    with pytest.raises(UsageError, match="nothing to undo"):
+        journals.undo(path)
+
+
+def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
+    """An edit of a file that another program changed is refused, and so is undoing one; nothing is written."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path)
+    path.write_bytes(OLD + b"more")
+    with pytest.raises(SourceChanged):
+        journals.apply(edit)
+    edit.source.close()
+    path.write_bytes(OLD)
+    edit = made(path)
+    journals.apply(edit)
+    edit.source.close()
+    for other in (b"another file altogether", new_bytes(grow=False)[:-1] + b"!", b"hello" + new_bytes(grow=False)[5:]):
+        path.write_bytes(other)
+        with pytest.raises(UsageError, match="was changed after the edit"):
+            journals.undo(path)
+        assert path.read_bytes() == other
+
+
+def test_an_interrupted_edit_is_told_and_not_edited_over(tmp_path: Path) -> None:
+    """A journal of an edit that did not end is told by `interrupted`, and a new edit is refused until it is undone."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    first = made(path)
+    journals.apply(first)
+    first.source.close()
+    journals._mark(journals.journal_of(path), journals.BEGUN)
+    assert "was interrupted" in journals.interrupted(path)
+    second = made(path)
+    with pytest.raises(UsageError, match="interrupted"):
+        journals.apply(second)
+    second.source.close()
+    journals.undo(path)
+    assert path.read_bytes() == OLD
+
+
+def test_damaged_journals_change_nothing(tmp_path: Path) -> None:
+    """A journal that is cut off, or has one other byte, is refused with an error of ours; the file stays."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path)
+    journal = journals.apply(edit)
+    edit.source.close()
+    assert journal is not None
+    sound, now = journal.read_bytes(), path.read_bytes()
+    for at in (0, 5, 10, 20, 300, len(sound) // 2, len(sound) - 1):
+        for damaged in (sound[:at], sound[:at] + bytes([sound[at] ^ 0x41]) + sound[at + 1 :]):
+            journal.write_bytes(damaged)
+            with pytest.raises((FormatError, UsageError)):
+                journals.undo(path)
+            assert path.read_bytes() == now
+
+
+@pytest.mark.parametrize("changes", [(Change(5, b"xx"), Change(6, b"y")), (Change(len(OLD), b"x"),)])
+def test_changes_that_make_no_sense(tmp_path: Path, changes: tuple[Change, ...]) -> None:
+    """Changes that overlap or reach over the new end are refused."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    with FileSource(path) as source, pytest.raises(UsageError, match="overlap"):
+        journals.apply(edit_of(source, "nonsense", changes))
+    assert path.read_bytes() == OLD
+
+
+def test_only_local_files_are_changed() -> None:
+    """Bytes in memory cannot be edited."""
+    with shardcore.open(b"SWHShard".ljust(600, b"\0"), partial=True) as shard, pytest.raises(UsageError, match="local"):
+        edit_of(shard.source, "nothing", ())
+
+
+def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system refuses is an error of ours, and no journal is left that would block later edits."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path)
+    opens = os.open
+
+    def read_only(name: str | Path, flags: int, mode: int = 0o777, **named: int) -> int:
+        if os.fspath(name) == str(path) and flags & (os.O_RDWR | os.O_WRONLY):
+            raise PermissionError(13, "Permission denied")
+        return opens(name, flags, mode, **named)
+
+    monkeypatch.setattr(os, "open", read_only)
+    for keep in (False, True):
+        with pytest.raises(SourceError, match="denied"):
+            journals.apply(edit, journal=keep)
+    monkeypatch.undo()
+    edit.source.close()
+    assert path.read_bytes() == OLD
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_putting_back_is_shown_first(tmp_path: Path) -> None:
+    """What undoing would write, as an edit: the old bytes where they stood, the old size; nothing is changed yet."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path)
+    journals.apply(edit)
+    edit.source.close()
+    changed = path.read_bytes()
+    with FileSource(path) as source:
+        journal, back = journals.putting_back(source)
+        assert (journal.what, back.new_size) == ("change and cut", len(OLD))
+        data = bytearray(changed + bytes(len(OLD) - len(changed)))
+        for one in back.changes:
+            data[one.start : one.stop] = b"".join(one.pieces())
+        assert bytes(data) == OLD
+        told = back.told()["changes"][0]
+        assert (told["start"], told["new"][:10]) == (100, OLD[100:105].hex())
+    assert path.read_bytes() == changed
+    path.write_bytes(OLD)
+    with FileSource(path) as source, pytest.raises(UsageError, match="changed after the edit"):
+        journals.putting_back(source)
+
+
+def test_commands_say_what_the_window_says() -> None:
+    """The sentence about each edit is one: the command's help is what the window shows."""
+    helps = {command.__name__: (command.__doc__ or "").strip() for command in editing.COMMANDS}
+    assert {verb.name: verb.help for verb in VERBS} == {verb.name: helps[verb.name] for verb in VERBS}
+    assert TOMBSTONE.help_of("ticket") == "The ticket or request."
+
+
+def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:
+    """A file that grows by several stretches has changes that begin after its end: they had no old bytes."""
+    path = tmp_path / "file"
+    path.write_bytes(b"short")
+    edit = edit_of(FileSource(path), "grow", (Change(5, b"abc"), Change(8, b"defg")), 12)
+    assert [(one["old"], bytes.fromhex(one["new"])) for one in edit.told()["changes"]] == [("", b"abc"), ("", b"defg")]
+    edit.source.close()
