@@ -109,7 +109,7 @@ def test_the_new_format_passes_the_contract(house: Path) -> None:
     site.mkdir()
     (site / "sitecustomize.py").write_text(
         "import shardcore.formats\n"
-        "from shardcore import registry\n"
+        "from shardcore.shards import registry\n"
         f"shardcore.formats.__path__.append({str(house / 'shardcore' / 'formats')!r})\n"
         "registry.FORMATS = ('tally', *registry.FORMATS)\n",
         encoding="utf-8",

@@ -179,7 +179,9 @@ def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
     names = ["words.md", *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs/formats").glob("*.md"))]
     assert len(names) > 6
     found = Path(
-        run(installed / "python", "-c", "from shardscope.startup import assets; print(assets.docs())", cwd=tmp_path).strip()
+        run(
+            installed / "python", "-c", "from shardscope.startup import assets; print(assets.docs())", cwd=tmp_path
+        ).strip()
     )
     assert found.is_relative_to(installed.parent), found
     for name in names:

@@ -18,7 +18,7 @@ def test_a_read_on_this_thread_is_found(gui_reads: GuiReads, data: Path, jobs: J
     folder = LocalFolder(data / "swh")
     job = jobs.submit(lambda job: None)
     shards_in(folder, "small.shard", job)
-    assert "LocalFolder.list by docks/places.py" in gui_reads.found[0]
+    assert "LocalFolder.list by views/places/places.py" in gui_reads.found[0]
     gui_reads.found.clear()
     other = threading.Thread(target=shards_in, args=(folder, "small.shard", job))
     other.start()

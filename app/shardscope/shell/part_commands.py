@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtWidgets import QMainWindow, QRadioButton, QWidget
 
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks
@@ -76,6 +76,10 @@ class PartCommands(QMainWindow):
 
     def _takes_tab(self, part: QWidget) -> bool:
         takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
+        if isinstance(part, QRadioButton) and not part.isChecked():
+            # Of a group of radio buttons, Tab stops at the checked one.
+            group = [one for one in self.findChildren(QRadioButton) if one.parentWidget() is part.parentWidget()]
+            takes = takes and not any(one.isChecked() for one in group)
         return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self
 
     def to_filter(self) -> None:

@@ -12,8 +12,7 @@ import pytest
 from shardcore import Shard, SourceChanged
 from shardcore.operations.extraction import Conflict, ExtractOptions
 from shardcore.progress import no_progress
-from shardscope.session.extraction import Extracted, Extraction, existing, write
-from shardscope.session.extraction import outlook
+from shardscope.session.extraction import Extracted, Extraction, existing, outlook, write
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.row_ranges import RowRanges
 
