@@ -9,13 +9,99 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shardscope.startup.reach_flags import add_reach_flags, reach_of
-
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
     from shardcore import Span
     from shardscope.shell.screenshot import Wanted
+import gc
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from PySide6.QtCore import QObject, QSocketNotifier, Signal
+
+from shardcore import RemoteOptions, UsageError
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts(QObject):
+    """Emits `came` on the GUI thread. Qt runs no Python while it waits, so Python is woken through a socket."""
+
+    came = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._reader, self._writer = socket.socketpair()
+        for end in (self._reader, self._writer):
+            end.setblocking(False)
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._read)
+        self._before = {number: signal.signal(number, _nothing) for number in _NUMBERS}
+        self._old_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+
+    def _read(self) -> None:
+        self._reader.recv(64)
+        self.came.emit()
+
+    def end(self) -> None:
+        """Puts everything back as it was."""
+        signal.set_wakeup_fd(self._old_wakeup)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._notifier.setEnabled(False)
+        self._reader.close()
+        self._writer.close()
+
+
+def _nothing(number: int, frame: object) -> None:
+    """The byte that Python writes into the socket says it."""
+
+
+_FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
+
+
+def add_reach_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags to a parser."""
+    group = parser.add_argument_group("remote addresses")
+    group.add_argument("--endpoint-url", metavar="URL", help="a store that speaks S3, instead of Amazon's")
+    group.add_argument("--region", metavar="NAME", help="the region of the bucket")
+    group.add_argument("--profile", metavar="NAME", help="sign with this profile of the AWS configuration")
+    group.add_argument("--no-sign-request", action="store_true", help="sign nothing: public data")
+    group.add_argument("--requester-pays", action="store_true", help="you pay for what you read")
+    group.add_argument("--addressing", choices=("path", "virtual"), help="endpoint/bucket/key, or bucket.endpoint/key")
+
+
+def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
+    """What the flags say; None when they say nothing. Ends the program where they contradict each other."""
+    found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
+    if given.no_sign_request:
+        found["anonymous"] = True
+    try:
+        return RemoteOptions(**found) if found else None
+    except UsageError as error:
+        options.error(str(error))
+
+
+@contextmanager
+def quick_start() -> Iterator[None]:
+    """Qt is to be imported inside, and the window made.
+
+    The collector does not look through what is being made: all of it stays. What knows no Qt is imported first: once
+    PySide is there it reads the source of every module that is imported.
+    """
+    gc.disable()
+    import shardcore.shards.registry  # noqa: F401 - imported for those that come later
+
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
 
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
@@ -98,13 +184,11 @@ def has_display() -> bool:
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    from shardscope.startup.fast_start import quick_start
 
     with quick_start():
         from PySide6.QtWidgets import QApplication
 
         from shardscope.shell.main_window import MainWindow
-        from shardscope.startup.interrupts import Interrupts
         from shardscope.startup.settings import Settings
 
         theme = _theme(options, given)

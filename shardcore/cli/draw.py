@@ -68,7 +68,7 @@ def _names(sketches: tuple[Sketch, ...]) -> str:
 
 def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
     """What can be drawn, and what can be set in it."""
-    from shardcore.model.drawing_controls import values_of
+    from shardcore.model.drawing import values_of
     from shardcore.teaching.drawing.as_json import sketch_json
 
     if json:
@@ -84,7 +84,7 @@ def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
 
 def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
     """What was set on the command line."""
-    from shardcore.model.drawing_controls import value_from
+    from shardcore.model.drawing import value_from
 
     controls = {control.name: control for control in sketch.controls}
     found = {}

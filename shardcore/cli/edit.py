@@ -25,6 +25,30 @@ if TYPE_CHECKING:
     from shardcore.writing.audit import Audit
     from shardcore.writing.in_place import Edit, Rewrite
     from shardcore.writing.undo import Journal
+from shardcore.writing.in_place import Edit
+from shardcore.writing.undo import kept_of
+
+
+def kept_text(edit: Edit, *, keep: bool) -> str:
+    """What becomes of the old bytes, and of what can be undone so far, as a part of a sentence.
+
+    Args:
+        edit: The edit.
+        keep: Whether the old bytes are kept.
+
+    Raises:
+        UsageError: What has the name of the journal is something else.
+        SourceError: The journal or the file cannot be read.
+    """
+    journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
+    if not keep:
+        stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
+        return f"no copy of the old bytes is kept{stays}"
+    if earlier is None:
+        return f"the old bytes are kept in {journal}, whose own bytes are about another file and go"
+    first = f"; {plural(earlier, 'edit')} before it can be undone afterwards" if earlier else ""
+    return f"the old bytes are kept in {journal}{first}"
+
 
 SHOWN_CHANGES = 20
 """Changes that are shown before the question."""
@@ -314,7 +338,6 @@ def agreed(edit: Edit | Journal, given: Request, *, as_json: bool) -> bool:
     Raises:
         UsageError: There is nobody to ask, and no `--yes`.
     """
-    from shardcore.writing.old_bytes import kept_text
     from shardcore.writing.undo import Journal
 
     if isinstance(edit, Journal):

@@ -6,13 +6,158 @@ A format says *what* is drawn, in its own units (bits, bytes, slot numbers). Whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from shardcore.errors import UsageError
 from shardcore.model.span import Span
+from shardcore.model.text import short
+
+_SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
+
+
+def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every control: those given, checked, and for the others what the file says.
+
+    Args:
+        controls: What there is.
+        values: What somebody chose; names of controls that there are not are refused.
+
+    Raises:
+        UsageError: A value, or a name, is none; the message tells which are.
+    """
+    names = [control.name for control in controls]
+    for name in values:
+        if name not in names:
+            raise UsageError(f"nothing here is called {short(name)}; what can be set: {', '.join(names) or 'nothing'}")
+    return {one.name: checked(one, values[one.name]) if one.name in values else one.value for one in controls}
+
+
+def checked(control: Control, value: Any) -> Any:
+    """A value of a control, as it is.
+
+    Raises:
+        UsageError: It is none; the message tells which are.
+    """
+    kind = control.kind
+    if kind is Kind.SLIDER:
+        fits = isinstance(value, int) and not isinstance(value, bool) and control.low <= value <= control.high
+    elif kind is Kind.SWITCH:
+        fits = isinstance(value, bool)
+    elif kind is Kind.CHOICE:
+        fits = value in control.choices
+    else:
+        fits = isinstance(value, str)
+    if not fits:
+        raise UsageError(f"{control.name} is {values_of(control)}, not {short(value)}")
+    return value
+
+
+def value_from(control: Control, text: str) -> Any:
+    """A value of a control from a text, such as one on a command line.
+
+    Raises:
+        UsageError: It is none; the message tells which are.
+    """
+    if control.kind is Kind.SWITCH and text.lower() in _SWITCHES:
+        return _SWITCHES[text.lower()]
+    if control.kind is Kind.SLIDER:
+        try:
+            return checked(control, int(text, 0))
+        except ValueError:
+            return checked(control, text)
+    return checked(control, text)
+
+
+def values_of(control: Control) -> str:
+    """What can be chosen, in words."""
+    if control.kind is Kind.SLIDER:
+        return f"a whole number from {control.low} to {control.high}"
+    if control.kind is Kind.SWITCH:
+        return "yes or no"
+    return f"one of {', '.join(control.choices)}" if control.kind is Kind.CHOICE else "a text"
+
+
+def window(count: int, around: int, most: int) -> range:
+    """At most `most` of `count` cells, with `around` in the middle where there is room on both sides.
+
+    Args:
+        count: How many there are.
+        around: The one that matters.
+        most: How many are drawn.
+    """
+    first = max(min(around - most // 2, count - most), 0)
+    return range(first, min(first + most, count))
+
+
+Place = Callable[[Span], Span]
+
+
+def moved(drawing: Drawing, place: Place) -> Drawing:
+    """The same drawing, every span of it renamed."""
+    return replace(drawing, figures=tuple(_figure(figure, place) for figure in drawing.figures))
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSketch:
+    """A sketch of a member, told in the words of its data set.
+
+    Attributes:
+        base: The sketch of the member.
+        place: Renames a span.
+    """
+
+    base: Sketch
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """As the member's."""
+        return self.base.name
+
+    @property
+    def title(self) -> str:
+        """As the member's."""
+        return self.base.title
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """As the member's."""
+        return self.base.controls
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The member's drawing, renamed."""
+        return moved(self.base.draw(values), self.place)
+
+
+def moved_sketches(sketches: Sequence[Sketch], place: Place) -> tuple[Sketch, ...]:
+    """Sketches of a member, in the words of its data set."""
+    return tuple(MovedSketch(sketch, place) for sketch in sketches)
+
+
+def _items(items: tuple[Item, ...], place: Place) -> tuple[Item, ...]:
+    return tuple(_item(item, place) for item in items)
+
+
+def _item(item: Item, place: Place) -> Item:
+    return replace(item, spans=tuple(place(span) for span in item.spans)) if item.spans else item
+
+
+def _figure(figure: Figure, place: Place) -> Figure:
+    if isinstance(figure, Table):
+        return replace(figure, rows=tuple(_items(row, place) for row in figure.rows))
+    if isinstance(figure, Ribbon):
+        return replace(
+            figure,
+            above=replace(figure.above, items=_items(figure.above.items, place)),
+            below=replace(figure.below, items=_items(figure.below.items, place)),
+            bands=tuple(Band(_item(band.item, place), band.below) for band in figure.bands),
+        )
+    return replace(figure, items=_items(figure.items, place))
+
 
 MOST_ITEMS = 60
 """Items in one drawing; what is more is counted in `Drawing.more`."""

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
-from shardcore.model.drawing import Drawing
-from shardcore.model.member_drawings import moved
+from shardcore.model.drawing import Drawing, moved
 from shardcore.model.member_nodes import placed_span
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.source_name import SourceName

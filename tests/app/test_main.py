@@ -16,9 +16,8 @@ import shardcore
 from shardcore import RemoteOptions
 from shardcore.shards.registry import FORMATS
 from shardcore.testing import sampled
-from shardscope.__main__ import parser
+from shardscope.__main__ import parser, reach_of
 from shardscope.startup import assets
-from shardscope.startup.reach_flags import reach_of
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from itertools import product
 from PySide6.QtWidgets import QApplication
 
 from shardcore import Finding, Severity, Span
-from shardcore.operations.search_patterns import parse_hex
+from shardcore.operations.search import parse_hex
 from shardscope.session.highlights import Arrow, Light
 from shardscope.session.jobs import Jobs
 from shardscope.session.pages import PAGE, PageCache

@@ -40,7 +40,7 @@ def empty() -> float:
 
 def ours(what: str) -> float:
     """The figure of our window."""
-    from shardscope.startup.fast_start import quick_start
+    from shardscope.__main__ import quick_start
 
     with ExitStack() as stack:
         with quick_start():

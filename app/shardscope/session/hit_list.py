@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import Span
-from shardcore.operations.search import ContentHit, Hits
-from shardcore.operations.search_patterns import Pattern
+from shardcore.operations.search import ContentHit, Hits, Pattern
 
 
 def _none() -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import shardcore
 from shardcore import DataSet, Folder, Member, RemoteOptions, Shard, Source, SourceError, Tape, UsageError
-from shardcore.model.open_again import OPEN_SAID, Again
+from shardcore.model.copy_forms import OPEN_SAID, Again
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
 from shardcore.sources.patched import Change, PatchedSource

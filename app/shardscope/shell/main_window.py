@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import math
+import platform
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from PySide6.QtCore import QSize, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget
+import PySide6
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, qVersion
+from PySide6.QtGui import (
+    QAction,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QIcon,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QMessageBox, QSizePolicy, QStackedWidget, QWidget
 
+import shardcore
 from shardcore import DataSet, RemoteOptions, Shard, Span
+from shardcore.shards.registry import FORMATS
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.comparison.compare_formats import CompareFormats
 from shardscope.learning.lessons.fresh import is_fresh
@@ -19,11 +34,8 @@ from shardscope.session.highlights import Question
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, OpenFailure, Session
-from shardscope.shell.about import about_box
 from shardscope.shell.actions import WindowActions
-from shardscope.shell.appearance import Appearance
 from shardscope.shell.byte_editing import ByteEditing
-from shardscope.shell.bytes import connect_bytes
 from shardscope.shell.compact_layout import GivingWay
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.drop_targets import DropPlace, DropPlaces
@@ -33,13 +45,11 @@ from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.help_menu import HelpMenu
 from shardscope.shell.job_status import JobStatus
-from shardscope.shell.menu_keys import MenuKeys
 from shardscope.shell.notices import Notices, Tone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.part_commands import PartCommands
 from shardscope.shell.sandbox import Breaking
-from shardscope.shell.saved_layout import LayoutMemory
 from shardscope.shell.status_line import StatusLine
 from shardscope.shell.still import Still
 from shardscope.shell.teaching import Teaching
@@ -58,10 +68,198 @@ from shardscope.views.places.places import Places
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.transfers import Transfers
+from shardscope.widgets import motion, theme
 from shardscope.widgets.accessible_roles import install_roles
 from shardscope.widgets.keyboard import press_focused
 from shardscope.widgets.picture import ask_picture
 from shardscope.widgets.plain_text import shown
+
+
+def versions() -> list[tuple[str, str]]:
+    """Names and versions of what the program runs on."""
+    # Reading what is installed imports much, and the window is seen sooner without it.
+    from importlib import metadata
+
+    found = [
+        ("Shardscope", shardcore.__version__),
+        ("Formats", ", ".join(FORMATS)),
+        ("Python", f"{platform.python_version()} ({platform.system()} {platform.machine()})"),
+        ("PySide6", f"{PySide6.__version__}, Qt {qVersion()}"),
+    ]
+    return found + [(name, metadata.version(name)) for name in ("numpy", "pyqtgraph")]
+
+
+def about_box(window: QWidget) -> QMessageBox:
+    """A box that tells the versions; open it with `open()`, which does not wait."""
+    box = QMessageBox(window)
+    box.setTextFormat(Qt.TextFormat.RichText)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setWindowTitle(QCoreApplication.translate("About", "About Shardscope"))
+    box.setIconPixmap(window.windowIcon().pixmap(QSize(64, 64), window.devicePixelRatioF()))
+    about = QCoreApplication.translate("About", "See what is inside shard files: bytes, fields, objects, lookups.")
+    box.setText(f"<b>Shardscope</b><br>{about}<br>{QCoreApplication.translate('About', 'MIT licence.')}")
+    box.setInformativeText("\n".join(f"{name}: {version}" for name, version in versions()))
+    box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return box
+
+
+_EDITING = (
+    QKeySequence.StandardKey.Copy,
+    QKeySequence.StandardKey.Cut,
+    QKeySequence.StandardKey.Paste,
+    QKeySequence.StandardKey.Undo,
+    QKeySequence.StandardKey.Redo,
+    QKeySequence.StandardKey.SelectAll,
+)
+_COMMAND = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
+
+
+class MenuKeys(QObject):
+    """Lines claim keys for themselves that few people know of: on X11 Ctrl+D deletes a letter, Ctrl+E goes to the end.
+
+    Args:
+        window: Its lines, as far as they exist, leave the keys of its actions alone.
+    """
+
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        for line in window.findChildren(QLineEdit):
+            line.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A line is not asked whether it wants a key that a menu has."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._is_ours(event):
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _is_ours(self, event: QKeyEvent) -> bool:
+        if not event.modifiers() & _COMMAND or any(event.matches(key) for key in _EDITING):
+            return False
+        keys = QKeySequence(event.keyCombination())
+        return any(
+            keys in action.shortcuts() and action.shortcutContext() is Qt.ShortcutContext.WindowShortcut
+            for action in self._window.findChildren(QAction)
+        )
+
+
+class LayoutMemory:
+    """Keeps the places of the docks while the welcome page is shown, which has none.
+
+    Args:
+        window: Whose geometry is kept.
+        panels: Its docks.
+        settings: Where both are remembered.
+    """
+
+    def __init__(self, window: QWidget, panels: PanelDocks, settings: Settings) -> None:
+        self._window = window
+        self._panels = panels
+        self._settings = settings
+        # None: nobody moved a dock so far, and the docks are arranged when they are first shown.
+        self._kept: QByteArray | None = None
+
+    def restore(self) -> None:
+        """Takes what the last window left."""
+        geometry, state = self._settings.layout("geometry"), self._settings.layout("state")
+        if geometry is not None:
+            self._window.restoreGeometry(geometry)
+        if state is not None and self._panels.restore(state):
+            self._kept = state
+
+    def keep(self) -> None:
+        """The docks are about to be hidden, or the window closes: their places are kept."""
+        self._kept = self._panels.state()
+
+    def bring_back(self) -> None:
+        """Shows the docks where they were, or as at the first start."""
+        if self._kept is None or not self._panels.restore(self._kept):
+            self._panels.arrange()
+
+    def save(self) -> None:
+        """Leaves everything to the next window."""
+        self._settings.set_layout("geometry", self._window.saveGeometry())
+        if self._kept is not None:
+            self._settings.set_layout("state", self._kept)
+        self._settings.sync()
+
+
+class Commands(Protocol):
+    """What the bytes ask of a window."""
+
+    def show_part(self, name: str, *, focus: bool = False) -> None:
+        """Brings a dock to the front."""
+
+    def trace_key(self, key: str) -> None:
+        """Traces a key."""
+
+    def extract_row(self, row: int) -> None:
+        """Extracts one object."""
+
+
+def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: Commands, settings: Settings) -> None:
+    """Connects the bytes.
+
+    Args:
+        bytes_: They.
+        hits: Lists what a search found.
+        window: Does what they ask for.
+        settings: What is remembered.
+    """
+    bytes_.look_up_wanted.connect(window.trace_key)
+    bytes_.extract_wanted.connect(window.extract_row)
+    bytes_.search.hits_changed.connect(hits.set_hits)
+    bytes_.search.list_wanted.connect(lambda: window.show_part("hits"))
+    bytes_.overview.set_schematic(settings.schematic)
+    bytes_.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
+    bytes_.search.history.set_entries(settings.searches)
+    bytes_.search.history.changed.connect(partial(setattr, settings, "searches"))
+    bytes_.drawings.remembered = settings.sketches
+    bytes_.drawings.remembered_changed.connect(partial(setattr, settings, "sketches"))
+    bytes_.actions_.fields.setChecked(settings.fields_shown)
+    bytes_.actions_.fields.toggled.connect(partial(setattr, settings, "fields_shown"))
+
+
+class Appearance(QObject):
+    """Applies what the settings say, and what is chosen anew.
+
+    Args:
+        settings: Where the choices are remembered.
+        parent: The window.
+    """
+
+    def __init__(self, settings: Settings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._settings = settings
+        QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
+
+    def set_theme(self, name: str) -> None:
+        """Chooses a theme, one of `settings.THEMES`, and remembers it."""
+        self._settings.theme = name
+        self._apply()
+
+    def wear(self) -> None:
+        """Shows the theme of the settings; nothing is remembered by that."""
+        self._apply()
+
+    def set_reduced_motion(self, reduced: bool) -> None:
+        """Stops what moves by itself, or lets it move; remembers which."""
+        self._settings.reduced_motion = reduced
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            motion.reduce(application, reduced)
+
+    def _apply(self) -> None:
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            chosen = self._settings.theme
+            theme.apply(application, theme.system_name(application) if chosen == "system" else chosen)
+
+    def _system_changed(self) -> None:
+        if self._settings.theme == "system":
+            self._apply()
+
 
 LEAST = QSize(640, 420)
 """The smallest window, or the screen where that is smaller."""

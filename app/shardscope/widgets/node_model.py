@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from shardcore import Node, SectionRole, Shard, ShardError
+from shardcore.model.details import grouped_value, sum_text
 from shardcore.model.differences import differing
-from shardcore.model.headline import grouped_value, sum_text
 from shardcore.model.node import Children
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks

@@ -13,8 +13,7 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.layout import STREAM_LENGTH
-from shardcore.model.drawing import Cells, Control, Drawing, Item, Kind, Table, Tone
-from shardcore.model.drawing_controls import chosen
+from shardcore.model.drawing import Cells, Control, Drawing, Item, Kind, Table, Tone, chosen
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 

@@ -11,8 +11,7 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMa
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import UNKNOWN, Flag
-from shardcore.model.drawing import Control, Kind
-from shardcore.model.drawing_controls import chosen
+from shardcore.model.drawing import Control, Kind, chosen
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache

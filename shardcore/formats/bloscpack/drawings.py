@@ -11,8 +11,7 @@ from shardcore.formats.bloscpack.layout import CHUNK_HEADER, METADATA_HEADER, UN
 from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.formats.bloscpack.offsets import Slots
 from shardcore.formats.bloscpack.ruler_figures import blocks_figure
-from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Ruler, Table, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.model.text import letters_of

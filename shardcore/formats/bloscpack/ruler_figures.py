@@ -10,8 +10,7 @@ from shardcore.formats.bloscpack.chunk_scene import Placed
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import BLOCK_START
-from shardcore.model.drawing import Band, Cells, Item, Link, Ribbon, Ruler, Table, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Band, Cells, Item, Link, Ribbon, Ruler, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span

@@ -31,9 +31,7 @@ from shardcore.formats.des.routing import (
     infer_n_bits,
     shard_date,
 )
-from shardcore.model.drawing import Control, Drawing, Figure, Kind, Link, Tone
-from shardcore.model.drawing_controls import chosen
-from shardcore.model.member_drawings import moved
+from shardcore.model.drawing import Control, Drawing, Figure, Kind, Link, Tone, chosen, moved
 from shardcore.model.member_nodes import placed_span
 from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName

@@ -10,8 +10,7 @@ from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB_INFO, Lo
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
-from shardcore.model.drawing import Drawing, Item, Link, Ruler, Table, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Drawing, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 

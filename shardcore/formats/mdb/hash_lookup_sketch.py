@@ -13,8 +13,7 @@ from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB, LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.sketch_scene import Scene
-from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone
-from shardcore.model.drawing_controls import chosen
+from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone, chosen
 from shardcore.model.span import Span
 
 

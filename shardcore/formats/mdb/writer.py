@@ -19,9 +19,7 @@ from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import HEADER
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.serialize import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, build, size_of
-from shardcore.formats.mdb.split import split
 from shardcore.formats.mdb.times import read_key, read_time
-from shardcore.formats.mdb.xorb_output import XorbOutput
 from shardcore.formats.mdb.xorbs import NAMES, Xorbs
 from shardcore.model.number_words import plural
 from shardcore.model.objects import NoObjects
@@ -34,6 +32,156 @@ from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.formats.mdb.serialize import Recipes
+from shardcore.writing.temporary import TemporaryFile
+from shardcore.writing.temporary_names import sweep
+
+BESIDE = "xorbs"
+"""The folder beside a shard."""
+
+IN_STORE = "xet/xorbs/xorbs"
+"""The folder in a store."""
+
+_SPOOLED = "default.xorb"
+
+
+class XorbOutput:
+    """Writes xorbs into a folder: that of the target, or one of its own.
+
+    Args:
+        output: Where the shard is written.
+        folder: A folder of its own; empty for the usual one.
+
+    Attributes:
+        written: The files in a folder of its own, once they are complete.
+
+    Raises:
+        UsageError: The folder around the named one does not exist.
+    """
+
+    def __init__(self, output: Output, folder: str) -> None:
+        self._apart: Output | None = None
+        self._prefix = f"{IN_STORE if output.folder else BESIDE}/"
+        self._output = output
+        self._folder = Path(folder) if folder else None
+        if self._folder is not None:
+            target = None if output.planning else self._folder
+            self._apart = Output(target, force=output.force, folder=True)
+            self._output, self._prefix = self._apart, ""
+        self._swept = False
+        self._held = True  # by the output, which holds what is begun first
+        self.written: tuple[WrittenFile, ...] = ()
+
+    def begin(self) -> Draining:
+        """Starts a xorb."""
+        target = self._output.target
+        if target is not None and not self._output.folder and not self._swept:
+            # In folders that are no target, only what is named like a xorb of ours is swept.
+            sweep(target.parent / BESIDE, _SPOOLED)
+        self._swept = True
+        file = self._output.spool(self._prefix + _SPOOLED)
+        if isinstance(file, TemporaryFile) and not self._held:
+            # While the run is alive, its files that are complete are not swept by others.
+            file.hold()
+            self._held = True
+        return file
+
+    def settle(self, file: Draining, text: str, chunks: int) -> None:
+        """Names a xorb that is complete; one that is there already stays."""
+        if self._output.settle(file, self._prefix + NAMES[0].format(text)):
+            file.complete(chunks)
+        else:
+            self._held = False
+
+    def name_of(self, text: str) -> str:
+        """The name of a xorb in a plan."""
+        name = NAMES[0].format(text)
+        return str(self._folder / name) if self._folder is not None else self._prefix + name
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, once it is there."""
+        target = self._output.target
+        if self._folder is not None or target is None:
+            return self._folder
+        return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
+
+    def commit(self) -> None:
+        """Gives the xorbs in a folder of its own their names: before the shard that refers to them gets its own."""
+        if self._apart is not None:
+            self.written = self._apart.commit()
+
+    def discard(self) -> None:
+        """Removes what was begun."""
+        if self._apart is not None:
+            self._apart.discard()
+
+
+EMPTY_SIZE = size_of(FULL, 0, 0, 0, 0)
+
+
+def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipes]:
+    """The parts of which each makes a shard of at most `limit` bytes, in full form.
+
+    Files and xorbs stay in their order; a file stands with the xorbs that were begun for it, as far as these have room.
+    What a file uses besides is described by another shard of the same store.
+
+    Args:
+        recipes: All files and xorbs; a single one has room.
+        after: How many xorbs each file needs to be there, `(files,)`.
+        limit: See above.
+    """
+    files, segments, chunks = len(recipes.files), len(recipes.segments), len(recipes.chunks)
+    if size_of(FULL, files, segments, len(recipes.xorbs), chunks) <= limit:
+        return [recipes]
+    of_xorbs = size_of(FULL, 0, 0, 1, 0) - EMPTY_SIZE + (size_of(FULL, 0, 0, 0, 1) - EMPTY_SIZE) * recipes.chunk_counts
+    of_files = size_of(FULL, 1, 0, 0, 0) - EMPTY_SIZE + (size_of(FULL, 0, 1, 0, 0) - EMPTY_SIZE) * recipes.counts
+    # One row: each file after the xorbs that it needs, in the order of their numbers.
+    needs = np.maximum.accumulate(after) if files else after
+    order = np.lexsort(
+        (np.repeat([0, 1], [len(of_xorbs), files]), np.concatenate([np.arange(1, len(of_xorbs) + 1), needs]))
+    )
+    sizes = np.concatenate([of_xorbs, of_files])[order]
+    parts: list[Recipes] = []
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(order):
+        done = int(ends[first - 1]) if first else 0
+        last = int(np.searchsorted(ends, done + limit - EMPTY_SIZE, "right"))
+        rows = order[first : max(last, first + 1)]
+        parts.append(_part(recipes, rows[rows >= len(of_xorbs)] - len(of_xorbs), rows[rows < len(of_xorbs)]))
+        first += len(rows)
+    return parts
+
+
+def _part(recipes: Recipes, files: NDArray[np.int64], xorbs: NDArray[np.int64]) -> Recipes:
+    """Some files and some xorbs; both are runs of neighbours, or none."""
+    segments = _run(recipes.counts, files)
+    chunks = _run(recipes.chunk_counts, xorbs)
+    return Recipes(
+        recipes.files[files],
+        recipes.sha256s[files],
+        recipes.counts[files],
+        recipes.segments[segments],
+        recipes.ranges[segments],
+        recipes.xorbs[xorbs],
+        recipes.chunk_counts[xorbs],
+        recipes.chunks[chunks],
+    )
+
+
+def _run(counts: NDArray[np.int64], rows: NDArray[np.int64]) -> slice:
+    """The entries of some neighbouring rows in lists that lie one after the other."""
+    if not len(rows):
+        return slice(0, 0)
+    ends = np.cumsum(counts)
+    return slice(int(ends[rows[0]] - counts[rows[0]]), int(ends[rows[-1]]))
+
 
 MAX_SHARD_SIZE = 64 * 1024 * 1024
 """Bytes of the largest shard that clients take."""

@@ -10,8 +10,7 @@ from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners
 from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec
-from shardcore.model.drawing import Bits, Cells, Item, Table, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Bits, Cells, Item, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span

@@ -31,8 +31,7 @@ from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.morton import CODE_BITS
 from shardcore.formats.neuroglancer.sharding import HASHES, Place, ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
-from shardcore.model.drawing import Control, Drawing, Figure, Item, Kind, Link, Table, Tone
-from shardcore.model.drawing_controls import chosen
+from shardcore.model.drawing import Control, Drawing, Figure, Item, Kind, Link, Table, Tone, chosen
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once

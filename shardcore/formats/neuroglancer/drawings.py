@@ -26,8 +26,7 @@ from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.formats.neuroglancer.volume import cell_of
-from shardcore.model.drawing import Band, Bits, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Band, Bits, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Tone, window
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, UsageError, says_absent
 from shardcore.formats.neuroglancer import charts
 from shardcore.formats.neuroglancer import references as leads
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
 from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
-from shardcore.formats.neuroglancer.split import joined
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
 from shardcore.model.byte_shares import Share
@@ -41,6 +41,51 @@ from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.wrapped import ConcatSource
+
+MOST_FIRST = 1 << 20
+"""Bytes of an index that are asked for before the size of the file is known."""
+
+OTHER_PART = {"index": "data", "data": "index"}
+
+
+def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, Source, int | None]:
+    """The whole shard, of the split form both parts; once for opening, once to keep, and the size of an `.index`.
+
+    Args:
+        probe: The file, or one of the parts.
+        wanted: The minishard that is read next, where that is known: of the other part, its index comes first.
+
+    Raises:
+        SourceError: The other part is not there.
+    """
+    stem, _, suffix = probe.name.rpartition(".")
+    other = OTHER_PART.get(suffix)
+    if other is None or shard_number(probe.name) is None or probe.folder is None:
+        return probe, probe.base, None
+    try:
+        place = _place_of(probe, wanted) if suffix == "index" and wanted is not None else None
+        name = f"{stem}.{other}"
+        second = probe.folder.open_on_demand(name) if place is None else probe.folder.open_at(name, *place)
+    except SourceError as error:
+        if not says_absent(error):
+            raise
+        raise SourceError(f"{probe.name} is one part of a shard; the other is missing: {error.message}") from error
+    if suffix == "index":
+        return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size
+    return ConcatSource([second, probe], probe.name), ConcatSource([second, probe.base], probe.name), second.size
+
+
+def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
+    """Where the index of a minishard lies in the `.data`; None where it is empty, or nothing can be said."""
+    start = minishard * SHARD_INDEX_ENTRY.size
+    head = index.head(start + SHARD_INDEX_ENTRY.size)[start:]
+    if len(head) < SHARD_INDEX_ENTRY.size:
+        return None
+    entry = SHARD_INDEX_ENTRY.read_one(head)
+    first, last = int(entry["start_offset"]), int(entry["end_offset"])
+    return (first, last) if 0 < last - first <= MOST_FIRST else None
+
 
 VERSION = "1"
 

@@ -4,27 +4,66 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 
-from shardcore.errors import UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Columns, Order, Rows, arranged
 from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.info_writer import Described
-from shardcore.formats.neuroglancer.input_values import checked_manifest, first_of
 from shardcore.formats.neuroglancer.keys import key_number, key_numbers
+from shardcore.formats.neuroglancer.layout import read_manifest
+from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec
 from shardcore.formats.neuroglancer.spool import KEPT, Spool
 from shardcore.formats.neuroglancer.suggest_spec import COMPRESSED, for_grid, for_ids
 from shardcore.formats.neuroglancer.volume import DATA_TYPES
+from shardcore.model.number_words import plural
 from shardcore.writing.columns import MOST_PAIRS, Labels, twins_error
 from shardcore.writing.output import Output
 from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Data, More, Sized, pieces_of
+
+
+def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
+    """A manifest, all of it; it has to say as many bytes of fragments as there are.
+
+    Raises:
+        UsageError: It does not, or is none.
+        SourceError: It cannot be read.
+    """
+    parts, size = [], 0
+    for piece in pieces_of(data, who):
+        size += len(piece)
+        if size > MANIFEST_LIMIT:
+            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes: that is no mesh manifest")
+        parts.append(bytes(piece))
+    joined = b"".join(parts)
+    try:
+        manifest = read_manifest(joined)
+    except FormatError as error:
+        raise UsageError(f"{who} is no mesh manifest: {error.message}") from error
+    if manifest.fragments_size != fragments:
+        said, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
+        raise UsageError(f"{who}: the manifest speaks of {said} of fragments; there are {there}")
+    return joined
+
+
+def first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
+    """Content that is small enough to be one piece; else what was read of it, and the rest."""
+    rest = pieces_of(data, who)
+    parts, size = [], 0
+    for piece in rest:
+        parts.append(bytes(piece))
+        size += len(piece)
+        if size > WHOLE:
+            return b"".join(parts), rest
+    return parts[0] if len(parts) == 1 else b"".join(parts), None
+
 
 FRAGMENTS = "fragments"
 MEMBER_SIZE = 20

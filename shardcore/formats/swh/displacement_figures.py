@@ -12,8 +12,7 @@ from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.displacement import Place
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_TAIL
-from shardcore.model.drawing import Bits, Cells, Figure, Item, Link, Table, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Bits, Cells, Figure, Item, Link, Table, Tone, window
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 

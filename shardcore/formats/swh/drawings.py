@@ -26,8 +26,7 @@ from shardcore.formats.swh.slot_placement_figures import (
     stop_name,
     tag,
 )
-from shardcore.model.drawing import Cells, Drawing, Item, Link, Ruler, Table, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Cells, Drawing, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.number_words import plural
 from shardcore.model.objects import State
 from shardcore.model.span import Span

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, Geometry
-from shardcore.model.drawing import Cells, Item, Link, Ruler, Table, Tone
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import Cells, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.span import Span
 

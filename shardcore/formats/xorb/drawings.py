@@ -12,9 +12,21 @@ from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LEN
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS
 from shardcore.formats.xorb.records import Records, unpack
-from shardcore.model.drawing import Band, Cells, Control, Drawing, Item, Kind, Link, Ribbon, Ruler, Table, Tone
-from shardcore.model.drawing_controls import chosen
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import (
+    Band,
+    Cells,
+    Control,
+    Drawing,
+    Item,
+    Kind,
+    Link,
+    Ribbon,
+    Ruler,
+    Table,
+    Tone,
+    chosen,
+    window,
+)
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import decoded_name

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
-from shardscope.session.file_watch import SourceWatch
+from shardscope.session.opened import SourceWatch
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from shardscope.shell.drop_targets import DropPlace
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard.dialog import PackSheet
+from shardscope.tasks.new_shard.new_shards import PackSheet
 from tests.app.conftest import open_in
 
 COPY = Qt.DropAction.CopyAction

@@ -15,8 +15,7 @@ from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
 from shardscope.views.trace.outcome import OutcomeBand
 from shardscope.views.trace.parts import Sign
-from shardscope.views.trace.step_card import StepCard
-from shardscope.views.trace.step_spans import NumberSign
+from shardscope.views.trace.step_card import NumberSign, StepCard
 from shardscope.widgets.wrap_text import WrapText
 
 ROOT = Path(__file__).parents[3]

@@ -14,10 +14,9 @@ from shardcore import RemoteOptions
 from shardcore.sources.remote.address import parse_address
 from shardscope.session.connections import Connections, Who, described, from_json, to_json, who_of
 from shardscope.session.open_request import OpenRequest
-from shardscope.session.probe import probe
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.dialog import AddressSheet
+from shardscope.tasks.connect.dialog import AddressSheet, probe
 from tests.app.shell.test_names import unnamed
 from tests.remote.faults import FaultProxy, Refuse
 from tests.remote.s3 import Place

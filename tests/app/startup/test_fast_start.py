@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from shardscope.startup.fast_start import quick_start
+from shardscope.__main__ import quick_start
 
 
 def test_the_collector_works_again_after_the_start() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import shardcore
 from shardcore.cli import program
+from shardcore.cli.inspect import cost_text, trace_lines
 from shardcore.cli.program import run
-from shardcore.cli.trace import cost_text, trace_lines
 from shardcore.errors import LimitExceeded, Remedy
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import all_formats

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from shardcore import Span
-from shardcore.model.copy_forms import curl_command, explain_command, read_lines
-from shardcore.model.open_again import Again
+from shardcore.model.copy_forms import Again, curl_command, explain_command, read_lines
 
 
 def test_commands_are_quoted() -> None:

@@ -15,8 +15,8 @@ import shardcore
 from shardcore import Node, Shard, Span
 from shardcore.cli.program import app
 from shardcore.model.children import Children
+from shardcore.model.copy_forms import Again
 from shardcore.model.details import card_of, markdown
-from shardcore.model.open_again import Again
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from shardcore.model.drawing import MOST_ITEMS, Band, Bits, Cells, Drawing, Item, Link, Ribbon, Ruler, Table
-from shardcore.model.member_drawings import moved
+from shardcore.model.drawing import MOST_ITEMS, Band, Bits, Cells, Drawing, Item, Link, Ribbon, Ruler, Table, moved
 from shardcore.model.span import Span
 
 HEAD, BODY = Span("", 0, 8), Span("", 8, 20)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from shardcore.errors import UsageError
-from shardcore.model.drawing import Control, Kind
-from shardcore.model.drawing_controls import chosen, value_from
+from shardcore.model.drawing import Control, Kind, chosen, value_from
 
 CONTROLS = (
     Control("bits", "Bits", Kind.SLIDER, 8, 4, 16),

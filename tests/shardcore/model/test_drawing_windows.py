@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardcore.model.drawing_windows import window
+from shardcore.model.drawing import window
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import shardcore
 from shardcore import FieldRole, Node, Span
-from shardcore.model.headline import grouped_value, headline, sum_text
+from shardcore.model.details import grouped_value, headline, sum_text
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,20 @@ from hypothesis import strategies as st
 
 import shardcore
 from shardcore import BytesSource, Cancelled, Span, UsageError
-from shardcore.operations.search import MANY, Hits, find_any, find_in, find_next, search, search_contents
-from shardcore.operations.search_patterns import Pattern, parse_hex, parse_number, parse_numbers, parse_text
+from shardcore.operations.search import (
+    MANY,
+    Hits,
+    Pattern,
+    find_any,
+    find_in,
+    find_next,
+    parse_hex,
+    parse_number,
+    parse_numbers,
+    parse_text,
+    search,
+    search_contents,
+)
 from shardcore.testing import CountingSource, PatternSource
 
 

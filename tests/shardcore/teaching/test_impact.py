@@ -17,8 +17,7 @@ from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource, overwriting, redo_step, steps_of, undo_step
 from shardcore.teaching import impact as comparing
-from shardcore.teaching.finding_baseline import Known
-from shardcore.teaching.impact import Fate, Impact, before, compare, noting, touched
+from shardcore.teaching.impact import Fate, Impact, Known, before, compare, noting, touched
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 

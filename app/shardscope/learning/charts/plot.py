@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
 from shardcore.model.section import Section
-from shardcore.teaching.charts.axes import chart_ticks, positions, ticks
 from shardcore.teaching.charts.charts import Chart, Scale
+from shardcore.teaching.charts.svg import chart_ticks, positions, ticks
 from shardscope.session.sections import section_at
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QPoint, QSize, Signal
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtCore import QByteArray, QCoreApplication, QMimeData, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QGuiApplication, QImage, QPainter
+from PySide6.QtWidgets import QFileDialog, QMenu, QTabBar, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
-from shardcore.model.drawing import Control, Drawing, Item, Kind, Sketch, Still
-from shardcore.model.drawing_controls import value_from
+from shardcore.model.drawing import Control, Drawing, Item, Kind, Sketch, Still, value_from
+from shardcore.teaching.drawing.colours import LIGHT
+from shardcore.teaching.drawing.layout import placed
+from shardcore.teaching.drawing.picture import Picture
+from shardcore.teaching.drawing.svg import svg
+from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.controls import Controls
-from shardscope.learning.drawings.matching import items_with
-from shardscope.learning.drawings.save import ask_save, copy_drawing
+from shardscope.learning.drawings.paint import paint_picture
 from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, Wish
 from shardscope.learning.drawings.view import DrawingView
 from shardscope.session.error_words import plain_words
@@ -25,6 +29,88 @@ from shardscope.session.session import Session
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import shown
 from shardscope.widgets.wrap_text import WrapText
+
+_SVG = "image/svg+xml"
+_SCALE = 2
+
+
+def svg_of(drawing: Drawing, width: float) -> str:
+    """A drawing as SVG, dark on light as paper is."""
+    return svg(placed(drawing, width), LIGHT)
+
+
+def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
+    """A picture as points, twice as fine as the screen, so that it can be printed."""
+    image = QImage(round(picture.width * _SCALE), round(picture.height * _SCALE), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(_SCALE)
+    colours = colours_of(palette)
+    image.fill(colours.base)
+    painter = QPainter(image)
+    paint_picture(painter, picture, colours, fonts)
+    painter.end()
+    return image
+
+
+def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
+    """Puts a drawing on the clipboard: as SVG for what takes that, as points for everything else."""
+    fonts = Fonts()
+    data = QMimeData()
+    data.setData(_SVG, QByteArray(svg_of(drawing, width).encode()))
+    data.setImageData(image_of(placed(drawing, width, fonts.measure), palette, fonts))
+    QGuiApplication.clipboard().setMimeData(data)
+
+
+def ask_save(
+    parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str, bool], object]
+) -> QFileDialog:
+    """Asks where a drawing goes, and writes it as SVG.
+
+    Args:
+        parent: What asks.
+        drawing: What is saved.
+        width: Of its page, in pixels.
+        name: What the file is called by default.
+        told: Takes a sentence about what became of it, and whether it failed.
+    """
+    text = svg_of(drawing, width)
+    dialog = QFileDialog(parent, QCoreApplication.translate("Drawings", "Save drawing as SVG"))
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+    dialog.setNameFilter("SVG (*.svg)")
+    dialog.setDefaultSuffix("svg")
+    dialog.selectFile(name)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def save(path: str) -> None:
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+        except OSError:
+            refused = QCoreApplication.translate("Drawings", "{0} cannot be written. Choose another folder.")
+            told(refused.format(path), True)
+        else:
+            told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
+
+    dialog.fileSelected.connect(save)
+    dialog.open()
+    return dialog
+
+
+def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:
+    """The numbers of the items that stand for bytes of some spans: of those that overlap, the nearest in size."""
+    if drawing is None or not spans:
+        return frozenset()
+    found: dict[int, int] = {}
+    for number, item in enumerate(drawing.items):
+        sizes = [own.size for own in item.spans for span in spans if _overlap(own, span)]
+        if sizes:
+            found[number] = min(sizes)
+    wanted = sum(span.size for span in spans)
+    nearest = min((abs(size - wanted) for size in found.values()), default=0)
+    return frozenset(number for number, size in found.items() if abs(size - wanted) == nearest)
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a.source == b.source and a.start < max(b.stop, b.start + 1) and b.start < max(a.stop, a.start + 1)
 
 
 class DrawingPanel(QWidget):

@@ -9,8 +9,7 @@ from random import Random
 
 from shardcore import Node, Shard, ShardError, SourceError, Span, Trace, UsageError
 from shardcore.errors import LargeRead
-from shardcore.model.drawing import Drawing, Sketch, Still
-from shardcore.model.drawing_controls import value_from
+from shardcore.model.drawing import Drawing, Sketch, Still, value_from
 from shardcore.sources.read_purpose import at_most
 from shardscope.learning.drawings.space import STEP
 from shardscope.learning.lessons.lesson import Answer, Condition, Lesson, LessonStep, Question, Show

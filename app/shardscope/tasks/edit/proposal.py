@@ -12,6 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from shardcore import Cancelled, DataSet, Shard, ShardError, UsageError
+from shardcore.cli.edit import kept_text
 from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress, stopped_by
@@ -21,7 +22,6 @@ from shardcore.sources.patched import PatchedSource
 from shardcore.writing.edit_options import Takes, Verb, made
 from shardcore.writing.in_place import Change, Edit, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.lock import locked
-from shardcore.writing.old_bytes import kept_text
 from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
 from shardscope.session.proposed_bytes import Proposed, Stretch
 from shardscope.tasks.edit.permitted import maker

@@ -5,16 +5,47 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
 
 from shardscope.session.goto import GotoError
 from shardscope.views.hex.address_entry import Choice, Deed, Known, choices, meanings
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import shown, tip
-from shardscope.widgets.press_through import PressThrough
+
+
+class PressThrough(QObject):
+    """Watches a popup: Qt's completer closes its list at a press beside it, and forgets the press.
+
+    Args:
+        popup: The list. Whoever watches it already hears of such presses no more.
+    """
+
+    def __init__(self, popup: QWidget) -> None:
+        super().__init__(popup)
+        self._popup = popup
+        popup.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Hands a click outside of the list to what lies there."""
+        if not isinstance(event, QMouseEvent) or event.type() != QEvent.Type.MouseButtonPress:
+            return False
+        if watched is not self._popup or self._popup.rect().contains(event.position().toPoint()):
+            return False
+        self._popup.hide()
+        place = event.globalPosition()
+        under = QApplication.widgetAt(place.toPoint())
+        if under is not None:
+            # Qt brings the release to nobody when the press closed a popup: both are told at once.
+            local = QPointF(under.mapFromGlobal(place))
+            button, held, keys = event.button(), event.buttons(), event.modifiers()
+            none = Qt.MouseButton.NoButton
+            for kind, buttons in ((QEvent.Type.MouseButtonPress, held), (QEvent.Type.MouseButtonRelease, none)):
+                QApplication.sendEvent(under, QMouseEvent(kind, local, place, button, buttons, keys))
+        return True
+
 
 MOST_RECENT = 20
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Source, Span
+from shardcore.model.copy_forms import Again
 from shardcore.model.number_words import plural
-from shardcore.model.open_again import Again
 from shardscope.session.copy_bytes import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Span
-from shardcore.model.headline import grouped_value
+from shardcore.model.details import grouped_value
 from shardscope.session.jobs import Job
 from shardscope.session.pages import PageCache, Readable
 from shardscope.session.words import cut_end, cut_middle

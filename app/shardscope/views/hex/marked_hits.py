@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardcore.operations.search import find_any
-from shardcore.operations.search_patterns import Pattern
+from shardcore.operations.search import Pattern, find_any
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.views.hex.scene import Range
 

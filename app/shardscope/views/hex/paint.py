@@ -5,21 +5,240 @@ Moving the caret, hovering and scrolling paint no more rows than come into view 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QPaintEngine, QPainter, QPen, QStaticText
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QImage,
+    QPaintEngine,
+    QPainter,
+    QPainterPath,
+    QPen,
+    QPolygonF,
+    QStaticText,
+)
 
-from shardscope.views.hex.canvas import RowCanvas
+from shardscope.session.highlights import Light
 from shardscope.views.hex.cells import Cells
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import hex_column
-from shardscope.views.hex.paint_highlights import paint_arrows, paint_lights, paint_numbers
 from shardscope.views.hex.paint_rows import RowPainter
 from shardscope.views.hex.scene import Range, Scene
+from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.theme import Palette
+
+_FILL = 0.2
+"""How strong the light on bytes is."""
+_AWAY = 60.0
+"""Pixels beyond the screen where an arrow goes on."""
+_HEAD = 7.0
+
+
+def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+    """Paints light on bytes, and a line around them; only the line, dashed, for those that are hollow."""
+    fill = QColor(palette.accent)
+    fill.setAlphaF(_FILL)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for light in scene.lights:
+        start, stop = _reach(light)
+        if not light.hollow:
+            for block in grid.blocks(start, stop, scene.top, scene.rows):
+                for part in HexPart:
+                    painter.fillRect(grid.rect(block, part), fill)
+        style = Qt.PenStyle.DashLine if light.hollow else Qt.PenStyle.SolidLine
+        painter.setPen(QPen(palette.accent, grid.rounded(1), style))
+        for part in HexPart:
+            for line in grid.outlines(start, stop, scene.top, scene.rows, part):
+                painter.drawPolyline(line)
+
+
+def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+    """Paints the numbers of what is lit, at its upper left corner, where it stands in the way of no digit."""
+    if not scene.lights:
+        return
+    painter.setFont(badge_font(grid.font))
+    taken: list[QRectF] = []
+    for light in scene.lights:
+        place = _corner(grid, scene, light)
+        if place is None:
+            continue
+        size = badge_size(light.number, painter.font())
+        area = QRectF(QPointF(place.x() - size.width() + 1, place.y() - size.height() / 2), size)
+        while any(area.intersects(other) for other in taken):
+            area.translate(0, size.height())
+        area.moveTop(max(area.top(), grid.header + 1))
+        area.moveLeft(max(area.left(), grid.gutter + 2))
+        taken.append(paint_badge(painter, palette, area.topLeft(), light.number, hollow=light.hollow))
+
+
+def _reach(light: Light) -> tuple[int, int]:
+    """The bytes of a light; a place between bytes is shown on the byte after it."""
+    return light.span.start, max(light.span.stop, light.span.start + 1)
+
+
+def _corner(grid: HexGrid, scene: Scene, light: Light) -> QPointF | None:
+    """The upper left corner of what can be seen of a light; None where nothing can."""
+    start, stop = _reach(light)
+    block = next(grid.blocks(start, stop, scene.top, scene.rows), None)
+    return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
+
+
+# --- arrows ---
+
+
+def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+    """Paints arrows from bytes to bytes; of those with one end on the screen the other may lie beyond its edge."""
+    if not scene.arrows:
+        return
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for arrow in scene.arrows:
+        one, other = _middle(grid, scene, arrow.start.start), _middle(grid, scene, arrow.stop.start)
+        seen = (grid.header < point.y() < grid.row_y(scene.rows) for point in (one, other))
+        if not any(seen):
+            continue  # it would only cross the screen
+        path, end = arrow_path(one, other)
+        for width, colour in ((grid.rounded(3.5), palette.base), (grid.rounded(1.5), palette.accent)):
+            painter.setPen(QPen(colour, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawPath(path)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(palette.accent)
+        painter.drawEllipse(one, 2.5, 2.5)
+        painter.drawPolygon(arrow_head(other, end))
+    painter.restore()
+
+
+def _middle(grid: HexGrid, scene: Scene, offset: int) -> QPointF:
+    """The middle of a byte; beyond the screen just outside of it."""
+    layout = grid.layout
+    row = layout.row_of(offset) - scene.top
+    cell = layout.column_of(offset)
+    x = grid.rect(Block(0, 1, cell, cell + 1), HexPart.HEX).center().x()
+    if row < 0:
+        return QPointF(x, grid.header - _AWAY)
+    if row >= scene.rows:
+        return QPointF(x, grid.row_y(scene.rows) + _AWAY)
+    return QPointF(x, grid.row_y(row) + grid.row / 2)
+
+
+def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
+    """A curve from one point to another, and the direction in which it arrives, in radians."""
+    across, down = other.x() - one.x(), other.y() - one.y()
+    length = math.hypot(across, down) or 1.0
+    bow = min(length * 0.22, 70.0)
+    # To the right of whoever follows it, so that there and back are two curves.
+    bend = QPointF((one.x() + other.x()) / 2 - down / length * bow, (one.y() + other.y()) / 2 + across / length * bow)
+    path = QPainterPath(one)
+    path.quadTo(bend, other)
+    return path, math.atan2(other.y() - bend.y(), other.x() - bend.x())
+
+
+def arrow_head(tip: QPointF, angle: float) -> QPolygonF:
+    """The head of an arrow that arrives from a direction."""
+    sides = [
+        QPointF(tip.x() - _HEAD * math.cos(angle + turn), tip.y() - _HEAD * math.sin(angle + turn))
+        for turn in (0.45, -0.45)
+    ]
+    return QPolygonF([tip, *sides])
+
+
+Paint = Callable[[QPainter, int, int], None]
+"""Paints `count` rows from `first` on, counted from the top of the screen, at the top of what it is given."""
+
+
+class RowCanvas:
+    """The rows of one screen; row `n` has the place `n` modulo the number of places, so that scrolling moves none.
+
+    Attributes:
+        painted: How many rows were painted so far.
+    """
+
+    def __init__(self) -> None:
+        self._image = QImage()
+        self._keys: list[Hashable] = []
+        self._shape = (0.0, 0.0, 0, 0.0)
+        self.painted = 0
+
+    def forget(self) -> None:
+        """All rows look otherwise."""
+        self._keys = [None] * len(self._keys)
+
+    def draw(
+        self,
+        painter: QPainter,
+        place: QRectF,
+        row: float,
+        ratio: float,
+        top: int,
+        keys: Sequence[Hashable],
+        paint: Paint,
+    ) -> None:
+        """Shows rows, painting those that are not kept.
+
+        Args:
+            painter: Where.
+            place: Where the rows stand there; cut at its bottom.
+            row: Height of a row.
+            ratio: Device pixels per pixel.
+            top: The number of the first row.
+            keys: What each row looks like: equal keys are equal pictures.
+            paint: Paints rows.
+        """
+        self._fit(place.width(), row, len(keys), ratio)
+        places = len(self._keys)
+        for first, count in self._missing(top, keys):
+            self._paint(first, count, (top + first) % places * row, paint)
+            for number in range(first, first + count):
+                self._keys[(top + number) % places] = (top + number, keys[number])
+        # In device pixels, so that the picture is copied and not scaled.
+        painter.save()
+        painter.scale(1 / ratio, 1 / ratio)
+        height, left, above = round(row * ratio), round(place.left() * ratio), round(place.top() * ratio)
+        at = 0
+        while at < len(keys):
+            slot = (top + at) % places
+            count = min(places - slot, len(keys) - at)
+            source = QRect(0, slot * height, self._image.width(), count * height)
+            painter.drawImage(QPoint(left, above + at * height), self._image, source)
+            at += count
+        painter.restore()
+
+    def _fit(self, width: float, row: float, rows: int, ratio: float) -> None:
+        shape = (width, row, max(rows, 1), ratio)
+        if shape == self._shape:
+            return
+        self._shape = shape
+        self._keys = [None] * shape[2]
+        self._image = QImage(round(width * ratio), round(shape[2] * row * ratio), QImage.Format.Format_RGB32)
+
+    def _missing(self, top: int, keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
+        """Rows to be painted: first and count; each stretch in one piece of the picture."""
+        places, first = len(self._keys), -1
+        for number in range(len(keys) + 1):
+            slot = (top + number) % places
+            wanted = number < len(keys) and self._keys[slot] != (top + number, keys[number])
+            if first >= 0 and (not wanted or slot == 0):
+                yield first, number - first
+                first = -1
+            if wanted and first < 0:
+                first = number
+
+    def _paint(self, first: int, count: int, y: float, paint: Paint) -> None:
+        row, ratio = self._shape[1], self._shape[3]
+        painter = QPainter(self._image)
+        painter.scale(ratio, ratio)
+        painter.setClipRect(QRectF(0, y, self._shape[0], count * row))
+        painter.translate(0, y)
+        paint(painter, first, count)
+        painter.end()
+        self.painted += count
+
 
 CellsOf = Callable[[int, int], Cells]
 """The cells of some rows: the number of the first, and how many."""

@@ -11,20 +11,185 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPen
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QGlyphRun, QPaintEngine, QPainter, QPen, QRawFont
 
 from shardcore import FieldRole, Severity
+from shardscope.session.copy_bytes import PRINTABLE
 from shardscope.session.pages import PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import HexGrid, HexPart
+from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
-from shardscope.views.hex.rows import RowGlyphs
-from shardscope.views.hex.sandbox_marks import paint_crossed, paint_over
 from shardscope.views.hex.scene import Range, Scene
-from shardscope.widgets.theme import Palette
+from shardscope.widgets.theme import FIELD_LETTERS, Palette
+
+_CROSSED = 0.5
+"""How strong the lines behind bytes are."""
+
+
+def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+    """Draws what stands behind the bytes that were changed."""
+    if scene.sandboxed is None:
+        return
+    colour = QColor(palette.warning)
+    colour.setAlphaF(_CROSSED)
+    for start, stop in scene.sandboxed.inside(*_bytes(grid, scene)):
+        for block in grid.blocks(start, stop, scene.top, scene.rows):
+            for part in HexPart:
+                painter.fillRect(grid.rect(block, part), QBrush(colour, Qt.BrushStyle.DiagCrossPattern))
+
+
+def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+    """Draws the frames around them, and the wedges."""
+    if scene.sandboxed is None:
+        return
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(palette.warning, grid.rounded(1.5), Qt.PenStyle.DotLine))
+    for start, stop in scene.sandboxed.inside(*_bytes(grid, scene)):
+        for part in HexPart:
+            for polygon in grid.outlines(start, stop, scene.top, scene.rows, part):
+                painter.drawPolygon(polygon)
+    painter.save()
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(palette.warning)
+    layout = grid.layout
+    for place, _ in scene.sandboxed.cuts_in(*_bytes(grid, scene)):
+        # At the end of the source there is no byte to stand before: after the last one then.
+        last = place >= layout.size and place > 0
+        at = place - 1 if last else place
+        row, cell = layout.row_of(at) - scene.top, layout.column_of(at) + last
+        if not 0 <= row < scene.rows:
+            continue
+        y, wide = grid.row_y(row), grid.cell * 0.7
+        for part in HexPart:
+            x = grid.edge(cell, part)
+            painter.drawPolygon([QPointF(x - wide, y), QPointF(x + wide, y), QPointF(x, y + grid.row * 0.5)])
+            painter.drawRect(int(x), int(y), max(int(grid.rounded(1)), 1), int(grid.row))
+    painter.restore()
+
+
+def _bytes(grid: HexGrid, scene: Scene) -> tuple[int, int]:
+    """The bytes of the rows; frames reach into the rows beside them."""
+    layout = grid.layout
+    return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)
+
+
+Codes = NDArray[np.uint8]
+"""Characters of ASCII."""
+
+_ASCII = 128
+_TOUCH = 0.01
+_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
+_TEXT = np.frombuffer(PRINTABLE, np.uint8)
+_IS_TEXT = np.array([0x20 <= byte < 0x7F for byte in range(256)])
+_LETTERS = np.frombuffer(b" " + b"".join(FIELD_LETTERS[role].encode() for role in FieldRole), np.uint8)
+
+
+class _Face:
+    """The glyphs of a font, by the code of their character.
+
+    Attributes:
+        font: The font.
+        rise: From the upper edge of a text to its base line, on a whole device pixel.
+    """
+
+    def __init__(self, font: QFont, grid: HexGrid) -> None:
+        self.font = font
+        self.raw = QRawFont.fromFont(font)
+        self.rise = grid.rounded(self.raw.ascent()) if self.raw.isValid() else 0.0
+        glyphs = self.raw.glyphIndexesForString("".join(map(chr, range(32, 127)))) if self.raw.isValid() else []
+        self._glyphs = np.zeros(_ASCII, np.int64)
+        # A font with ligatures or without some of them is drawn as text.
+        self.whole = len(glyphs) == 127 - 32 and all(glyphs)
+        if self.whole:
+            self._glyphs[32:127] = glyphs
+
+    def run(self, codes: Codes, places: list[QPointF]) -> QGlyphRun:
+        """Characters at places, the left ends of their base lines."""
+        run = QGlyphRun()
+        run.setRawFont(self.raw)
+        run.setGlyphIndexes(self._glyphs[codes].tolist())
+        run.setPositions(places)
+        return run
+
+
+class RowGlyphs:
+    """Draws the characters of rows of one grid: offsets, bytes, text and the letters of roles."""
+
+    def __init__(self, grid: HexGrid) -> None:
+        self._grid = grid
+        self._face = _Face(grid.font, grid)
+        self._small = _Face(grid.letters, grid)
+        columns = [hex_column(cell) for cell in range(grid.layout.width)]
+        self._hex_x = [grid.hex_x + (column + digit) * grid.cell for column in columns for digit in (0, 1)]
+        self._text_x = [grid.text_x + cell * grid.cell for cell in range(grid.layout.width)]
+        self._letter_x = [grid.hex_x + (column - 1) * grid.cell + grid.letter_dx for column in columns]
+        self._offset_x = [grid.margin + digit * grid.cell for digit in range(grid.layout.digits)]
+        self._places: dict[str, list[QPointF]] = {}
+
+    def bytes(self, painter: QPainter, cells: Cells, full: QColor, faint: QColor) -> None:
+        """Draws bytes and their text; zeros, and dots for what has no letter, are faint."""
+        loaded = cells.state == CellState.LOADED
+        zero, letter = cells.data == 0, _IS_TEXT[cells.data]
+        pairs, text = _PAIRS[cells.data], _TEXT[cells.data]
+        seen = letter & (cells.data != ord(" "))
+        for pen, hexes, texts in ((full, loaded & ~zero, loaded & seen), (faint, loaded & zero, loaded & ~letter)):
+            painter.setPen(pen)
+            self._draw(painter, self._face, "hex", self._hex_x, pairs, np.repeat(hexes, 2, axis=1))
+            self._draw(painter, self._face, "text", self._text_x, text, texts)
+
+    def letters(self, painter: QPainter, cells: Cells) -> None:
+        """Draws the letters of the runs that begin in these rows, in the gaps before their first bytes."""
+        self._draw(painter, self._small, "letter", self._letter_x, _LETTERS[cells.begins], cells.begins > 0)
+
+    def offsets(self, painter: QPainter, cells: Cells) -> None:
+        """Draws the offsets of rows."""
+        grid, there = self._grid, cells.there
+        width, digits = grid.layout.width, grid.layout.digits
+        starts = [max(cells.first + row * width, 0) for row in range(len(there))]
+        codes = np.frombuffer("".join(f"{start:0{digits}x}" for start in starts).encode(), np.uint8)
+        self._draw(painter, self._face, "offset", self._offset_x, codes, np.repeat(there, digits).reshape(-1, digits))
+
+    def _draw(
+        self,
+        painter: QPainter,
+        face: _Face,
+        kind: str,
+        lefts: list[float],
+        codes: Codes,
+        shown: NDArray[np.bool_],
+    ) -> None:
+        """Draws the characters that are shown: `codes` and `shown` in the order of rows, then of `lefts`."""
+        chosen = np.flatnonzero(shown)
+        if not len(chosen):
+            return
+        flat = codes.reshape(-1)
+        every = self._places_of(kind, face, lefts, len(shown))
+        places = every[: len(flat)] if len(chosen) == len(flat) else [every[at] for at in chosen.tolist()]
+        if face.whole and painter.paintEngine().type() is QPaintEngine.Type.Raster:
+            painter.drawGlyphRun(QPointF(0, 0), face.run(flat[chosen], places))
+            return
+        # A drawing of lines and letters keeps its letters; those that touch are one text.
+        painter.setFont(face.font)
+        text, start, last = "", QPointF(), QPointF()
+        for place, code in zip(places, flat[chosen].tolist(), strict=True):
+            if text and (place.y() != last.y() or abs(place.x() - last.x() - self._grid.cell) > _TOUCH):
+                painter.drawText(start, text)
+                text = ""
+            start, last, text = place if not text else start, place, text + chr(code)
+        painter.drawText(start, text)
+
+    def _places_of(self, kind: str, face: _Face, lefts: list[float], rows: int) -> list[QPointF]:
+        """The places of all characters of some rows, made once; more rows are added as they are wanted."""
+        grid, known = self._grid, self._places.setdefault(kind, [])
+        down = grid.letter_y if face is self._small else grid.text_y
+        for row in range(len(known) // max(len(lefts), 1), rows):
+            y = grid.row_y(row) + down + face.rise
+            known += [QPointF(x, y) for x in lefts]
+        return known
 
 
 class RowPainter:

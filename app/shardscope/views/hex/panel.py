@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Signal
@@ -11,8 +11,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardcore.model.children import RowRange
 from shardcore.model.copy_forms import curl_command, explain_command, read_lines
-from shardcore.model.headline import headline
+from shardcore.model.details import headline, record_size
 from shardcore.model.source_name import SourceName
 from shardscope.session.copy_bytes import CopyAs
 from shardscope.session.highlights import lights_in
@@ -30,14 +31,33 @@ from shardscope.views.hex.legend import Legend
 from shardscope.views.hex.menu import HexDeeds, hex_menu, open_menu
 from shardscope.views.hex.naming import Naming, file_title
 from shardscope.views.hex.overview import Overview
-from shardscope.views.hex.record_frame import frames_of
 from shardscope.views.hex.row_choice import RowChoice
-from shardscope.views.hex.scene import HexSelection
+from shardscope.views.hex.scene import HexSelection, Range
 from shardscope.views.hex.search import Searching
 from shardscope.views.hex.status import HexStatus
 from shardscope.views.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
 from shardscope.views.hex.view import HexView
 from shardscope.views.hex.width import RowMode, RowWidth
+
+
+def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
+    """The field at the end of a path, then its record; fewer where there are none.
+
+    Args:
+        path: From the root of the source down to what is named.
+        source: The name of the source.
+    """
+    inside = [node for node in path if node.span.source == source and node.span.size]
+    if len(inside) < 2:
+        return ()
+    field, around = inside[-1], inside[-2]
+    frames = [(field.span.start, field.span.stop)]
+    # The whole source is no record, nor is a table, nor are a thousand rows of it.
+    table = record_size(around) is not None or isinstance(around.children, RowRange)
+    if len(inside) > 2 and not table and around.span != field.span:
+        frames.append((around.span.start, around.span.stop))
+    return tuple(frames)
+
 
 LOW = 330
 """Below this height the strip and the legend give their room to the bytes."""

@@ -9,8 +9,7 @@ from PySide6.QtCore import QObject
 
 from shardcore import Shard
 from shardcore.model.number_words import plural
-from shardcore.operations.search import MAX_HITS, ContentHit, search_contents
-from shardcore.operations.search_patterns import MAX_PATTERN, Pattern
+from shardcore.operations.search import MAX_HITS, MAX_PATTERN, ContentHit, Pattern, search_contents
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList

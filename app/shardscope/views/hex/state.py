@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
-from shardcore.operations.search_patterns import Pattern
+from shardcore.operations.search import Pattern
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Mark, Marks
 from shardscope.session.pages import PAGE, PageCache

@@ -8,7 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
-from shardcore.model.headline import headline
+from shardcore.model.details import headline
 from shardcore.model.number_words import plural
 from shardscope.session.words import size_text
 from shardscope.views.hex.tip import path_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from shardcore import Node, Section
-from shardcore.model.headline import headline
+from shardcore.model.details import headline
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
 from shardscope.session.marks import Mark

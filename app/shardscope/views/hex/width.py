@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shardcore import Node
-from shardcore.model.headline import record_size
+from shardcore.model.details import record_size
 from shardscope.views.hex.layout import MAX_WIDTH
 
 CHOICES = ("Auto", "16 bytes", "Fit", "Record", *(f"{width} bytes" for width in (8, 24, 32, 40, 48, 64)))

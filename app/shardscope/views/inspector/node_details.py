@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardcore import FieldRole, Node, Span
-from shardcore.model.headline import headline
+from shardcore.model.details import headline
 from shardcore.model.node import Elsewhere
 from shardcore.model.number_words import plural
 from shardcore.model.record import Value

@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from shardcore import NotAShard
 from shardcore.model.number_words import plural
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.request_log import size_text
@@ -26,13 +27,81 @@ from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
 from shardscope.views.objects.chips import Chips
 from shardscope.views.objects.columns import Columns
-from shardscope.views.objects.filter_field import FilterField
 from shardscope.views.objects.find_file import FileSeeker
 from shardscope.views.objects.sums import SelectionSums
 from shardscope.views.objects.table import ObjectTable
-from shardscope.views.objects.why_empty import none_by_damage, why_none
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.object_model import ObjectModel, place_in
+
+
+class FilterField(QLineEdit):
+    """A line to type a filter into; a file that is dropped on it is sought among the objects."""
+
+    file_dropped = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setPlaceholderText(self.tr("Key, *part*, >4K"))
+        self.setToolTip(
+            self.tr(
+                "Any of these, with blanks between them; all must fit.\n"
+                "• a key or the beginning of one; *0f3* for keys with 0f3 in them; a pattern with * and ?; "
+                "key:… for keys that look like a rule\n"
+                "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
+                "• rows by their numbers: row:12  row:10..20\n"
+                "• state:live,unused   kind:chunk   codec:lz4   with a minus for what is not wanted: -state:unused\n"
+                "Drop a file here to ask whether it is in this shard: by its SHA-256, its name, then its content."
+            )
+        )
+        self.setAccessibleName(self.tr("Filter objects"))
+        self.setClearButtonEnabled(True)
+        self.setAcceptDrops(True)
+        self.setMinimumWidth(140)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Takes one local file."""
+        urls = event.mimeData().urls()
+        if len(urls) == 1 and urls[0].isLocalFile():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+        else:
+            super().dragEnterEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Hands over the file; texts are typed in."""
+        urls = event.mimeData().urls()
+        if len(urls) == 1 and urls[0].isLocalFile():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            path = Path(urls[0].toLocalFile())
+            QTimer.singleShot(0, self, lambda: self.file_dropped.emit(path))
+        else:
+            super().dropEvent(event)
+
+
+def why_none(session: Session) -> str | None:
+    """What to say instead of how many rows there are; None where there are rows, or none for no reason."""
+    shard = session.shard
+    if shard is None:
+        return ""
+    if session.listing is None:
+        words = {
+            IndexState.LOADING: "Reading the index: the objects are known then …",
+            IndexState.FAILED: "The objects cannot be read.",
+        }
+        return words.get(session.index_state, "The objects are known once the index is read.")
+    if shard.damage is not None and not len(session.listing):
+        why = "it is not a shard" if isinstance(shard.damage, NotAShard) else "the file is damaged"
+        return f"No objects can be read: {why}."
+    return None
+
+
+def none_by_damage(session: Session) -> bool:
+    """Return whether damage hides all objects of a file whose format is known."""
+    shard = session.shard
+    damage = shard.damage if shard is not None else None
+    return damage is not None and not isinstance(damage, NotAShard) and not len(session.listing or ())
+
 
 HIDE = "-state:unused,deleted"
 """The filter that leaves out rows without an object."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QTreeView
 
 from shardcore import Node, Span
 from shardcore.model.copy_forms import explain_command, explain_line, node_json
-from shardcore.model.headline import headline
+from shardcore.model.details import headline
 from shardcore.model.node import Elsewhere, nearest_row
 from shardscope.session.session import Session
 from shardscope.widgets.clipboard import copy_lines, copy_text

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from PySide6.QtCore import (
     QItemSelectionModel,
@@ -32,9 +33,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Node, SectionRole
-from shardcore.model.node import Elsewhere
-from shardscope.session.highlighted_nodes import LitNodes, lit_nodes
+from shardcore import Node, SectionRole, Shard, ShardError, Span
+from shardcore.model.node import Elsewhere, named
 from shardscope.session.highlights import Light
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -45,6 +45,49 @@ from shardscope.widgets.column_widths import Room, share_room
 from shardscope.widgets.elided import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
+
+_Place = tuple[str, Span]
+
+
+@dataclass(frozen=True)
+class LitNodes:
+    """The nodes on the way to what is lit.
+
+    Attributes:
+        ends: The nodes that are lit themselves.
+        ways: Those around them, which are lit while they are closed.
+    """
+
+    ends: dict[_Place, list[Light]] = field(default_factory=dict)
+    ways: dict[_Place, list[Light]] = field(default_factory=dict)
+
+    def at(self, node: object, *, expanded: bool) -> list[Light]:
+        """The lights of a row of the tree.
+
+        Args:
+            node: Its node; anything else has none.
+            expanded: Whether its children are shown.
+        """
+        if not isinstance(node, Node):
+            return []
+        place = (node.name, node.span)
+        around = [] if expanded else self.ways.get(place, [])
+        return sorted((*self.ends.get(place, ()), *around), key=lambda light: light.number)
+
+
+def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
+    """The nodes of what is lit; may read. What no node explains lights none."""
+    found = LitNodes()
+    for light in lights:
+        try:
+            path = named(shard.whole_path(light.span.start, light.span.source), light.span)
+        except ShardError:
+            continue
+        for node in path[:-1]:
+            found.ways.setdefault((node.name, node.span), []).append(light)
+        found.ends.setdefault((path[-1].name, path[-1].span), []).append(light)
+    return found
+
 
 Index = QModelIndex | QPersistentModelIndex
 

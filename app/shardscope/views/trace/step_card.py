@@ -2,21 +2,210 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from dataclasses import dataclass
+from typing import Any
 
-from shardcore import Step
-from shardcore.model.text import without_marks
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from shardcore import Span, Step
+from shardcore.model.number_words import plural
+from shardcore.model.text import said, without_marks
+from shardcore.shards.trace import COMPUTED, Meaning
 from shardcore.sources.cold import Cost
-from shardscope.session.words import grouped
+from shardscope.session.highlights import lights_of
+from shardscope.session.words import LONGEST_NAME, cut_middle, grouped, source_words
 from shardscope.views.trace.costs import cold_text, cost_text
 from shardscope.views.trace.parts import Progress, Sign
-from shardscope.views.trace.step_spans import StepPlaces
-from shardscope.views.trace.values import values_of
 from shardscope.widgets import theme
-from shardscope.widgets.plain_text import shown
+from shardscope.widgets.badges import badge_font, badge_size, paint_badge
+from shardscope.widgets.fonts import SMALL, sized
+from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.wrap_text import WrapText
+
+MOST_VALUES = 24
+"""Values of a step that are shown."""
+
+MOST_LETTERS = 1 << 16
+"""Characters of a value that are copied."""
+
+LONGEST_VALUE = 200
+"""Characters of a value that are shown."""
+
+LONG_NAME = 14
+"""Letters of a name beside which there is no room for its value."""
+
+BESIDE = 12
+"""Letters of the longest name and the longest value beside which there is room for what they mean."""
+
+_KEYS = frozenset({"key", "uid", "id", "hash"})
+"""Names of values that are keys, even where they are numbers: they are read as they are typed."""
+
+_LINES = 3
+"""Lines of the grid for each value: its name, the value where it stands below the name, its meaning."""
+
+
+def value_text(value: Any) -> str:
+    """A value that a step produced, as text."""
+    return said(value, MOST_LETTERS)
+
+
+def with_commas(value: Any) -> str:
+    """A value as the window shows it: of numbers, alone or in a row, with commas."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
+        return f"{value:,}"
+    if isinstance(value, (list, tuple)) and value and all(type(one) is int for one in value[:LONGEST_VALUE]):
+        return said([f"{one:,}" for one in value[:LONGEST_VALUE]], MOST_LETTERS)
+    return value_text(value)
+
+
+def values_of(step: Step) -> QWidget | None:
+    """Names and values in the font of bytes, and what they mean; None for a step without any.
+
+    What a value means stands beside it where names and values are short, else below it; what several mean, once.
+    """
+    if not step.values:
+        return None
+    box = QWidget()
+    grid = QGridLayout(box)
+    grid.setContentsMargins(0, 2, 0, 2)
+    grid.setHorizontalSpacing(8)
+    grid.setVerticalSpacing(2)
+    rows = [_Row.of(name, value, step.meanings.get(name)) for name, value in list(step.values.items())[:MOST_VALUES]]
+    beside = max(len(row.name) for row in rows) + max(len(row.text) for row in rows) <= BESIDE
+    grid.setColumnStretch(3 if beside else 2, 1)
+    told: set[str] = set()
+    for number, row in enumerate(rows):
+        _add(grid, number * _LINES, row, beside=beside, known=row.meaning in told)
+        told.add(row.meaning)
+    if len(step.values) > MOST_VALUES:
+        more = QCoreApplication.translate("StepValues", "and {0} more").format(len(step.values) - MOST_VALUES)
+        grid.addWidget(WrapText(more, tone="muted"), _LINES * MOST_VALUES, 0, 1, 4)
+    return box
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A value as it is shown: name, text with its unit, what is copied, what it means."""
+
+    name: str
+    text: str
+    copied: str
+    meaning: str
+    unit: str
+
+    @staticmethod
+    def of(name: str, value: Any, meaning: Meaning | None) -> _Row:
+        copied = value_text(value)
+        seen = copied if name in _KEYS else with_commas(value)
+        cut = seen if len(seen) <= LONGEST_VALUE else seen[:LONGEST_VALUE] + "…"
+        if meaning is None:
+            return _Row(name, cut, copied, "", "")
+        return _Row(name, meaning.with_unit(cut, value), copied, grouped(meaning.text), meaning.unit)
+
+    @property
+    def sentence(self) -> str:
+        unit = f" ({self.unit})" if self.unit else ""
+        return f"{self.name}: {self.meaning}{unit}"
+
+
+def _add(grid: QGridLayout, line: int, row: _Row, *, beside: bool, known: bool) -> None:
+    top = Qt.AlignmentFlag.AlignTop
+    value = WrapText(mono=True)
+    value.set_text(row.text, copied=row.copied)
+    widgets = [value]
+    if len(row.name) > LONG_NAME or (len(row.name) > LONG_NAME / 2 and len(row.text) > LONG_NAME):
+        # Beside it the value would have the room of a few letters.
+        label = WrapText(f"{row.name} =", tone="muted", mono=True)
+        grid.addWidget(label, line, 0, 1, 4)
+        grid.addWidget(value, line + 1, 2, 1, 2)
+    else:
+        label = WrapText(row.name, tone="muted", mono=True)
+        equals = WrapText("=", tone="muted", mono=True)
+        equals.setFixedWidth(equals.sizeHint().width())
+        grid.addWidget(label, line, 0, top)
+        grid.addWidget(equals, line, 1, top)
+        grid.addWidget(value, line, 2, 1, 1 if beside else 2, top)
+        if beside:
+            value.setFixedWidth(value.sizeHint().width())
+            label.setFixedWidth(label.sizeHint().width())
+    widgets.append(label)
+    if not row.meaning:
+        return
+    if beside or not known:
+        told = WrapText(row.meaning, tone="muted")
+        told.setFont(sized(told.font(), SMALL))
+        grid.addWidget(told, line if beside else line + 2, 3 if beside else 2, 1, 1 if beside else 2)
+        widgets.append(told)
+    for widget in widgets:
+        widget.setToolTip(tip(row.sentence))
+
+
+class NumberSign(QWidget):
+    """The number of some bytes, as it stands at them everywhere.
+
+    Attributes:
+        number: The number.
+        hollow: Whether the bytes are only computed with.
+    """
+
+    def __init__(self, number: int, *, hollow: bool) -> None:
+        super().__init__()
+        self.number, self.hollow = number, hollow
+        size = badge_size(number, badge_font(self.font())).toSize()
+        self.setFixedSize(QSize(size.width() + 1, size.height() + 2))
+        self.setAccessibleName(str(number))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints the number in its frame."""
+        painter = QPainter(self)
+        painter.setFont(badge_font(self.font()))
+        paint_badge(painter, theme.of(self), QPointF(0, 1), self.number, hollow=self.hollow)
+        painter.end()
+
+
+class StepPlaces(QWidget):
+    """`followed` carries the `Span` that was clicked.
+
+    Attributes:
+        links: The links, in the order of their numbers.
+        computed: Says that no bytes are looked at; None for a step that looks at some.
+    """
+
+    followed = Signal(object)
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.links: list[WrapText] = []
+        self.computed: WrapText | None = None
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(7)
+        grid.setVerticalSpacing(3)
+        grid.setColumnStretch(1, 1)
+        lights = lights_of(step)
+        if step.computed:
+            text = f"{COMPUTED}; it uses" if lights else COMPUTED
+            self.computed = WrapText(text, tone="muted")
+            grid.addWidget(self.computed, 0, 0, 1, 2)
+        for light in lights:
+            span, row = light.span, light.number
+            within = f" of {source_words(span.source)}" if span.source else ""
+            short = f" of {cut_middle(source_words(span.source), LONGEST_NAME)}" if span.source else ""
+            link = WrapText(f"{span.start:,} … {span.stop:,}{short} · {plural(span.size, 'byte')}", link=True)
+            link.setToolTip(self.tr("Show bytes {0}").format(f"{span.start:,}..{span.stop:,}{within}"))
+            link.clicked.connect(lambda span=span: self._follow(span))
+            grid.addWidget(NumberSign(light.number, hollow=light.hollow), row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(link, row, 1)
+            self.links.append(link)
+        left_out = len(step.inputs if step.computed else step.spans) - len(lights)
+        if left_out:
+            more = self.tr("… and {0} more").format(f"{left_out:,}")
+            grid.addWidget(WrapText(more, tone="muted"), len(lights) + 1, 1)
+
+    def _follow(self, span: Span) -> None:
+        self.followed.emit(span)
 
 
 class StepCard(QWidget):

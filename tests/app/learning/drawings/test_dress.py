@@ -12,7 +12,7 @@ from shardcore.teaching.drawing.colours import DARK, LIGHT
 from shardcore.teaching.drawing.layout import placed
 from shardcore.testing.drawing_checks import WIDTHS, check_picture
 from shardscope.learning.drawings.colours import Fonts, colours_of
-from shardscope.learning.drawings.save import image_of
+from shardscope.learning.drawings.panel import image_of
 from shardscope.widgets import theme
 from tests.shardcore.teaching.drawing.gallery import ALL
 

@@ -20,9 +20,8 @@ from shardcore.operations.recover import REPORT
 from shardcore.shards.trace import ABSENT
 from shardcore.teaching.impact import Fate
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.sandbox.bit_row import BitRow
 from shardscope.learning.sandbox.new_bytes import new_bytes
-from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.learning.sandbox.panel import BitRow, BreakingPanel
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle

@@ -12,8 +12,7 @@ from pytestqt.qtbot import QtBot
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard import form_jobs as desk
-from shardscope.tasks.new_shard.dialog import PackSheet
-from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.tasks.new_shard.new_shards import NewShards, PackSheet
 
 OpenSheet = Callable[..., PackSheet]
 

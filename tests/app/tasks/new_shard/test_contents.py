@@ -22,8 +22,8 @@ from shardcore.progress import no_progress
 from shardscope.session.session import Session
 from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.contents import InputKind, count
-from shardscope.tasks.new_shard.dialog import PackSheet
 from shardscope.tasks.new_shard.fields import YesField
+from shardscope.tasks.new_shard.new_shards import PackSheet
 from tests.app.tasks.new_shard.conftest import OpenSheet, wait_planned
 
 

@@ -19,8 +19,7 @@ from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard import form_jobs as desk
 from shardscope.tasks.new_shard import request
-from shardscope.tasks.new_shard.dialog import PackSheet
-from shardscope.tasks.new_shard.new_shards import NewShards
+from shardscope.tasks.new_shard.new_shards import NewShards, PackSheet
 from shardscope.widgets.option_fields import ChoiceField, TextField
 from tests.app.conftest import open_in
 from tests.app.tasks.new_shard.conftest import OpenSheet, sheet_of, tree_of, wait_gone, wait_planned

@@ -16,8 +16,8 @@ from shardcore.shards.registry import all_formats
 from shardcore.writing.plan import Plan, PlannedFile
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard.dialog import PackSheet
 from shardscope.tasks.new_shard.form import WIDE
+from shardscope.tasks.new_shard.new_shards import PackSheet
 from shardscope.tasks.new_shard.plan_model import PlanModel
 from shardscope.tasks.new_shard.plan_view import PlanView, summary_text
 from shardscope.tasks.new_shard.request import Planned

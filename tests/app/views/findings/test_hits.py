@@ -12,8 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardcore.operations.search import Hits, search_contents
-from shardcore.operations.search_patterns import parse_hex, parse_numbers, parse_text
+from shardcore.operations.search import Hits, parse_hex, parse_numbers, parse_text, search_contents
 from shardscope.session.hit_list import HitList
 from shardscope.session.session import Session
 from shardscope.startup import assets

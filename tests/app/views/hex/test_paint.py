@@ -19,7 +19,7 @@ from shardscope.views.hex.cells import Cells, CellState, gather, run_at
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import HexLayout, hex_column
 from shardscope.views.hex.paint import HexPainter
-from shardscope.views.hex.rows import RowGlyphs
+from shardscope.views.hex.paint_rows import RowGlyphs
 from shardscope.views.hex.scene import Scene
 from shardscope.widgets import theme
 from tests.app.hex_samples import DATA, INDEX, OBJECTS, SECTIONS, SIZE, SLOT, TAIL

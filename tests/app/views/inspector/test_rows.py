@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shardcore
 from shardcore import FieldRole, Node, ObjectRef, Span, State
-from shardcore.model.headline import headline
+from shardcore.model.details import headline
 from shardscope.startup import assets
 from shardscope.views.inspector.node_details import PENDING, Row, node_rows
 from shardscope.views.inspector.object_details import object_rows

@@ -17,12 +17,12 @@ from shardcore import Span
 from shardcore.operations.references import leads_to
 from shardscope.session.highlights import Light
 from shardscope.session.session import Session
+from shardscope.views.hex.overview import side_by_side
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.widgets.node_model import NODE_ROLE
-from shardscope.widgets.strip_highlights import side_by_side
 from tests.app.conftest import open_in
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"

@@ -10,11 +10,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardscope.session.sample_of import sample_of
 from shardscope.session.session import Session
 from shardscope.startup import assets
 from shardscope.views.trace.panel import TracePanel
-from shardscope.views.trace.suggested_keys import KeyMenu
+from shardscope.views.trace.suggested_keys import KeyMenu, sample_of
 from tests.app.conftest import open_in
 
 

@@ -18,8 +18,7 @@ from shardscope.views.trace.costs import cost_text
 from shardscope.views.trace.outcome import verdict
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.trace.parts import Progress
-from shardscope.views.trace.step_card import StepCard
-from shardscope.views.trace.values import value_text
+from shardscope.views.trace.step_card import StepCard, value_text
 from shardscope.widgets import theme
 from shardscope.widgets.wrap_text import WrapText
 from tests.app.conftest import open_in

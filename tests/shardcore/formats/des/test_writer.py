@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import UsageError
-from shardcore.formats.des.codecs import ending_of
+from shardcore.formats.des.writer import ending_of
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
 from shardcore.shards.shard import Shard

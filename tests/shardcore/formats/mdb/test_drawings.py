@@ -13,7 +13,7 @@ import pytest
 import shardcore
 from shardcore.codecs.xet.chunker import cut_ends, rolling
 from shardcore.errors import UsageError
-from shardcore.formats.mdb.cut_rules import Cut, Rule
+from shardcore.formats.mdb.cuts_sketch import Cut, Rule
 from shardcore.model.drawing import Drawing, Ribbon, Ruler, Table, Tone
 from shardcore.shards.shard import Shard
 from shardcore.testing.drawing_checks import check_drawing

@@ -15,8 +15,8 @@ from shardcore.codecs.xet.hashes import from_text, to_text
 from shardcore.formats.mdb.geometry import LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
+from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
 from shardcore.formats.mdb.shard import MdbShard
-from shardcore.formats.mdb.table_search import WHOLE_TABLE, search
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
 

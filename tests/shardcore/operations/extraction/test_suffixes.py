@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from shardcore.operations.extraction.suffixes import HEAD, MAGICS, ending_of
+from shardcore.operations.extraction.files import HEAD, MAGICS, ending_of
 
 
 def saved(array: np.ndarray) -> bytes:

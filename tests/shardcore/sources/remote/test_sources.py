@@ -18,10 +18,10 @@ from shardcore.shards.registry import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
 from shardcore.sources.read_purpose import Priority, Purpose, wanted
+from shardcore.sources.remote.connection_pool import Workers
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.range_request import Flight
 from shardcore.sources.remote.request_log import Request, Tape, size_text
-from shardcore.sources.remote.workers import Workers
 from shardcore.sources.where import folder_of
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held

@@ -14,7 +14,6 @@ from shardcore.model.byte_shares import Share, Use, budget, share_of, sums_by_us
 from shardcore.model.occupancy import Load, binomial
 from shardcore.progress import no_progress
 from shardcore.sources.memory import BytesSource
-from shardcore.teaching.charts.axes import chart_ticks, ticks
 from shardcore.teaching.charts.charts import (
     MOST_BINS,
     Scale,
@@ -26,7 +25,7 @@ from shardcore.teaching.charts.charts import (
 )
 from shardcore.teaching.charts.entropy import LEAST, PAGE, bits_of, highest_bits, sampled_entropy, whole_entropy
 from shardcore.teaching.charts.export import chart_csv, chart_json, shares_csv
-from shardcore.teaching.charts.svg import chart_svg, shares_svg
+from shardcore.teaching.charts.svg import chart_svg, chart_ticks, shares_svg, ticks
 from shardcore.testing.sources import CountingSource
 
 DATA = Path(__file__).parents[3] / "data"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shardcore.errors import FormatError
-from shardcore.model.drawing import Bits, Control, Drawing, Item, Kind, Ruler, Tone
-from shardcore.model.drawing_controls import chosen
+from shardcore.model.drawing import Bits, Control, Drawing, Item, Kind, Ruler, Tone, chosen
 from shardcore.model.span import Span
 
 

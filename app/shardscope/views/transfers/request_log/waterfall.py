@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
-from shardscope.views.transfers.request_log.colours import SECTIONS
+from shardcore import SectionRole
+from shardcore.sources.read_purpose import Purpose
 from shardscope.widgets import theme
 from shardscope.widgets.request_log.model import ANSWER, PURPOSE, TapeModel, called_off
 from shardscope.widgets.theme import SECTION_LETTERS
+
+SECTIONS: Mapping[Purpose, SectionRole] = MappingProxyType(
+    {
+        Purpose.HEAD: SectionRole.HEADER,
+        Purpose.FOOTER: SectionRole.FOOTER,
+        Purpose.INDEX: SectionRole.INDEX,
+        Purpose.LOOKUP: SectionRole.LOOKUP,
+        Purpose.PAYLOAD: SectionRole.DATA,
+        Purpose.LISTING: SectionRole.METADATA,
+        Purpose.PROBE: SectionRole.UNKNOWN,
+    }
+)
+"""The section whose colour a purpose has; listings and probes read none, and have those that are left."""
+
 
 Index = QModelIndex | QPersistentModelIndex
 
