@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from shardcore.sources.local import FileSource, LocalFolder
     from shardcore.sources.memory import BytesSource
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.request_log import Request, Tape
+    from shardcore.sources.remote.request_log import Request, RequestLog
     from shardcore.teaching.drawing.notebook import picture_of
     from shardcore.writing.in_place import Rewrite
     from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
@@ -125,6 +125,7 @@ __all__ = [
     "RemoteOptions",
     "Report",
     "Request",
+    "RequestLog",
     "Rewrite",
     "Runs",
     "Section",
@@ -142,7 +143,6 @@ __all__ = [
     "State",
     "Step",
     "StoreUntrusted",
-    "Tape",
     "TimedOut",
     "TlsFailed",
     "Trace",
@@ -195,7 +195,7 @@ _NAMES = {
     "sources.local": "FileSource LocalFolder",
     "sources.memory": "BytesSource",
     "sources.remote.options": "RemoteOptions",
-    "sources.remote.request_log": "Request Tape",
+    "sources.remote.request_log": "Request RequestLog",
     "model.span": "Span",
     "shards.trace": "Step Trace",
     "writing.in_place": "Rewrite",

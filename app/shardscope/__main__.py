@@ -3,63 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from shardcore import RemoteOptions, UsageError
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
     from shardcore import Span
-    from shardscope.shell.screenshot import Wanted
-import gc
-import signal
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-from PySide6.QtCore import QObject, QSocketNotifier, Signal
-
-from shardcore import RemoteOptions, UsageError
-
-_NUMBERS = (signal.SIGINT, signal.SIGTERM)
-
-
-class Interrupts(QObject):
-    """Emits `came` on the GUI thread. Qt runs no Python while it waits, so Python is woken through a socket."""
-
-    came = Signal()
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._reader, self._writer = socket.socketpair()
-        for end in (self._reader, self._writer):
-            end.setblocking(False)
-        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
-        self._notifier.activated.connect(self._read)
-        self._before = {number: signal.signal(number, _nothing) for number in _NUMBERS}
-        self._old_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-
-    def _read(self) -> None:
-        self._reader.recv(64)
-        self.came.emit()
-
-    def end(self) -> None:
-        """Puts everything back as it was."""
-        signal.set_wakeup_fd(self._old_wakeup)
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._notifier.setEnabled(False)
-        self._reader.close()
-        self._writer.close()
-
-
-def _nothing(number: int, frame: object) -> None:
-    """The byte that Python writes into the socket says it."""
-
+    from shardscope.shell.screenshot import ScreenshotRequest
 
 _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
@@ -184,11 +143,11 @@ def has_display() -> bool:
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-
     with quick_start():
         from PySide6.QtWidgets import QApplication
 
         from shardscope.shell.main_window import MainWindow
+        from shardscope.startup.interrupts import Interrupts
         from shardscope.startup.settings import Settings
 
         theme = _theme(options, given)
@@ -253,9 +212,9 @@ def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
     return given.theme or ""
 
 
-def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Wanted:
+def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> ScreenshotRequest:
     from shardcore import Depth
-    from shardscope.shell.screenshot import Wanted
+    from shardscope.shell.screenshot import ScreenshotRequest
 
     size = re.fullmatch(r"(\d{2,5})x(\d{2,5})", given.size)
     if size is None:
@@ -267,7 +226,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Want
         select = int(given.select, 0) if given.select else None
     except ValueError:
         options.error("--select is a number")
-    return Wanted(
+    return ScreenshotRequest(
         given.screenshot,
         given.uri,
         given.format,

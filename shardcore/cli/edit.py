@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from shardcore.writing.audit import Audit
     from shardcore.writing.in_place import Edit, Rewrite
     from shardcore.writing.undo import Journal
-from shardcore.writing.in_place import Edit
-from shardcore.writing.undo import kept_of
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
@@ -40,6 +38,8 @@ def kept_text(edit: Edit, *, keep: bool) -> str:
         UsageError: What has the name of the journal is something else.
         SourceError: The journal or the file cannot be read.
     """
+    from shardcore.writing.undo import kept_of
+
     journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
     if not keep:
         stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
@@ -89,7 +89,7 @@ def delete(
     from shardcore.operations.edit import audit_of
 
     wanted = all_keys(keys, key_file)
-    given = Request("delete", wanted, (), yes, dry_run, no_undo, hard_links, audit_of(audit, reason, who, ticket))
+    given = EditArguments("delete", wanted, (), yes, dry_run, no_undo, hard_links, audit_of(audit, reason, who, ticket))
     return change(uri, how, given, as_json=json)
 
 
@@ -104,7 +104,7 @@ def truncate(
     how: Opening = USUAL,
 ) -> int:
     """Cut off the bytes that follow the end of a shard."""
-    given = Request("truncate", None, (), yes, dry_run, no_undo, hard_links)
+    given = EditArguments("truncate", None, (), yes, dry_run, no_undo, hard_links)
     return change(uri, how, given, as_json=json)
 
 
@@ -122,7 +122,7 @@ def append(
     how: Opening = USUAL,
 ) -> int:
     """Append the bytes of files to the content of a shard, in place or by rewriting it."""
-    given = Request("append", None, tuple(map(Path, inputs)), yes, dry_run, no_undo, hard_links)
+    given = EditArguments("append", None, tuple(map(Path, inputs)), yes, dry_run, no_undo, hard_links)
     return change(uri, how, given, as_json=json)
 
 
@@ -263,7 +263,7 @@ COMMANDS = (delete, truncate, append, tombstone, undo)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class EditArguments:
     """An edit as a command line requests it.
 
     Attributes:
@@ -287,7 +287,7 @@ class Request:
     audit: Audit | None = None
 
 
-def change(uri: str, how: Opening, given: Request, *, as_json: bool) -> int:
+def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> int:
     """Makes the edit that a command means, after it was shown and agreed to; the exit code.
 
     Raises:
@@ -332,7 +332,7 @@ def change(uri: str, how: Opening, given: Request, *, as_json: bool) -> int:
     return tell_edited(uri, done, as_json=as_json)
 
 
-def agreed(edit: Edit | Journal, given: Request, *, as_json: bool) -> bool:
+def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
     """Shows an edit and asks; whether it is to be made.
 
     Raises:

@@ -28,7 +28,7 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import FLAGS, error_line, tell_json, tell_line, warn, worded
-from shardcore.cli.targets import Target, target_of
+from shardcore.cli.targets import OutputTarget, target_of
 from shardcore.errors import DEFAULT_LIMIT, Remedy, ShardError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.model.text import short
@@ -225,7 +225,7 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     return Conflict(name)
 
 
-def _tell_all(results: Iterable[Extracted], target: Target, *, as_json: bool) -> tuple[int, int, bool]:
+def _tell_all(results: Iterable[Extracted], target: OutputTarget, *, as_json: bool) -> tuple[int, int, bool]:
     """A line about each file; how many there are, how many failed, and whether the source was lost, which ends it."""
     failed, number = 0, -1
     like: Counter[Remedy] = Counter()

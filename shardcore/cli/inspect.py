@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,33 +33,22 @@ from shardcore.cli.output import (
     tell_json,
     tell_line,
     warn,
+    worded,
 )
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.finding import Depth
 from shardcore.model.number_words import plural
-from shardcore.model.text import letters_of, short
-
-if TYPE_CHECKING:
-    from shardcore.model.node import Node
-    from shardcore.model.record import Value
-    from shardcore.shards.shard import Shard
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from shardcore.operations.references import Leads
-from itertools import zip_longest
-from typing import TYPE_CHECKING
-
-from shardcore.cli.output import worded
-from shardcore.model.text import said
-from shardcore.shards.trace import COMPUTED
+from shardcore.model.text import letters_of, said, short
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
+    from shardcore.model.node import Node
+    from shardcore.model.record import Value
     from shardcore.operations.cold_cost import ColdTrace
+    from shardcore.operations.references import Leads
+    from shardcore.shards.shard import Shard
     from shardcore.shards.trace import Step, Trace
-    from shardcore.sources.cold import Cost
+    from shardcore.sources.cold import ColdCost
 
 
 _INDENT = "    "
@@ -95,7 +85,7 @@ def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
     return found
 
 
-def _cost_json(cost: Cost) -> dict[str, int]:
+def _cost_json(cost: ColdCost) -> dict[str, int]:
     return {"requests": cost.requests, "bytes": cost.bytes, "rounds": cost.rounds}
 
 
@@ -115,7 +105,7 @@ def trace_lines(
     yield f"{trace.ending}: {trace.key}" + (f" ({error})" if error else "")
 
 
-def cost_text(cost: Cost) -> str:
+def cost_text(cost: ColdCost) -> str:
     """What somebody pays, in words: `2 requests, 66,127 bytes, 2 rounds`."""
     if not cost.requests:
         return "no requests"
@@ -123,7 +113,7 @@ def cost_text(cost: Cost) -> str:
     return f"{plural(cost.requests, 'request')}, {size}, {rounds}"
 
 
-def _step_lines(number: int, step: Step, cost: Cost | None) -> Iterator[str]:
+def _step_lines(number: int, step: Step, cost: ColdCost | None) -> Iterator[str]:
     if cost is not None:
         paid = f"  [{cost_text(cost)}]" if cost.requests else ""
     else:
@@ -135,6 +125,8 @@ def _step_lines(number: int, step: Step, cost: Cost | None) -> Iterator[str]:
     for place, span in enumerate(step.spans, 1):
         yield f"{_INDENT}{place}: bytes {span}"
     if step.computed:
+        from shardcore.shards.trace import COMPUTED
+
         inputs = ", ".join(map(str, step.inputs))
         yield f"{_INDENT}{COMPUTED}" + (f"; from bytes {inputs}" if inputs else "")
     yield from _value_lines(step)
@@ -376,11 +368,11 @@ def locate(
 ) -> int:
     """Compute the shard of a key from the routing rule alone."""
     from shardcore.cli.pack import tell_options
-    from shardcore.model.options import Purpose
+    from shardcore.model.options import OptionPurpose
     from shardcore.shards.registry import locate as locate_key
 
     if option == ["help"]:
-        return tell_options(format_name, Purpose.LOCATE)
+        return tell_options(format_name, OptionPurpose.LOCATE)
     answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
         print_json(json_safe(answer))

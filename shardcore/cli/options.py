@@ -24,7 +24,7 @@ from shardcore.sources.where import local_path
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.request_log import Tape
+    from shardcore.sources.remote.request_log import RequestLog
 
 FORMATS = "swh, mdb, xorb, bloscpack, des, neuroglancer"
 """The formats that are written, for the help: a command that prints it must not import them."""
@@ -91,7 +91,7 @@ class Opening:
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     remote: RemoteOptions | None = None
-    tape: Tape | None = None
+    tape: RequestLog | None = None
     jobs: int | None = None
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
@@ -139,10 +139,10 @@ class Opening:
         given = [name for name, value in self.options.items() if value not in (None, False, "") and name != "deleted"]
         if not given:
             return
-        from shardcore.model.options import Purpose
+        from shardcore.model.options import OptionPurpose
         from shardcore.shards.registry import all_formats
 
-        formats = {one.name: {option.name for option in one.options_for(Purpose.OPEN)} for one in all_formats()}
+        formats = {one.name: {option.name for option in one.options_for(OptionPurpose.OPEN)} for one in all_formats()}
         for name in given:
             users = [format for format, options in formats.items() if name in options]
             if shard.format in formats and shard.format not in users:
@@ -331,16 +331,16 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 
 @contextmanager
-def _taped(target: str | None) -> Iterator[Tape | None]:
+def _taped(target: str | None) -> Iterator[RequestLog | None]:
     """Writes the tape at the end, whatever became of the command; and what it notes, in any case.
 
     Raises:
         SourceError: It cannot be written.
     """
     from shardcore.cli.output import warn, write_text_to
-    from shardcore.sources.remote.request_log import Tape
+    from shardcore.sources.remote.request_log import RequestLog
 
-    tape = Tape()
+    tape = RequestLog()
     try:
         yield tape
     finally:

@@ -26,11 +26,11 @@ from shardcore.cli.options import (
     size_from,
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn, write_text_to
-from shardcore.cli.targets import Target, target_of
+from shardcore.cli.targets import OutputTarget, target_of
 from shardcore.errors import UsageError
 from shardcore.model.finding import Depth, Severity
 from shardcore.model.number_words import plural
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 
 if TYPE_CHECKING:
     from shardcore.model.finding import Report
@@ -103,7 +103,7 @@ def pack(
         return tell_options(format_name)
     options = written_with(option, spec, how)
     if dedupe:
-        if not any(one.name == "dedupe" for one in format_of(format_name).options_for(Purpose.WRITE)):
+        if not any(one.name == "dedupe" for one in format_of(format_name).options_for(OptionPurpose.WRITE)):
             raise UsageError(f"--dedupe is not supported for {format_name} (supported: swh)")
         options["dedupe"] = True
     with target_of(out, how, force=force) as target, _report_file(report) as report_path:
@@ -234,7 +234,7 @@ def rekey(
     with target_of(out, how, force=force) as target, how.open(uri) as shard:
         edit_for(shard, "rekey")
         if option == ["help"]:
-            return tell_options(shard.format, Purpose.REKEY)
+            return tell_options(shard.format, OptionPurpose.REKEY)
         given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
         done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
         return sent(done, target, as_json=json)
@@ -243,7 +243,7 @@ def rekey(
 COMMANDS = (pack, convert, rekey)
 
 
-def tell_options(format_name: str, purpose: Purpose = Purpose.WRITE) -> int:
+def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
     """Prints what `-O` takes for a format, one option on each line; the exit code.
 
     Raises:
@@ -275,7 +275,7 @@ def written_with(option: list[str] | None, spec: str | None, how: Opening) -> di
     return given if spec is None else given | {"spec": spec}
 
 
-def sent(done: Packed, target: Target, *, as_json: bool) -> int:
+def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
     """Sends what was written, if it has no errors, and prints it; the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()

@@ -17,7 +17,7 @@ from shardcore.model.objects import ObjectColumns, State, in_states, located
 from shardcore.model.parallel import in_order
 from shardcore.operations.extraction.default_objects import no_kind
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
+from shardcore.shards.member_work import ObjectRow, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
 from shardcore.teaching.comparison.words import short_size
@@ -218,7 +218,7 @@ class _Printing:
                     return
 
 
-def _line(row: Row, member: str) -> dict[str, Any]:
+def _line(row: ObjectRow, member: str) -> dict[str, Any]:
     """What `ls` says of a row; `member` is the one that it was found in, for rows of members."""
     if row.ref is None:
         return {"key": None, "state": "damaged", "size": None, "error": row.error}

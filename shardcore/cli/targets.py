@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class OutputTarget:
     """Where a command writes.
 
     Attributes:
@@ -34,7 +34,7 @@ class Target:
 
 
 @contextmanager
-def target_of(out: str, how: Opening, *, force: bool) -> Iterator[Target]:
+def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
     """The target that a command names.
 
     Raises:
@@ -42,16 +42,16 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[Target]:
         SourceError: The store does not answer.
     """
     if not is_address(out):
-        yield Target(out)
+        yield OutputTarget(out)
         return
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.session import Remote
+    from shardcore.sources.remote.session import RemoteSession
     from shardcore.sources.remote.upload import Upload
 
     address = parse_address(out)
     if address.scheme != "s3" or not address.name:
         raise UsageError(f"{address.shown} cannot be written: only s3:// addresses can")
-    remote = Remote(how.remote or RemoteOptions(), how.tape)
+    remote = RemoteSession(how.remote or RemoteOptions(), how.tape)
     upload = Upload(remote, force=force)
     try:
         if not address.is_folder:
@@ -62,7 +62,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[Target]:
         remote.close()
 
 
-def _remote_target(folder: Path, address: Address, upload: Upload) -> Target:
+def _remote_target(folder: Path, address: Address, upload: Upload) -> OutputTarget:
     """A target that is written into a temporary folder first."""
     root = address if address.is_folder else address.folder
     local = folder / "files"
@@ -83,4 +83,4 @@ def _remote_target(folder: Path, address: Address, upload: Upload) -> Target:
     def named(path: str | Path) -> str:
         return place(Path(path).resolve()).shown
 
-    return Target(f"{local}/" if address.is_folder else str(local / address.name), named, send)
+    return OutputTarget(f"{local}/" if address.is_folder else str(local / address.name), named, send)

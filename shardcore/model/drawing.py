@@ -43,11 +43,11 @@ def checked(control: Control, value: Any) -> Any:
         UsageError: It is none; the message tells which are.
     """
     kind = control.kind
-    if kind is Kind.SLIDER:
+    if kind is ControlKind.SLIDER:
         fits = isinstance(value, int) and not isinstance(value, bool) and control.low <= value <= control.high
-    elif kind is Kind.SWITCH:
+    elif kind is ControlKind.SWITCH:
         fits = isinstance(value, bool)
-    elif kind is Kind.CHOICE:
+    elif kind is ControlKind.CHOICE:
         fits = value in control.choices
     else:
         fits = isinstance(value, str)
@@ -62,9 +62,9 @@ def value_from(control: Control, text: str) -> Any:
     Raises:
         UsageError: It is none; the message tells which are.
     """
-    if control.kind is Kind.SWITCH and text.lower() in _SWITCHES:
+    if control.kind is ControlKind.SWITCH and text.lower() in _SWITCHES:
         return _SWITCHES[text.lower()]
-    if control.kind is Kind.SLIDER:
+    if control.kind is ControlKind.SLIDER:
         try:
             return checked(control, int(text, 0))
         except ValueError:
@@ -74,11 +74,11 @@ def value_from(control: Control, text: str) -> Any:
 
 def values_of(control: Control) -> str:
     """What can be chosen, in words."""
-    if control.kind is Kind.SLIDER:
+    if control.kind is ControlKind.SLIDER:
         return f"a whole number from {control.low} to {control.high}"
-    if control.kind is Kind.SWITCH:
+    if control.kind is ControlKind.SWITCH:
         return "yes or no"
-    return f"one of {', '.join(control.choices)}" if control.kind is Kind.CHOICE else "a text"
+    return f"one of {', '.join(control.choices)}" if control.kind is ControlKind.CHOICE else "a text"
 
 
 def window(count: int, around: int, most: int) -> range:
@@ -404,7 +404,7 @@ class Drawing:
         return tuple(item for figure in self.figures for item in figure.items)
 
 
-class Kind(StrEnum):
+class ControlKind(StrEnum):
     """How a control is set."""
 
     SLIDER = "slider"
@@ -435,7 +435,7 @@ class Control:
 
     name: str
     label: str
-    kind: Kind
+    kind: ControlKind
     value: Any
     low: int = 0
     high: int = 0
@@ -481,7 +481,7 @@ class Sketch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Still:
+class StaticSketch:
     """A sketch without controls.
 
     Attributes:

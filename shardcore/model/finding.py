@@ -144,7 +144,7 @@ EACH = 4096
 """What an object costs besides its bytes, as bytes that could be expanded in the same time."""
 
 
-class Work:
+class ContentBudget:
     """The checks of contents in one file, as far as the budget of the operation allows them.
 
     A small file may name the same zeros a million times.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from shardcore.errors import ShardError
-from shardcore.model.node import Children, Elsewhere, Node
+from shardcore.model.node import Children, ExternalBytes, Node
 from shardcore.model.runs import Runs
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
@@ -49,7 +49,7 @@ def placed_name(source: str, member: str) -> str:
     return str(SourceName.parse(source).placed(member))
 
 
-def _placed_elsewhere(elsewhere: Elsewhere, member: str) -> Elsewhere:
+def _placed_elsewhere(elsewhere: ExternalBytes, member: str) -> ExternalBytes:
     return replace(elsewhere, find=lambda: placed_span(elsewhere.find(), member))
 
 

@@ -75,7 +75,7 @@ class Children(Sequence["Node"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class ExternalBytes:
     """Bytes in another file that a node stands for; whether that file is within reach is seen when they are asked for.
 
     Attributes:
@@ -128,7 +128,7 @@ class Node:
     type: str = ""
     sum: str = ""
     # Not in `repr`, nor compared: it is made anew with every node.
-    elsewhere: Elsewhere | None = field(default=None, repr=False, compare=False)
+    elsewhere: ExternalBytes | None = field(default=None, repr=False, compare=False)
     spec: str = ""
     differs: Differs | None = None
 

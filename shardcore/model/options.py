@@ -31,7 +31,7 @@ class OptionType(Enum):
     """A folder: its path or address, or a `Folder`."""
 
 
-class Purpose(Enum):
+class OptionPurpose(Enum):
     """What an option is for."""
 
     OPEN = "open"
@@ -65,7 +65,7 @@ class Option:
     name: str
     type: OptionType
     help: str
-    purpose: Purpose = Purpose.OPEN
+    purpose: OptionPurpose = OptionPurpose.OPEN
     default: Any = None
     choices: tuple[str, ...] = ()
     names_format: bool = False
@@ -105,7 +105,9 @@ class Option:
         return str(given)
 
 
-def read_options(declared: Iterable[Option], given: Mapping[str, Any], purpose: Purpose, who: str) -> dict[str, Any]:
+def read_options(
+    declared: Iterable[Option], given: Mapping[str, Any], purpose: OptionPurpose, who: str
+) -> dict[str, Any]:
     """The values of all options that were given, checked against what a format declares.
 
     Args:

@@ -13,7 +13,7 @@ SILENT = "silent"
 """Among the codes of findings: wrong bytes are served, and no check says anything about it."""
 
 
-class Answer(Enum):
+class ReaderAnswer(Enum):
     """What a reader does where a check of ours finds something."""
 
     WRONG = "returns wrong bytes"
@@ -36,7 +36,7 @@ class Peer:
 
     name: str
     codes: tuple[str, ...]
-    answer: Answer
+    answer: ReaderAnswer
     says: str
     within: tuple[tuple[int, int], ...] = ()
 

@@ -68,7 +68,7 @@ class Leads:
     complete: bool = True
 
 
-class Gathered:
+class ReferenceCollector:
     """Gathers what leads to some bytes, up to a number.
 
     Args:
@@ -122,7 +122,7 @@ def placed_leads(leads: Leads, member: str) -> Leads:
     return replace(leads, found=tuple(found))
 
 
-def gather_declared(root: Node, path: Iterable[Node], into: Gathered) -> None:
+def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) -> None:
     """Gathers what nodes declare: those of the whole tree that are not rows of tables, and those around the bytes.
 
     Args:
@@ -146,7 +146,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: Gathered) -> None:
             into.add(Pointing(below.span, target, _sentence(below)))
 
 
-def gather_decoded(source: str, size: int, into: Gathered) -> None:
+def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
     """Decoded bytes come from stored ones, which lead to all of them."""
     name = SourceName.parse(source)
     if name.stretch is not None:

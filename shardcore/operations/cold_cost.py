@@ -15,8 +15,8 @@ from shardcore.shards.registry import open as open_shard
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Look, Meanings, Trace, tell
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.cold import Bill, ColdFolder, ColdSource, Cost
-from shardcore.sources.read_purpose import Purpose, reading_for
+from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
+from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class ColdTrace:
     """
 
     trace: Trace
-    opening: Cost
-    steps: tuple[Cost, ...]
+    opening: ColdCost
+    steps: tuple[ColdCost, ...]
 
     @property
-    def total(self) -> Cost:
+    def total(self) -> ColdCost:
         """What all of it cost."""
         return sum(self.steps, self.opening)
 
@@ -61,7 +61,7 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
             opening = bill.cost
             look = _ColdLook(bill, found.meanings)
             parsed = found.parse_key(key)
-            with reading_for(Purpose.LOOKUP):
+            with reading_for(ReadPurpose.LOOKUP):
                 trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look)
             return ColdTrace(trace, opening, tuple(look.costs))
     finally:
@@ -95,7 +95,7 @@ class _ColdLook(Look):
 
     def __init__(self, bill: Bill, meanings: Meanings) -> None:
         super().__init__(telling=True, meanings=meanings)
-        self.costs: list[Cost] = []
+        self.costs: list[ColdCost] = []
         self._bill, self._told = bill, bill.cost
 
     def step(

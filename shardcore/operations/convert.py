@@ -17,7 +17,7 @@ from shardcore.model.budget import CHECKED_FLOOR, CHECKED_RATIO, Budget, budgete
 from shardcore.model.finding import Depth
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 from shardcore.model.text import short, visible
 from shardcore.operations.convert_source import Taken, Taking, taking
 from shardcore.operations.extraction import extract as extract_opened
@@ -32,8 +32,8 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.columns import SameKeys
 from shardcore.writing.declaration import KeyRule, Writes
 from shardcore.writing.inputs import LeftOut, place_of, would_be_lost
-from shardcore.writing.items import Content, Item, opened
-from shardcore.writing.manifest import KNOWN, Loss, LossKind, Manifest, SourceRecord
+from shardcore.writing.items import Content, InputItem, opened
+from shardcore.writing.manifest import KNOWN, Loss, LossKind, ManifestReader, SourceRecord
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Data, Sized, pieces_of
 
@@ -216,7 +216,7 @@ class Earlier:
         self.joined: list[dict[str, Any]] = []
         self._parts: dict[str, dict[str, str]] = {}
         self._mains: set[str] = set()
-        read = Manifest(where, (), "")
+        read = ManifestReader(where, (), "")
         with closing(read):
             self.header = read.header
             for number, line in read.lines():
@@ -305,8 +305,8 @@ class _Source:
         self.guessed = False
         self._writes: Writes = writes_of(found)
         self._format = found.name
-        self._options = {option.name: option for option in found.options_for(Purpose.WRITE)}
-        self._facts = {option.name: option for option in found.options_for(Purpose.FACT)}
+        self._options = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
+        self._facts = {option.name: option for option in found.options_for(OptionPurpose.FACT)}
         self._earlier = earlier
         self._between = earlier is not None and earlier.header.get("source") != earlier.header.get("format")
         self._joined = joined and self._writes.keys is KeyRule.NONE
@@ -377,7 +377,7 @@ class _Source:
             self._checksum = KeyChoice.SHA256.value
         return values
 
-    def items(self) -> Generator[Item]:
+    def items(self) -> Generator[InputItem]:
         """The objects, in the order of the rows."""
         known: set[bytes] = set()
         number = 0
@@ -441,7 +441,7 @@ class _Source:
         if self._earlier is None and strength(told.checksum) > strength(self._checksum):
             self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
 
-    def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> Item:
+    def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
         """An object under the key and with the facts that it had before an earlier conversion."""
         told, key = taken.told, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
@@ -453,10 +453,10 @@ class _Source:
         content, sized = self._sized(taken.content(""))
         if self._writes.keys is KeyRule.NONE:
             sized |= rest
-            return Item(None, content, name, name, mine, facts, was=key, told=sized)
-        return Item(key, content, name, name, mine, facts, told=rest)
+            return InputItem(None, content, name, name, mine, facts, was=key, told=sized)
+        return InputItem(key, content, name, name, mine, facts, told=rest)
 
-    def _item(self, taken: Taken, part: str, name: str, number: int, known: set[bytes]) -> Item:
+    def _item(self, taken: Taken, part: str, name: str, number: int, known: set[bytes]) -> InputItem:
         ref, content = taken.told.ref, taken.content(part)
         old = ref.key if ref.key is not None else name
         label = f"{old} ({part})" if part else old
@@ -472,7 +472,7 @@ class _Source:
                 name = digest.hex()
             content, sized = self._sized(content)
             sized |= told
-            return Item(None, content, label, name, parts, facts, was=old, told=sized)
+            return InputItem(None, content, label, name, parts, facts, was=old, told=sized)
         if self._choice is KeyChoice.NUMBER:
             key = str(number)
         elif self._choice is KeyChoice.NAME:
@@ -485,10 +485,10 @@ class _Source:
             key = digest.hex()
             if digest in known:
                 self._merged += 1
-                return Item(key, b"", label, name, was=old, told=told, known=key)
+                return InputItem(key, b"", label, name, was=old, told=told, known=key)
             known.add(digest)
         self._renamed += key != old and self._choice is not KeyChoice.AS_IS
-        return Item(key, content, label, name, parts, facts, was=old, told=told)
+        return InputItem(key, content, label, name, parts, facts, was=old, told=told)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
         """A content, and its size once it was read: where contents are joined, the manifest says how to part them."""
@@ -539,7 +539,7 @@ def strength(checksum: str) -> int:
     return CHECKSUMS.index(checksum) if checksum in CHECKSUMS else 0
 
 
-def _limited(items: Generator[Item], budget: Budget, limit: int | None) -> Generator[Item]:
+def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> Generator[InputItem]:
     """Items whose contents together stay within a limit: a few stored bytes can expand to any number.
 
     Args:

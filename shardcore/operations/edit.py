@@ -15,7 +15,7 @@ from typing import Any
 from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import Key, several
-from shardcore.model.options import Purpose, read_options
+from shardcore.model.options import OptionPurpose, read_options
 from shardcore.operations.pack import Packed
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import all_formats, format_of, opening
@@ -291,7 +291,7 @@ def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: A
     write = edit_for(shard, "rekey")
     if shard.source is None:
         raise UsageError("rekey writes one shard: give one file of the folder")
-    values = read_options(format_of(shard.format).options, options, Purpose.REKEY, "rekey")
+    values = read_options(format_of(shard.format).options, options, OptionPurpose.REKEY, "rekey")
     written = write(shard, out, force=force, **values)
     with open_shard(out, **shard.chosen) as anew:
         return Packed(written, report=anew.verify(Depth.INDEX))

@@ -15,15 +15,15 @@ from shardcore.model.budget import taking_operation
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import several
 from shardcore.model.number_words import plural
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
 from shardcore.shards.registry import create, format_of, means_folder, writes_of
 from shardcore.shards.registry import open as open_shard
 from shardcore.writing.declaration import Writes
 from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
-from shardcore.writing.items import Gathered, Item
-from shardcore.writing.manifest import Loss, Manifest, ResultManifest, SourceRecord
+from shardcore.writing.items import FormatInputs, InputItem
+from shardcore.writing.manifest import Loss, ManifestReader, ResultManifest, SourceRecord
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.replacement import finish_interrupted
 from shardcore.writing.temporary import taken
@@ -114,11 +114,11 @@ def pack(
     left_out = LeftOut(skip=skip_unreadable)
     notes: list[str] = []
     with ExitStack() as stack:
-        read: Manifest | None = None
-        gathered: Gathered | None = None
-        items: Iterable[Item] = ()
+        read: ManifestReader | None = None
+        gathered: FormatInputs | None = None
+        items: Iterable[InputItem] = ()
         if manifest is not None:
-            read = Manifest(manifest, found.options_for(Purpose.FACT), format)
+            read = ManifestReader(manifest, found.options_for(OptionPurpose.FACT), format)
             stack.callback(read.close)
             items = read.items(writes.key_of, left_out)
             if replaced:
@@ -155,7 +155,7 @@ def pack(
     return replace(done, notes=(*notes, *done.notes))
 
 
-def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
+def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
     """The objects that inputs are, by the rule of a format.
 
     Raises:
@@ -164,10 +164,10 @@ def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, A
     """
     if writes.gather is not None:
         return writes.gather(list(map(Path, inputs)), options, left_out)
-    return Gathered(_items(writes, inputs, left_out))
+    return FormatInputs(_items(writes, inputs, left_out))
 
 
-def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> Iterator[Item]:
+def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> Iterator[InputItem]:
     """The files below the inputs."""
     for path, name in input_files(inputs, left_out):
         try:
@@ -175,10 +175,10 @@ def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> I
         except UsageError as error:
             left_out.fail(str(path), error)
             continue
-        yield Item(key, path, str(path), name)
+        yield InputItem(key, path, str(path), name)
 
 
-def _unread(items: Iterable[Item], left_out: LeftOut) -> Iterator[Item]:
+def _unread(items: Iterable[InputItem], left_out: LeftOut) -> Iterator[InputItem]:
     """The objects with the sizes of files instead of their bytes."""
     for item in items:
         try:
@@ -192,7 +192,7 @@ def _unread(items: Iterable[Item], left_out: LeftOut) -> Iterator[Item]:
 def write_items(
     found: Format,
     out: str | Path,
-    items: Iterable[Item],
+    items: Iterable[InputItem],
     options: Mapping[str, Any],
     *,
     force: bool = False,
@@ -236,7 +236,7 @@ def write_items(
 def add_items(
     writer: Writer,
     found: Format,
-    items: Iterable[Item],
+    items: Iterable[InputItem],
     result: ResultManifest,
     left_out: LeftOut,
     *,
@@ -268,7 +268,7 @@ def add_items(
     result.end(left_out.skipped)
 
 
-def _check_key(check: Callable[[str], str], item: Item) -> None:
+def _check_key(check: Callable[[str], str], item: InputItem) -> None:
     """Check the key of an object before its content is read.
 
     Raises:
@@ -310,5 +310,5 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
     """What a manifest says about how to write, as far as the format has such options."""
-    names = {option.name for option in found.options_for(Purpose.WRITE)}
+    names = {option.name for option in found.options_for(OptionPurpose.WRITE)}
     return {name: header[name] for name in ("spec", "seed") if name in names and name in header}

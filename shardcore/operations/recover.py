@@ -19,7 +19,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.registry import open as open_shard
-from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, Found, indexed
+from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, SalvagedObject, indexed
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
@@ -282,7 +282,7 @@ def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
     return open_shard(source, format=name, partial=True, **options)
 
 
-def _found(one: Format, damaged: Damaged) -> Iterator[Found]:
+def _found(one: Format, damaged: Damaged) -> Iterator[SalvagedObject]:
     """What the format finds, as long as there are looks left."""
     found = one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
     for number, item in enumerate(found):
@@ -314,7 +314,7 @@ class _Saver:
         many = plural(self._over, "object was", "objects were")
         return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
 
-    def save(self, found: Found, effort: Effort) -> Saved:
+    def save(self, found: SalvagedObject, effort: Effort) -> Saved:
         """Reads one thing to its end, and writes it where it is whole or nothing speaks against it."""
 
         def saved(condition: Condition, **more: Any) -> Saved:
@@ -375,7 +375,7 @@ class _Saver:
             self._budget.checked += max(self._budget.read - before - size, 0)
         return saved(condition, path=path, size=size, sha256=digest.hexdigest(), checked_by=found.checked_by)
 
-    def _write(self, found: Found, condition: Condition, pieces: Iterator[bytes]) -> str:
+    def _write(self, found: SalvagedObject, condition: Condition, pieces: Iterator[bytes]) -> str:
         assert self._folder is not None
         name = self._names.give(found.name)
         parent = self._folder / UNCHECKED if condition is Condition.UNCHECKED else self._folder

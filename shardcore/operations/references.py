@@ -9,10 +9,10 @@ from shardcore.model.member_nodes import inside_span
 from shardcore.model.node import named
 from shardcore.model.references import (
     MOST_LEADS,
-    Gathered,
     Lead,
     Leads,
     Pointing,
+    ReferenceCollector,
     gather_declared,
     gather_decoded,
     placed_leads,
@@ -41,7 +41,7 @@ def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
     """
     if isinstance(shard, DataSet):
         return _in_data_set(shard, span, most)
-    into = Gathered(span, most)
+    into = ReferenceCollector(span, most)
     gather_declared(shard.tree, (), into)
     if span.source:
         part = shard.part(span.source)

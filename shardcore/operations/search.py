@@ -212,7 +212,7 @@ class Hits:
     which: tuple[int, ...] = ()
 
 
-class Found(NamedTuple):
+class NextHit(NamedTuple):
     """The next hit.
 
     Attributes:
@@ -305,7 +305,7 @@ def find_next(
     *,
     backward: bool = False,
     chunk: int = CHUNK,
-) -> Found | None:
+) -> NextHit | None:
     """The next hit at or after `start`, or the one before it; goes on at the other end of the source.
 
     Returns:
@@ -321,7 +321,7 @@ def find_next(
             offset = at + int(hits[-1 if backward else 0])
             around = offset >= start if backward else offset < start
             found = patterns[int(numbers[-1 if backward else 0])]
-            return Found(Span("", offset, offset + found.size), around, found)
+            return NextHit(Span("", offset, offset + found.size), around, found)
     return None
 
 

@@ -34,7 +34,7 @@ from shardcore.shards.cache import Once
 from shardcore.shards.member_objects import JoinedObjects, Member
 from shardcore.shards.member_work import joined_report
 from shardcore.shards.open_members import PARTS, OpenMembers
-from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder
 
@@ -45,7 +45,7 @@ MOST_FILES = 40
 """Files that have a share of their own: the largest."""
 
 
-class Sized(Protocol):
+class DataSetFile(Protocol):
     """A file of a data set."""
 
     @property
@@ -57,7 +57,7 @@ class Sized(Protocol):
         """Bytes."""
 
 
-def file_shares(files: Sequence[Sized]) -> tuple[Share, ...]:
+def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
     """The shares of the files in their data set, largest first."""
     ordered = sorted((file for file in files if file.size > 0), key=lambda file: (-file.size, file.name))
     shares = [Share(Use.PAYLOAD, file.name, file.size, Span(file.name, 0, file.size)) for file in ordered[:MOST_FILES]]
@@ -108,7 +108,7 @@ class Files(Protocol):
     joins: bool
 
     @property
-    def members(self) -> Sequence[Sized]:
+    def members(self) -> Sequence[DataSetFile]:
         """The files."""
 
     @property
@@ -449,7 +449,7 @@ class DataSet(CountedFiles, OpenMembers):
         if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
             shard.close()
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> SourcePart:
         """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
         parsed = SourceName.parse(name)
         member = parsed.path
@@ -457,9 +457,9 @@ class DataSet(CountedFiles, OpenMembers):
             return self._part(parsed)
         with relocating(member):
             part = self.member(member).part(str(parsed.inside(member)))
-        return Part(part.source, part.sections, lambda: self.member_tree(member, part))
+        return SourcePart(part.source, part.sections, lambda: self.member_tree(member, part))
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         such = f", such as {self.members[0].name}" if self.members else ""
         raise UsageError(f"no bytes are called {short(str(name))} here; a name begins with one of the files{such}")
 
@@ -481,7 +481,7 @@ class DataSet(CountedFiles, OpenMembers):
             row=self.row_of_member(member.name),
         )
 
-    def member_tree(self, member: str, part: Part) -> Node:
+    def member_tree(self, member: str, part: SourcePart) -> Node:
         """The tree of a source of a member, in the words of the data set."""
         with relocating(member):
             tree = placed(part.tree(), member, self.first_row_of(member))

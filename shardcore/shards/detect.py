@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Draft, Format, Verdict
 from shardcore.sources.base import Folder
 from shardcore.sources.opening import PrefetchedSource
@@ -84,7 +84,7 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     found, verdict = _surest(verdicts, folder.uri)
     if verdict.certainty is Certainty.PARTLY:
         # Nothing of a folder can be shown when nothing says how its files belong together.
-        remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(Purpose.OPEN)) else None
+        remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(OptionPurpose.OPEN)) else None
         raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
     return found, verdict
 

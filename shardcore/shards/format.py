@@ -13,13 +13,13 @@ from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import KeyForm
 from shardcore.model.node import Node
 from shardcore.model.objects import NoObjects, ObjectRef, Objects
-from shardcore.model.options import Option, Purpose
+from shardcore.model.options import Option, OptionPurpose
 from shardcore.model.other_readers import Peer
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.salvage import Damaged, Found
+from shardcore.shards.salvage import Damaged, SalvagedObject
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Look
 from shardcore.sources.base import Folder, Source
@@ -184,9 +184,9 @@ class Format:
     folder_mark: bool = False
     head_names: str = ""
     peers: Callable[[], tuple[Peer, ...]] = tuple
-    salvage: Callable[[Damaged], Iterator[Found]] | None = None
+    salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
 
-    def options_for(self, purpose: Purpose) -> tuple[Option, ...]:
+    def options_for(self, purpose: OptionPurpose) -> tuple[Option, ...]:
         """The options for one purpose."""
         return tuple(option for option in self.options if option.purpose is purpose)
 

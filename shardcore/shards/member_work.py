@@ -68,7 +68,7 @@ class Digested:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ObjectRow:
     """One row as an object.
 
     Attributes:
@@ -97,7 +97,7 @@ class RowsFound:
     kinds: tuple[str, ...]
     columns: ObjectColumns
     keys: list[str | None] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[ObjectRow] = field(default_factory=list)
     more: bool = False
 
 
@@ -145,18 +145,18 @@ def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
     return keep
 
 
-def row_of(member: Shard, row: int, asked: RowsAsked) -> Row | None:
+def row_of(member: Shard, row: int, asked: RowsAsked) -> ObjectRow | None:
     """One row of a member; None where there is none."""
     try:
         ref = member.objects.ref(row)
     except ShardError as error:
-        return Row(None, str(error))
+        return ObjectRow(None, str(error))
     except IndexError:
         # The tables said that there are more; reading the records told that there are not.
         return None
     if not asked.digest or ref.state in asked.bare or ref.error:
-        return Row(ref)
-    return Row(ref, digested=digest_of(member, ref))
+        return ObjectRow(ref)
+    return ObjectRow(ref, digested=digest_of(member, ref))
 
 
 def digest_of(shard: Shard, ref: ObjectRef) -> Digested:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.model.budget import budgeted, operation
-from shardcore.model.options import OptionType, Purpose, read_options
+from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
@@ -24,12 +24,12 @@ from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
+from shardcore.sources.where import FolderOpener, folder_of, source_of, text_at
 from shardcore.writing.replacement import check_replaced
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.request_log import Tape
+    from shardcore.sources.remote.request_log import RequestLog
     from shardcore.writing.declaration import Writes
     from shardcore.writing.output import Output
     from shardcore.writing.writer import Writer
@@ -128,7 +128,7 @@ def open(
     partial: bool = False,
     progress: Progress = no_progress,
     remote: RemoteOptions | None = None,
-    tape: Tape | None = None,
+    tape: RequestLog | None = None,
     jobs: int | None = None,
     **options: Any,
 ) -> Shard:
@@ -155,7 +155,7 @@ def open(
     values, named, claim = _opening_options(options, remote, tape)
     name = format or named
     target = source_of(where, remote, tape, _first_bytes(where, name))
-    elsewhere = Elsewhere(remote, getattr(target, "tape", tape))
+    elsewhere = FolderOpener(remote, getattr(target, "tape", tape))
     context = OpenContext(
         _open_as,
         partial=partial,
@@ -222,7 +222,7 @@ def head_bytes(name: str, format: str | None = None) -> int:
 
 
 def _opening_options(
-    given: Mapping[str, Any], remote: RemoteOptions | None, tape: Tape | None
+    given: Mapping[str, Any], remote: RemoteOptions | None, tape: RequestLog | None
 ) -> tuple[dict[str, Any], str | None, str]:
     """The values of options for opening, the format that one of them names, and which one that is.
 
@@ -235,7 +235,9 @@ def _opening_options(
     wanted = {name: value for name, value in given.items() if value not in (None, False, "")}
     if not wanted:
         return values, named, claim
-    declared = {option.name: (one.name, option) for one in all_formats() for option in one.options_for(Purpose.OPEN)}
+    declared = {
+        option.name: (one.name, option) for one in all_formats() for option in one.options_for(OptionPurpose.OPEN)
+    }
     for name, value in wanted.items():
         if name not in declared:
             raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
@@ -292,14 +294,14 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
     """Starts to write a shard into an output, which is made when the options are found to be right; see `create`."""
     found = format_of(format)
     writes = writes_of(found)
-    values = read_options(found.options, options, Purpose.WRITE, format)
+    values = read_options(found.options, options, OptionPurpose.WRITE, format)
     where = output()
     try:
         writer = writes.create(where, **values)
     except BaseException:
         where.discard()
         raise
-    writer.declared = found.options_for(Purpose.FACT)
+    writer.declared = found.options_for(OptionPurpose.FACT)
     writer.part_names = writes.parts
     return writer
 
@@ -323,7 +325,7 @@ def means_folder(target: str | Path) -> bool:
 
 
 def locate(
-    format: str, key: str, *, remote: RemoteOptions | None = None, tape: Tape | None = None, **options: Any
+    format: str, key: str, *, remote: RemoteOptions | None = None, tape: RequestLog | None = None, **options: Any
 ) -> dict[str, Any]:
     """Says in which shard a key lies, from the routing rule alone.
 
@@ -346,7 +348,7 @@ def locate(
         name: text_at(str(value), remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
         for name, value in options.items()
     }
-    return found.locate(key, **read_options(found.options, given, Purpose.LOCATE, format))
+    return found.locate(key, **read_options(found.options, given, OptionPurpose.LOCATE, format))
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:

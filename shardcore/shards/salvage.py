@@ -1,8 +1,8 @@
 """What can still be taken out of a damaged file: the terms in which a format declares it.
 
 A format that knows more of its bytes than its index says declares a function (`Format.salvage`) of a `Damaged`, which
-yields what it finds as `Found`. It may use the shard, where something of it opens, and has to do without it where
-nothing does. Nothing is allocated from a declared count; what is decompressed is bounded by `Damaged.limit`.
+yields what it finds as `SalvagedObject`. It may use the shard, where something of it opens, and has to do without it
+where nothing does. Nothing is allocated from a declared count; what is decompressed is bounded by `Damaged.limit`.
 
 `shardcore.operations.recover` runs such a function, writes files, and reports.
 """
@@ -147,7 +147,7 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SalvagedObject:
     """One thing that was found.
 
     Attributes:
@@ -177,7 +177,7 @@ Checked = Callable[[ObjectRef], str]
 """What vouches for the content of an object that was read without an error; empty where nothing does."""
 
 
-def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[Found]:
+def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[SalvagedObject]:
     """The objects that the index still names, as far as something of the shard opens.
 
     Args:
@@ -190,10 +190,10 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         name = ref.key if ref.key is not None else f"row-{ref.row}"
         if ref.error or ref.state is State.DAMAGED:
             why = ref.error or "the reference to it is invalid"
-            yield Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
+            yield SalvagedObject(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
         else:
             pieces = partial(bounded, damaged.shard, ref, damaged.limit)
-            yield Found(ref.key, name, ref.spans, pieces, checked(ref))
+            yield SalvagedObject(ref.key, name, ref.spans, pieces, checked(ref))
 
 
 def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[ObjectRef]:
@@ -238,7 +238,7 @@ def occurrences(
         at = end
 
 
-def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Found]:
+def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[SalvagedObject]:
     """Stretches that belong to nothing, as they lie there, where they are wanted; else it is noted that there are some.
 
     Args:
@@ -258,7 +258,7 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Fou
             return
         pieces = partial(pieces_of, damaged.source, start, stop)
         why = "bytes that nobody claims: stored plain, damaged, or no object at all"
-        yield Found(
+        yield SalvagedObject(
             None, f"raw-{start}-{stop}", (Span("", start, stop),), pieces, why=why, without_index=True, raw=True
         )
 

@@ -24,19 +24,19 @@ from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
 from shardcore.model.record import Value
-from shardcore.model.references import Gathered
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.runs import Runs
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.shard_charts import Counted
+from shardcore.shards.shard_charts import ShardCharts
 from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.sources.base import Source
-from shardcore.sources.read_purpose import Purpose, reading_for
+from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
-    from shardcore.sources.remote.request_log import Tape
+    from shardcore.sources.remote.request_log import RequestLog
 
 PIECE = 1 << 20
 """Streams come in pieces of at most about this many bytes."""
@@ -46,7 +46,7 @@ MOST_FIELDS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """One source of bytes of a shard: the file, what lies beside it, or what some of its bytes decode to.
 
     Attributes:
@@ -76,7 +76,7 @@ def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatena
     return call
 
 
-class Shard(Counted, ABC):
+class Shard(ShardCharts, ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
@@ -101,7 +101,7 @@ class Shard(Counted, ABC):
     source: Source | None
     sections: tuple[Section, ...]
     damage: ShardError | None = None
-    tape: Tape | None = None
+    tape: RequestLog | None = None
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
     jobs: int = 1
@@ -263,7 +263,7 @@ class Shard(Counted, ABC):
             FormatError: The shard is damaged where the lookup needs it.
         """
         parsed = self.parse_key(self.key_text(key))
-        with reading_for(Purpose.LOOKUP):
+        with reading_for(ReadPurpose.LOOKUP):
             return self.lookup(parsed, Look())
 
     @_operation
@@ -274,7 +274,7 @@ class Shard(Counted, ABC):
             UsageError: The key is not of the format's form.
         """
         parsed = self.parse_key(self.key_text(key))
-        with reading_for(Purpose.LOOKUP):
+        with reading_for(ReadPurpose.LOOKUP):
             return self.lookup_all(parsed)
 
     @_operation
@@ -309,7 +309,7 @@ class Shard(Counted, ABC):
         """
         text = self.key_text(key)
         parsed = self.parse_key(text)
-        with reading_for(Purpose.LOOKUP):
+        with reading_for(ReadPurpose.LOOKUP):
             return tell(text, lambda look: self.lookup(parsed, look), self.meanings)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
@@ -436,7 +436,7 @@ class Shard(Counted, ABC):
         return ()
 
     @_operation
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> SourcePart:
         """A source of bytes of the shard, with its sections and its tree.
 
         Args:
@@ -448,10 +448,10 @@ class Shard(Counted, ABC):
         """
         parsed = SourceName.parse(name)
         if parsed.is_file and self.source is not None:
-            return Part(self.source, self.sections, lambda: self.tree)
+            return SourcePart(self.source, self.sections, lambda: self.tree)
         return self._part(parsed)
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """A source other than the file; formats that have any say which."""
         hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
         raise UsageError(f"no bytes are called {short(str(name))} here; a name is {hint}")
@@ -498,7 +498,7 @@ class Shard(Counted, ABC):
         depth = next((n for n, node in enumerate(outer) if node.decoded == source), None)
         return path if depth is None else (*outer[: depth + 1], *path)
 
-    def point_to(self, into: Gathered) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:
         """Gather the rows of tables that refer to some bytes; see `shardcore.operations.references`."""
 
     @_operation
@@ -616,11 +616,11 @@ _OPERATIONS: dict[str, Callable[[Any], Any]] = {
 
 
 _PURPOSES = {
-    SectionRole.HEADER: Purpose.HEAD,
-    SectionRole.FOOTER: Purpose.FOOTER,
-    SectionRole.INDEX: Purpose.INDEX,
-    SectionRole.LOOKUP: Purpose.LOOKUP,
-    SectionRole.METADATA: Purpose.INDEX,
+    SectionRole.HEADER: ReadPurpose.HEAD,
+    SectionRole.FOOTER: ReadPurpose.FOOTER,
+    SectionRole.INDEX: ReadPurpose.INDEX,
+    SectionRole.LOOKUP: ReadPurpose.LOOKUP,
+    SectionRole.METADATA: ReadPurpose.INDEX,
 }
 """What the bytes of a section are read for, when nobody says; of all others, for their content."""
 
@@ -630,7 +630,7 @@ def tell_purposes(shard: Shard) -> None:
     if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
     starts = [section.start for section in sections]
-    purposes = [_PURPOSES.get(section.role, Purpose.PAYLOAD) for section in sections]
+    purposes = [_PURPOSES.get(section.role, ReadPurpose.PAYLOAD) for section in sections]
     shard.source.learn_purposes(lambda at: purposes[max(bisect_right(starts, at) - 1, 0)])
 
 

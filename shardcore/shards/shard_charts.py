@@ -15,7 +15,7 @@ class Sectioned(Protocol):
     sections: tuple[Section, ...]
 
 
-class Counted:
+class ShardCharts:
     """Part of every shard.
 
     Attributes:

@@ -17,12 +17,12 @@ from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import check_stopped
-from shardcore.sources.read_purpose import Purpose
+from shardcore.sources.read_purpose import ReadPurpose
 
 MERGE_GAP = 4096
 """Ranges of a local file that lie at most this many bytes apart are read as one."""
 
-PurposeAt = Callable[[int], Purpose | None]
+PurposeAt = Callable[[int], ReadPurpose | None]
 """Says what the bytes at an offset are for."""
 
 WHOLE_HEAD = 1 << 16

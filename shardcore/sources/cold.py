@@ -14,7 +14,7 @@ from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.model.number_words import plural
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, Entry, Folder, Source, merged
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
-from shardcore.sources.read_purpose import Purpose, purpose
+from shardcore.sources.read_purpose import ReadPurpose, purpose
 
 FIRST = 1 << 16
 """Bytes of the first range of a file, as of `RemoteFile`."""
@@ -23,7 +23,7 @@ MOST_PLAIN = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ColdCost:
     """What a reader pays.
 
     Attributes:
@@ -36,11 +36,11 @@ class Cost:
     bytes: int = 0
     rounds: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.requests + other.requests, self.bytes + other.bytes, self.rounds + other.rounds)
+    def __add__(self, other: ColdCost) -> ColdCost:
+        return ColdCost(self.requests + other.requests, self.bytes + other.bytes, self.rounds + other.rounds)
 
-    def __sub__(self, other: Cost) -> Cost:
-        return Cost(self.requests - other.requests, self.bytes - other.bytes, self.rounds - other.rounds)
+    def __sub__(self, other: ColdCost) -> ColdCost:
+        return ColdCost(self.requests - other.requests, self.bytes - other.bytes, self.rounds - other.rounds)
 
 
 class Bill:
@@ -56,17 +56,17 @@ class Bill:
         self.absent: dict[str, ShardError] = {}
         self.listings: dict[tuple[str, str], list[Entry]] = {}
         self.lock = threading.RLock()
-        self._cost = Cost()
+        self._cost = ColdCost()
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> ColdCost:
         """All that was asked for so far."""
         return self._cost
 
     def add(self, requests: int, size: int) -> None:
         """One round of requests."""
         with self.lock:
-            self._cost += Cost(requests, size, 1)
+            self._cost += ColdCost(requests, size, 1)
 
     def close(self) -> None:
         """Closes what was opened."""
@@ -175,7 +175,7 @@ class ColdSource(Source):
         if len(holes) != 1:
             return holes
         start, stop = holes[0]
-        return [(start, self._run.beyond(start, stop, self.size, lookup=purpose() is Purpose.LOOKUP))]
+        return [(start, self._run.beyond(start, stop, self.size, lookup=purpose() is ReadPurpose.LOOKUP))]
 
 
 class ColdFolder(Folder):

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from enum import Enum, IntEnum
 
 
-class Priority(IntEnum):
+class ReadPriority(IntEnum):
     """How soon bytes are wanted; the lower comes first."""
 
     SCREEN = 0
@@ -25,7 +25,7 @@ class Priority(IntEnum):
     """A long operation reads everything."""
 
 
-class Purpose(Enum):
+class ReadPurpose(Enum):
     """What a request is for."""
 
     HEAD = "head"
@@ -37,13 +37,13 @@ class Purpose(Enum):
     PROBE = "probe"
 
 
-_priority: ContextVar[Priority] = ContextVar("priority", default=Priority.SELECTED)
-_purpose: ContextVar[Purpose | None] = ContextVar("purpose", default=None)
+_priority: ContextVar[ReadPriority] = ContextVar("priority", default=ReadPriority.SELECTED)
+_purpose: ContextVar[ReadPurpose | None] = ContextVar("purpose", default=None)
 _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
 @contextmanager
-def wanted(priority: Priority) -> Iterator[None]:
+def wanted(priority: ReadPriority) -> Iterator[None]:
     """Reads in this context are wanted that soon."""
     token = _priority.set(priority)
     try:
@@ -53,7 +53,7 @@ def wanted(priority: Priority) -> Iterator[None]:
 
 
 @contextmanager
-def reading_for(purpose: Purpose) -> Iterator[None]:
+def reading_for(purpose: ReadPurpose) -> Iterator[None]:
     """Reads in this context are for that; the outermost one holds."""
     if _purpose.get() is not None:
         yield
@@ -83,11 +83,11 @@ def most() -> int | None:
     return _most.get()
 
 
-def priority() -> Priority:
+def priority() -> ReadPriority:
     """How soon reads of this context are wanted."""
     return _priority.get()
 
 
-def purpose() -> Purpose | None:
+def purpose() -> ReadPurpose | None:
     """What reads of this context are for, where somebody said so."""
     return _purpose.get()

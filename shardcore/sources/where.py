@@ -18,7 +18,7 @@ from shardcore.sources.remote.address import is_address, parse_address
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
-    from shardcore.sources.remote.request_log import Tape
+    from shardcore.sources.remote.request_log import RequestLog
 
 MOST_TEXT = 16 << 20
 """Bytes of a text that says how something is opened."""
@@ -27,7 +27,7 @@ MOST_TEXT = 16 << 20
 def source_of(
     where: str | Path | bytes | Source | Folder,
     remote: RemoteOptions | None = None,
-    tape: Tape | None = None,
+    tape: RequestLog | None = None,
     first: int = 1 << 16,
 ) -> Source | Folder:
     """The source or folder behind a path, an address or bytes.
@@ -71,7 +71,9 @@ def local_path(where: str | Path) -> Path:
     return Path(text)
 
 
-def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None) -> Folder:
+def folder_of(
+    where: str | Path | Folder, remote: RemoteOptions | None = None, tape: RequestLog | None = None
+) -> Folder:
     """The folder behind a path or an address.
 
     Args:
@@ -90,7 +92,7 @@ def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, t
     raise UsageError(f"{where} is a file, not a folder")
 
 
-def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None = None) -> bytes:
+def text_at(where: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
     """The whole text at an address; of a folder, its `info`.
 
     Args:
@@ -121,7 +123,7 @@ def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None =
     raise AssertionError("the last place raises")
 
 
-class Elsewhere:
+class FolderOpener:
     """Opens folders at addresses that a file names, as the caller of `open` chose, all on one tape.
 
     Args:
@@ -132,7 +134,7 @@ class Elsewhere:
         tape: See above.
     """
 
-    def __init__(self, remote: RemoteOptions | None, tape: Tape | None) -> None:
+    def __init__(self, remote: RemoteOptions | None, tape: RequestLog | None) -> None:
         self._remote = remote
         self.tape = tape
 
@@ -153,7 +155,7 @@ class Elsewhere:
             SourceError: It cannot be had.
         """
         from shardcore.sources.remote.options import ANY_STORE, RemoteOptions
-        from shardcore.sources.remote.request_log import Tape
+        from shardcore.sources.remote.request_log import RequestLog
 
         chosen = self._remote or RemoteOptions()
         if not is_address(address):
@@ -167,5 +169,5 @@ class Elsewhere:
         named = trusted or (self._remote is not None and bool(self._remote.endpoint_url))
         if not named and not chosen.trusted & {chosen.store, ANY_STORE}:
             raise StoreUntrusted(file=address, stores=(chosen.store,), who=chosen.signer)
-        self.tape = self.tape if self.tape is not None else Tape()
+        self.tape = self.tape if self.tape is not None else RequestLog()
         return folder_of(address if address.endswith("/") else f"{address}/", chosen, self.tape)

@@ -33,7 +33,7 @@ _DIGITS = re.compile(r"\d[\d,]*")
 _Same = tuple[str, str, int, int]
 
 
-class Known:
+class FindingBaseline:
     """Findings that were there before, each of which may be told once more.
 
     Args:
@@ -164,7 +164,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
+class ChangedObject:
     """One object that a change did something to.
 
     Attributes:
@@ -183,7 +183,7 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ImpactCheck:
     """One way to look at the file, and what it says that it did not say before.
 
     Attributes:
@@ -220,10 +220,10 @@ class Impact:
         unreadable: How many objects could not be read before, and cannot be read now; `counts` has them as the same.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[ImpactCheck, ...]
     gone: tuple[Finding, ...] = ()
     counts: dict[Fate, int] = field(default_factory=dict)
-    objects: tuple[Object, ...] = ()
+    objects: tuple[ChangedObject, ...] = ()
     appeared: tuple[str, ...] = ()
     more_appeared: int = 0
     left_out: int = 0
@@ -241,7 +241,7 @@ class Impact:
         return tuple(dict.fromkeys(one.code for one in self.new))
 
     @property
-    def silent(self) -> tuple[Object, ...]:
+    def silent(self) -> tuple[ChangedObject, ...]:
         """Objects with wrong bytes that no check says anything about."""
         return tuple(one for one in self.objects if one.fate is Fate.WRONG and not one.noticed)
 
@@ -318,7 +318,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
     told = _telling(findings, checks)
     counts: Counter[Fate] = Counter()
-    objects: list[Object] = []
+    objects: list[ChangedObject] = []
     room = _Room(MOST_BYTES * 2)
     left_out, unreadable = was.left_out, 0
     for number, (key, old) in enumerate(was.served.items()):
@@ -339,24 +339,24 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
 
 def _checks(
     was: Before, shard: Shard, progress: Callable[[int], None]
-) -> tuple[tuple[Check, ...], tuple[Finding, ...], tuple[Finding, ...]]:
+) -> tuple[tuple[ImpactCheck, ...], tuple[Finding, ...], tuple[Finding, ...]]:
     """What each depth says that is new; all findings; those that are gone."""
-    known = Known(was.findings, shard.source)
+    known = FindingBaseline(was.findings, shard.source)
 
     def told(error: ShardError | None) -> str:
         return "" if error is None or kind_of(error) in was.faults else str(error)
 
-    checks = [Check("opening", error=told(shard.damage))]
+    checks = [ImpactCheck("opening", error=told(shard.damage))]
     findings: tuple[Finding, ...] = ()
     for number, depth in enumerate(Depth):
         progress(number)
         report, error = _verified(shard, depth)
         findings = report.findings
-        checks.append(Check(depth.value, known.fresh(findings), told(error), report))
+        checks.append(ImpactCheck(depth.value, known.fresh(findings), told(error), report))
     return tuple(checks), findings, known.gone(was.findings, findings)
 
 
-def _telling(findings: tuple[Finding, ...], checks: tuple[Check, ...]) -> list[Finding]:
+def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
     """Those that tell of damage: a warning that was there before says nothing of bytes that changed since."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
@@ -487,7 +487,7 @@ def _fate(old: Served, now: Served) -> tuple[Fate, str]:
     return (Fate.SAME, "") if not old.digest else (Fate.REFUSED, now.error)
 
 
-def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -> Object:
+def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -> ChangedObject:
     place = None
     spans: tuple[tuple[str, int, int], ...] = ()
     if fate is not Fate.LOST:
@@ -502,7 +502,7 @@ def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -
             spans = tuple((one.source, one.start, one.stop) for one in all_spans)
             place = spans[0] if spans else None
     codes = (one.code for one in told if one.key == key or _touches(one, spans))
-    return Object(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
+    return ChangedObject(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
 
 
 def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from shardcore.model.drawing import MOST_ITEMS, Control, Drawing, Kind, Tone
+from shardcore.model.drawing import MOST_ITEMS, Control, ControlKind, Drawing, Tone
 from shardcore.model.node import Node
 from shardcore.model.span import Span
 from shardcore.shards.shard import Shard
@@ -71,20 +71,20 @@ def check_picture(picture: Picture) -> None:
 
 def values_at_ends(control: Control) -> tuple[object, ...]:
     """Values of a control that have to be drawn: both ends of a slider, all choices, both sides of a switch."""
-    if control.kind is Kind.SLIDER:
+    if control.kind is ControlKind.SLIDER:
         return control.low, control.high
-    if control.kind is Kind.SWITCH:
+    if control.kind is ControlKind.SWITCH:
         return False, True
-    return control.choices if control.kind is Kind.CHOICE else (control.value,)
+    return control.choices if control.kind is ControlKind.CHOICE else (control.value,)
 
 
 def wrong_values(control: Control) -> tuple[object, ...]:
     """Values that a control cannot have; of texts, only the format knows."""
-    if control.kind is Kind.SLIDER:
+    if control.kind is ControlKind.SLIDER:
         return control.high + 1, control.low - 1, "many"
-    if control.kind is Kind.SWITCH:
+    if control.kind is ControlKind.SWITCH:
         return ("perhaps",)
-    return ("no such choice",) if control.kind is Kind.CHOICE else ()
+    return ("no such choice",) if control.kind is ControlKind.CHOICE else ()
 
 
 def _holds(node: Node, span: Span) -> bool:

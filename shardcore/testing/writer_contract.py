@@ -18,7 +18,7 @@ import shardcore
 from shardcore.errors import SourceError, UsageError
 from shardcore.model.finding import Depth
 from shardcore.model.objects import ObjectRef
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
 from shardcore.shards.registry import format_of, writes_of
@@ -90,7 +90,7 @@ class WriterContract:
         for sentence in (writes.purpose, writes.cannot):
             assert sentence.endswith(".")
             assert "\n" not in sentence
-        for purpose in (Purpose.WRITE, Purpose.FACT):
+        for purpose in (OptionPurpose.WRITE, OptionPurpose.FACT):
             names = [option.name for option in found.options_for(purpose)]
             assert len(set(names)) == len(names)
             assert all(option.help.endswith(".") for option in found.options_for(purpose))

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shardcore.writing.items import Gathered
+    from shardcore.writing.items import FormatInputs
     from shardcore.writing.writer import Writer
 
 
@@ -91,7 +91,7 @@ class Writes:
         folder: Whether it may be a folder.
         members: Patterns of the names of shards in such a folder, in its sub-folders with `/`, at any depth with `**/`:
             with `force`, those that are not written again are removed.
-        gather: Makes objects of inputs by a rule of the format; `gather(paths, options, left_out)`. See `Gathered`.
+        gather: Makes objects of inputs by a rule of the format; `gather(paths, options, left_out)`. See `FormatInputs`.
         single: Whether a file holds one content, so that several inputs need a folder.
         converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
         checksum: The checksum or digest of every content, for some options; without it there is none.
@@ -116,7 +116,7 @@ class Writes:
     file: bool = True
     folder: bool = False
     members: tuple[str, ...] = ()
-    gather: Callable[..., Gathered] | None = None
+    gather: Callable[..., FormatInputs] | None = None
     single: bool = False
     converted: str = ""
     checksum: Callable[[Mapping[str, Any]], str] | None = None

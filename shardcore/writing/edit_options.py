@@ -12,10 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 
 
-class Takes(Enum):
+class EditSubject(Enum):
     """What an edit is about."""
 
     KEYS = "keys"
@@ -46,7 +46,7 @@ class Verb:
     name: str
     title: str
     help: str
-    takes: Takes
+    takes: EditSubject
     beside: bool = False
     back: str = ""
     options: tuple[Option, ...] = ()
@@ -57,32 +57,34 @@ class Verb:
 
 
 _TOMBSTONE = (
-    Option("reason", OptionType.TEXT, "The reason.", Purpose.EDIT),
-    Option("by", OptionType.TEXT, "The person who deletes.", Purpose.EDIT),
-    Option("ticket", OptionType.TEXT, "The ticket or request.", Purpose.EDIT),
+    Option("reason", OptionType.TEXT, "The reason.", OptionPurpose.EDIT),
+    Option("by", OptionType.TEXT, "The person who deletes.", OptionPurpose.EDIT),
+    Option("ticket", OptionType.TEXT, "The ticket or request.", OptionPurpose.EDIT),
     Option(
         "date",
         OptionType.TEXT,
         "created_at of the objects, in ISO 8601; needed where the shard does not say.",
-        Purpose.EDIT,
+        OptionPurpose.EDIT,
     ),
 )
 _FACTS: Mapping[str, str] = MappingProxyType({"by": "deleted_by", "reason": "reason", "ticket": "ticket_id"})
 """The facts that a tombstone states, by the names of the options that give them."""
 
-DELETE = Verb("delete", "Delete objects", "Delete objects of a shard in place: their bytes become zeros.", Takes.KEYS)
-TRUNCATE = Verb("truncate", "Truncate", "Cut off the bytes that follow the end of a shard.", Takes.NOTHING)
+DELETE = Verb(
+    "delete", "Delete objects", "Delete objects of a shard in place: their bytes become zeros.", EditSubject.KEYS
+)
+TRUNCATE = Verb("truncate", "Truncate", "Cut off the bytes that follow the end of a shard.", EditSubject.NOTHING)
 APPEND = Verb(
     "append",
     "Append",
     "Append the bytes of files to the content of a shard, in place or by rewriting it.",
-    Takes.FILES,
+    EditSubject.FILES,
 )
 TOMBSTONE = Verb(
     "tombstone",
     "Tombstone objects",
     "Mark objects as deleted in the sidecar; the shard itself stays as it is.",
-    Takes.KEYS,
+    EditSubject.KEYS,
     beside=True,
     back="Lift tombstones",
     options=_TOMBSTONE,
@@ -91,7 +93,7 @@ REKEY = Verb(
     "rekey",
     "Re-key into a new file",
     "Write a shard anew with its chunk hashes under an HMAC key, or with another expiry; the shard stays as it is.",
-    Takes.TARGET,
+    EditSubject.TARGET,
 )
 
 VERBS = (DELETE, TOMBSTONE, APPEND, TRUNCATE)
@@ -130,5 +132,9 @@ def made(
     if verb.beside:
         facts = {fact: (values or {}).get(name) or "" for name, fact in _FACTS.items()}
         return make(shard, keys, now=now, facts=facts, undo=back, date=(values or {}).get("date") or "")
-    given: dict[Takes, Sequence[Any]] = {Takes.KEYS: (keys,), Takes.FILES: paths, Takes.NOTHING: ()}
+    given: dict[EditSubject, Sequence[Any]] = {
+        EditSubject.KEYS: (keys,),
+        EditSubject.FILES: paths,
+        EditSubject.NOTHING: (),
+    }
     return make(shard, *given[verb.takes])

@@ -52,7 +52,7 @@ New = bytes | Zeros | Stream
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A stretch of the file that gets new bytes; it may reach over the old end.
 
     Attributes:
@@ -120,7 +120,7 @@ class Edit:
 
     source: FileSource
     what: str
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     new_size: int
     verb: str = ""
     keys: tuple[str, ...] = ()
@@ -176,7 +176,7 @@ class Edit:
 def edit_of(
     source: Source | None,
     what: str,
-    changes: tuple[Change, ...],
+    changes: tuple[FileChange, ...],
     new_size: int | None = None,
     *,
     verb: str = "",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.number_words import plural
-from shardcore.writing.items import Content, Item
+from shardcore.writing.items import Content, InputItem
 from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import OddName
 
@@ -186,11 +186,11 @@ class Replaced:
 
 
 def spared(
-    items: Iterable[Item],
+    items: Iterable[InputItem],
     replaced: Replaced,
     inputs: Collection[Path] | None = None,
     notes: MutableSequence[str] | None = None,
-) -> Iterator[Item]:
+) -> Iterator[InputItem]:
     """The objects without the files that the shard is about to replace: their bytes would be lost.
 
     Args:

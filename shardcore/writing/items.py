@@ -61,7 +61,7 @@ NOTHING_STATED = Stated()
 
 # Not frozen, as are `Stated` and `More`: making a frozen one takes three times as long, and there are millions.
 @dataclass(slots=True)
-class Item:
+class InputItem:
     """One object that is to be written.
 
     Attributes:
@@ -102,7 +102,7 @@ class Item:
             return str(self.content)
         return self.path or self.label
 
-    def unread(self) -> Item:
+    def unread(self) -> InputItem:
         """The same with the sizes of files instead of their bytes, to plan; what only reading tells stays.
 
         Raises:
@@ -140,7 +140,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class FormatInputs:
     """What inputs are to a format.
 
     Attributes:
@@ -150,7 +150,7 @@ class Gathered:
             were asked for.
     """
 
-    items: Iterable[Item]
+    items: Iterable[InputItem]
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
 

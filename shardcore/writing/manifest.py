@@ -21,7 +21,7 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.text import short
 from shardcore.sources.local import open_side_file
 from shardcore.writing.inputs import LeftOut, Skipped
-from shardcore.writing.items import NOTHING_STATED, Item, Stated
+from shardcore.writing.items import NOTHING_STATED, InputItem, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining, TemporaryFile, is_replaceable, taken
@@ -90,7 +90,7 @@ class SourceRecord:
     losses: Callable[[], Sequence[Loss]]
 
 
-class Manifest:
+class ManifestReader:
     """A manifest that is read: JSON Lines, or the `manifest.json` that `extract` writes; line by line.
 
     Args:
@@ -150,7 +150,7 @@ class Manifest:
                 yield os.path.join(folder, path)  # noqa: PTH118
             line = next(self._lines, None)
 
-    def items(self, key_of: Callable[[str], str | None], left_out: LeftOut | None = None) -> Iterator[Item]:
+    def items(self, key_of: Callable[[str], str | None], left_out: LeftOut | None = None) -> Iterator[InputItem]:
         """The objects, in the order of the lines; a part joins the object before it.
 
         Args:
@@ -160,7 +160,7 @@ class Manifest:
         Raises:
             UsageError: A line is not one of a manifest, or has a fact that the format does not keep.
         """
-        held: Item | None = None
+        held: InputItem | None = None
         line = self._first
         while line is not None:
             number, members = line
@@ -185,7 +185,7 @@ class Manifest:
         if held is not None:
             yield held
 
-    def _item(self, number: int, members: dict[str, Any], key_of: Callable[[str], str | None]) -> Item:
+    def _item(self, number: int, members: dict[str, Any], key_of: Callable[[str], str | None]) -> InputItem:
         path, key = members.get("path"), members.get("key")
         for what in ("error", "skipped"):
             if members.get(what):
@@ -198,7 +198,7 @@ class Manifest:
         label, facts = f"{where} ({self.name}, line {number})", self._facts(number, members)
         stated = {"": self._stated(number, members)}
         try:
-            return Item(key if key is not None else key_of(path), where, label, path, {}, facts, stated=stated)
+            return InputItem(key if key is not None else key_of(path), where, label, path, {}, facts, stated=stated)
         except UsageError as error:
             raise OddName(self._wrong(number, error.message).message) from None
 
@@ -351,7 +351,7 @@ class ResultManifest:
         self._report.hold()
         self._begin()
 
-    def note(self, item: Item, stored: str, rows: int | None = None) -> None:
+    def note(self, item: InputItem, stored: str, rows: int | None = None) -> None:
         """Notes one object.
 
         Args:

@@ -48,7 +48,7 @@ class KeptFile(TemporaryFile):
         self._pending = self._proof = None
 
 
-class Record:
+class PartialRecord:
     """The user's own note of a file that is not complete: its name, its size and the digest of its bytes.
 
     Args:
@@ -144,7 +144,7 @@ def write_kept(
 
     Args:
         path: The file.
-        mark: See `Record`.
+        mark: See `PartialRecord`.
         size: Bytes that it is going to have.
         pieces_from: Its bytes from an offset on.
         force: Whether a file is replaced.
@@ -158,7 +158,7 @@ def write_kept(
     """
     if os.path.lexists(path) and not (force and is_replaceable(path)):
         raise taken(path)
-    record = Record(path, mark)
+    record = PartialRecord(path, mark)
     file, digest = record.left(size) or (TemporaryFile(path), hashlib.sha256())
     due = file.at + NOTED_EVERY
     try:

@@ -40,8 +40,8 @@ from shardcore.sources.local import FileSource, open_side_file
 from shardcore.writing.audit import Audit, check_audit_log
 from shardcore.writing.in_place import (
     SHOWN,
-    Change,
     Edit,
+    FileChange,
     New,
     Stream,
     Zeros,
@@ -81,7 +81,7 @@ MOST_HOLES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JournalRecord:
     """A record of a journal.
 
     Attributes:
@@ -130,9 +130,9 @@ class Journal:
     kept: bool
     inode: tuple[int, int]
     sample: str
-    changes: tuple[Record, ...]
-    old: tuple[Record, ...]
-    keys_at: Record | None
+    changes: tuple[JournalRecord, ...]
+    old: tuple[JournalRecord, ...]
+    keys_at: JournalRecord | None
 
     @property
     def done(self) -> bool:
@@ -498,7 +498,7 @@ def purge(path: str | Path, *, dry_run: bool = False) -> list[Path]:
     return found
 
 
-def _write(path: Path, raw: IO[bytes], records: Sequence[Record], size: int, progress: Progress) -> None:
+def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: int, progress: Progress) -> None:
     """Write records to a file, and set its size.
 
     Raises:
@@ -524,7 +524,7 @@ def _write(path: Path, raw: IO[bytes], records: Sequence[Record], size: int, pro
             raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
 
 
-def _pieces(raw: IO[bytes], record: Record, end: int) -> Iterator[tuple[int, bytes]]:
+def _pieces(raw: IO[bytes], record: JournalRecord, end: int) -> Iterator[tuple[int, bytes]]:
     """The bytes of a record, in pieces; zeros only before `end`."""
     holds = record.kind in _HOLDS
     stop = record.stop if holds else min(record.stop, end)
@@ -533,7 +533,7 @@ def _pieces(raw: IO[bytes], record: Record, end: int) -> Iterator[tuple[int, byt
         yield start, _held(raw, record, start - record.start, size) if holds else bytes(size)
 
 
-def _held(raw: IO[bytes], record: Record, first: int, size: int) -> bytes:
+def _held(raw: IO[bytes], record: JournalRecord, first: int, size: int) -> bytes:
     """Bytes of a record out of the journal.
 
     Raises:
@@ -573,14 +573,14 @@ def putting_back(source: FileSource) -> tuple[Journal, Edit]:
         found = read_journal(path)
     if not found.kept:
         raise UsageError(found.told)
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     for one in found.old:
         new: New = Stream(one.size, partial(_kept, found.undo_path, one)) if one.kind == _OLD else Zeros(one.size)
-        changes.append(Change(one.start, new, "put back"))
+        changes.append(FileChange(one.start, new, "put back"))
     return found, Edit(source, f"undo this: {found.what}", tuple(changes), found.old_size)
 
 
-def _kept(path: Path, record: Record) -> Iterator[bytes]:
+def _kept(path: Path, record: JournalRecord) -> Iterator[bytes]:
     """Old bytes out of a journal, in pieces."""
     with open_side_file(path) as raw:
         for _, piece in _pieces(raw, record, 0):
@@ -686,8 +686,8 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
     if inode != source.inode and not trust:
         # Before anything else of it is read: it may be as long as its maker liked.
         raise UsageError(f"{where} was made for another file: device or inode differ", remedy=Remedy.JOURNAL)
-    changes: list[Record] = []
-    old: list[Record] = []
+    changes: list[JournalRecord] = []
+    old: list[JournalRecord] = []
     keys = None
     for one in _records(file, where, digest, _FIRST + size):
         if one.kind in _CHANGES:
@@ -701,7 +701,7 @@ def _read(path: Path, where: Path, file: IO[bytes], source: FileSource, *, trust
     return journal(changes=tuple(changes), old=tuple(old), keys_at=keys)
 
 
-def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Record]:
+def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[JournalRecord]:
     while True:
         raw = file.read(_RECORD.size)
         if len(raw) < _RECORD.size:
@@ -713,7 +713,7 @@ def _records(file: IO[bytes], where: Path, digest: Any, at: int) -> Iterator[Rec
             return
         if kind > _KEYS:
             raise FormatError(f"{where} is of another version than is known here")
-        yield Record(kind, start, start + length, at)
+        yield JournalRecord(kind, start, start + length, at)
         if kind not in _HOLDS:
             continue
         at += length
@@ -788,7 +788,7 @@ def _check_file(journal: Journal, raw: IO[bytes], source: FileSource, *, trust: 
         )
 
 
-def _stands(source: FileSource, raw: IO[bytes], record: Record) -> bool:
+def _stands(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
     """Return True unless the file has other bytes than a change wrote; those of a stream are unknown."""
     if record.kind == _NEW_UNKNOWN:
         return True

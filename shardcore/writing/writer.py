@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, ClassVar, Self
 
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.model.keys import Key, KeyForm
-from shardcore.model.options import Option, Purpose, read_options
+from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.progress import check_stopped
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile
@@ -142,7 +142,7 @@ class Writer(ABC):
         for part in parts or ():
             if part not in self.part_names:
                 raise UsageError(f"{who} has no part {part!r} in this format")
-        values = read_options(self.declared, facts, Purpose.FACT, who) if facts else {}
+        values = read_options(self.declared, facts, OptionPurpose.FACT, who) if facts else {}
         return self._add(key, data, More(label, name, parts or {}, {k: v for k, v in values.items() if v is not None}))
 
     def add_many(self, keys: Sequence[Key] | None, contents: Sequence[bytes]) -> list[str]:

@@ -16,7 +16,7 @@ from PySide6.QtCore import QCoreApplication, QTranslator
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from shardscope.learning.help.shortcuts import ShortcutSheet
+from shardscope.learning.help.shortcuts import ShortcutDialog
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 
@@ -131,7 +131,7 @@ def test_help_speaks_the_language(qtbot: QtBot, settings: Settings, marked: Mark
     assert texts
     assert all(text.startswith("«") for text in texts), texts
     assert window.hex.whatsThis().startswith("«")
-    sheet = ShortcutSheet(window)
+    sheet = ShortcutDialog(window)
     assert sheet.windowTitle() == "«Keyboard shortcuts»"
     sheet.close()
     window.close()
@@ -146,5 +146,5 @@ def test_translators_find_the_texts(tmp_path: Path) -> None:
     contexts = ElementTree.parse(target).getroot().findall("context")
     found = {context.findtext("name"): len(context.findall("message")) for context in contexts}
     assert "" not in found
-    assert {"HelpMenu", "ShortcutSheet", "FormatPage", "WhatsThis"} <= set(found)
+    assert {"HelpMenu", "ShortcutDialog", "FormatPage", "WhatsThis"} <= set(found)
     assert found["WhatsThis"] > 20

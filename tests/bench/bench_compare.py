@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from shardcore.teaching.comparison import BUILT_IN, MORE, Row, compared_formats, measured, points_of, sketched
+from shardcore.teaching.comparison import BUILT_IN, MORE, FormatRow, compared_formats, measured, points_of, sketched
 from tests.bench.figures import Figure, best_of
 
 REDRAWN = 200.0
@@ -33,7 +33,7 @@ def run() -> Iterator[Figure]:
     yield from _window()
 
 
-def _sketch(count: int, size: int) -> list[Row]:
+def _sketch(count: int, size: int) -> list[FormatRow]:
     few, amount = BUILT_IN.objects(MORE, size), BUILT_IN.amount(count, size)
     return [sketched(points_of(name, few, {}), *amount) for name in compared_formats()]
 

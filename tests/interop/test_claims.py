@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.model.other_readers import Answer, Peer, peers_about
+from shardcore.model.other_readers import Peer, ReaderAnswer, peers_about
 from shardcore.shards.registry import format_of
 from shardcore.sources.local import FileSource
 from shardcore.sources.patched import Change, PatchedSource
@@ -118,7 +118,7 @@ def test_who_serves_wrong_bytes_is_named(case: Case, tmp_path: Path) -> None:
         was = before(shard)
     dice = random.Random(f"{case.reader} {case.sample}")
     false: list[str] = []
-    told: Counter[tuple[str, Answer]] = Counter()
+    told: Counter[tuple[str, ReaderAnswer]] = Counter()
     with Reader(case.reader) as reader:
         good = reader.ask(path, keys, spec=spec, sizes=sizes)
         assert {what for what, _ in good.values()} == {"ok"}
@@ -132,12 +132,12 @@ def test_who_serves_wrong_bytes_is_named(case: Case, tmp_path: Path) -> None:
             claims = claims_of(case, impact)
             told.update((code, one.answer) for one in claims for code in one.codes)
             ours = {one.key for one in impact.objects if one.fate is Fate.WRONG}
-            named = any(one.answer in (Answer.WRONG, Answer.CRASHES) for one in claims)
+            named = any(one.answer in (ReaderAnswer.WRONG, ReaderAnswer.CRASHES) for one in claims)
             for key in wrong_by(good, now):
                 if key not in ours and not named:
                     false.append(f"{change.what}: {case.name} serves {key} wrong; {impact.codes}")
             crashed = any(what == "crash" for what, _ in now.values())
-            if crashed and not any(one.answer is Answer.CRASHES for one in claims):
+            if crashed and not any(one.answer is ReaderAnswer.CRASHES for one in claims):
                 false.append(f"{change.what}: {case.name} crashes; {impact.codes}")
             fails = [key for key, (what, _) in now.items() if what in ("refused", "lost", "crash")]
             if fails and not claims and not impact.objects and not any(check.notices for check in impact.checks):

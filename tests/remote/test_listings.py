@@ -83,9 +83,9 @@ def test_answers_to_other_requests(kind: str, tmp_path: Path) -> None:
 def send(path: Path, options: RemoteOptions) -> None:
     """Sends a file in parts."""
     from shardcore.sources.remote.address import parse_address
-    from shardcore.sources.remote.session import Remote
+    from shardcore.sources.remote.session import RemoteSession
 
-    remote = Remote(options)
+    remote = RemoteSession(options)
     try:
         Upload(remote, force=True).send(path, parse_address("s3://bucket/large"))
     finally:

@@ -17,7 +17,7 @@ import pytest
 from shardcore import errors
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.request_log import Tape
+from shardcore.sources.remote.request_log import RequestLog
 from shardcore.testing import FULL, sampled
 from tests.remote.client import nothing_left
 from tests.remote.faults import (
@@ -228,7 +228,7 @@ def check(trouble: Trouble, transport: str, sample: Sample, name: str, right: An
     """One action behind a trouble of its own."""
     with served(trouble, transport, sample) as (proxy, root, options):
         proxy.faults = trouble.faults()
-        tape = Tape()
+        tape = RequestLog()
         outcome: object
         try:
             with sample.opened(root, remote=options, tape=tape) as shard:
@@ -249,7 +249,7 @@ def check(trouble: Trouble, transport: str, sample: Sample, name: str, right: An
         assert not (RIGHT not in trouble.outcomes and struck and outcome is RIGHT), f"no error: {told}"
 
 
-def check_attempts(tape: Tape, told: str) -> None:
+def check_attempts(tape: RequestLog, told: str) -> None:
     """No range is asked for more often than it may be; a thing that is lost is given up by all of its ranges."""
     asked = [one for one in tape.records if not one.cached]
     assert max((one.retry for one in asked), default=0) <= RETRIES, told

@@ -15,7 +15,7 @@ from shardcore import errors
 from shardcore.cli.program import run
 from shardcore.sources.remote import session as remote
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.request_log import Tape
+from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.remote.response import Broken
 from shardcore.testing import FULL
 from tests.remote.bills import swh_huge
@@ -169,7 +169,7 @@ def test_nobody_there() -> None:
     """A port where nobody listens is an error, soon."""
     with RangeServer() as server:
         url = f"{server.url}/a"
-    tape = Tape()
+    tape = RequestLog()
     with pytest.raises(errors.ConnectionFailed):
         shardcore.open(url, remote=QUICK, tape=tape)
     assert [one.retry for one in tape.records] == [0, 1, 2]
@@ -180,7 +180,7 @@ def test_patience_is_for_the_whole_thing(monkeypatch: pytest.MonkeyPatch) -> Non
     now = 0.0
     monkeypatch.setattr(remote, "time", SimpleNamespace(monotonic=lambda: now))
     broken = Broken(errors.TimedOut("no answer"))
-    thing = remote.Remote(RemoteOptions(patience=60))
+    thing = remote.RemoteSession(RemoteOptions(patience=60))
     assert thing.patient(broken, 0.5) == 0.5
     now = 59.0
     assert thing.patient(broken, 0.5) == 0.5

@@ -13,7 +13,7 @@ from shardcore.cli.program import run
 from shardcore.errors import Forbidden, NoSuchObject, ShardError
 from shardcore.sources.remote.address import parse_address, shown_address
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.request_log import Tape
+from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.remote.source import open_remote
 from tests.remote.servers import RangeServer, RedirectServer, StoreServer
 
@@ -34,7 +34,7 @@ def test_a_signed_address_is_read_and_never_shown(
     caplog.set_level(logging.DEBUG)
     query = "X-Amz-Credential=AKIASECRETSECRET&X-Amz-Signature=topsecret"
     address = server.put("/b/small.shard", SWH) + f"?{query}"
-    tape = Tape()
+    tape = RequestLog()
     with shardcore.open(address, tape=tape) as shard:
         assert shard.source is not None
         assert shard.source.folder is None  # nobody looks for neighbours: their addresses are not signed
@@ -90,7 +90,7 @@ def test_keys_are_in_no_text_of_the_options_or_of_errors() -> None:
     _clean(repr(KEYS), str(KEYS), repr(parse_address("https://me:hunter2@host/a?sig=topsecret")))
     with StoreServer() as server:
         options = RemoteOptions(**{**vars(KEYS), "endpoint_url": server.url, "addressing": "path"})
-        tape = Tape()
+        tape = RequestLog()
         with pytest.raises(ShardError) as caught:
             shardcore.open("s3://bucket/none.shard", remote=options, tape=tape)
         _clean(caught.value, repr(caught.value), tape.lines(), tape.notes)

@@ -39,7 +39,7 @@ class GotoError(Exception):
 
 
 @dataclass(frozen=True)
-class Places:
+class GotoNames:
     """What names stand for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Places:
         return tuple(dict.fromkeys((*(_written(s.name) for s in self.sections), *self.starts, *values)))
 
 
-def evaluate(text: str, places: Places) -> int:
+def evaluate(text: str, places: GotoNames) -> int:
     """The offset that an expression means.
 
     A leading `+` is relative to the caret; a leading `-` counts from the end of the source.
@@ -90,7 +90,7 @@ def calculate(text: str) -> int:
     """
     if len(text) > MAX_LENGTH:
         raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
-    return _Parser(text, Places(0)).whole()
+    return _Parser(text, GotoNames(0)).whole()
 
 
 def starts_of(root: Node) -> dict[str, int]:
@@ -111,7 +111,7 @@ def starts_of(root: Node) -> dict[str, int]:
 class _Parser:
     """Recursive descent: sums of products of atoms."""
 
-    def __init__(self, text: str, places: Places) -> None:
+    def __init__(self, text: str, places: GotoNames) -> None:
         self.places = places
         self.tokens: list[tuple[str, str, int]] = []
         for match in _TOKEN.finditer(text):
@@ -224,7 +224,7 @@ def _whole_number(digits: str, base: int, position: int) -> int:
         raise GotoError(f"{digits!r} is not a number", position) from None
 
 
-def _named(text: str, places: Places, position: int) -> int:
+def _named(text: str, places: GotoNames, position: int) -> int:
     name = text.lstrip("$").strip('"')
     if name in places.starts:
         return places.starts[name]
@@ -237,7 +237,7 @@ def _named(text: str, places: Places, position: int) -> int:
     raise GotoError(f"nothing here is called {name!r}{_hint(name, places)}", position)
 
 
-def _value(text: str, places: Places, position: int) -> int:
+def _value(text: str, places: GotoNames, position: int) -> int:
     name = text.lstrip("$").strip('"')
     if _is_number(value := places.values.get(name)):
         return int(str(value))
@@ -246,7 +246,7 @@ def _value(text: str, places: Places, position: int) -> int:
     raise GotoError(f"no field here is called {name!r}{_hint(name, places)}", position)
 
 
-def _hint(name: str, places: Places) -> str:
+def _hint(name: str, places: GotoNames) -> str:
     names = dict.fromkeys(known.lstrip("*") for known in places.names)
     near = [known for known in names if name.lower() in known.lower() or known.lower() in name.lower()]
     return f"; there is {', '.join(near[:3])}" if near else ""

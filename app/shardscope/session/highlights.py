@@ -46,7 +46,7 @@ class Arrow:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReferenceQuery:
     """What leads to some bytes, as somebody asked.
 
     Attributes:

@@ -22,7 +22,7 @@ from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 from shardcore import Cancelled
 from shardcore.model.budget import budgeted
 from shardcore.progress import stopped_by
-from shardcore.sources.read_purpose import Priority as Soon
+from shardcore.sources.read_purpose import ReadPriority as Soon
 from shardcore.sources.read_purpose import wanted
 
 IO_THREADS = 12
@@ -44,7 +44,7 @@ class Pool(Enum):
     CPU = "cpu"
 
 
-class Priority(IntEnum):
+class JobPriority(IntEnum):
     """What goes first; the higher value wins."""
 
     SCAN = 0
@@ -54,10 +54,10 @@ class Priority(IntEnum):
 
 
 _SOON = {
-    Priority.SCREEN: Soon.SCREEN,
-    Priority.SELECTED: Soon.SELECTED,
-    Priority.PREFETCH: Soon.PREFETCH,
-    Priority.SCAN: Soon.SCAN,
+    JobPriority.SCREEN: Soon.SCREEN,
+    JobPriority.SELECTED: Soon.SELECTED,
+    JobPriority.PREFETCH: Soon.PREFETCH,
+    JobPriority.SCAN: Soon.SCAN,
 }
 """How soon a remote source fetches what a job reads."""
 
@@ -113,7 +113,7 @@ class Job:
         lasting: bool,
         generation: int,
         number: int,
-        priority: Priority = Priority.SELECTED,
+        priority: JobPriority = JobPriority.SELECTED,
     ) -> None:
         self.number = number
         self.priority = priority
@@ -221,7 +221,7 @@ class Jobs(QObject):
         *,
         key: object = None,
         pool: Pool = Pool.IO,
-        priority: Priority = Priority.SELECTED,
+        priority: JobPriority = JobPriority.SELECTED,
         title: str = "",
         lasting: bool = False,
         done: Done | None = None,

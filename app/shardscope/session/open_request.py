@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore import DataSet, Folder, Member, RemoteOptions, Shard, Source, SourceError, Tape, UsageError
+from shardcore import DataSet, Folder, Member, RemoteOptions, RequestLog, Shard, Source, SourceError, UsageError
 from shardcore.model.copy_forms import OPEN_SAID, Again
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
@@ -103,7 +103,7 @@ class OpenRequest:
         """The same as it is on disk."""
         return replace(self, sandbox=False, changes=(), expects="")
 
-    def open(self, progress: Progress, tape: Tape | None = None) -> Shard:
+    def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:
         """Opens it for a window.
 
         Damage gives what is left. Chunks that nobody vouches for are decompressed in a process of their own, which
@@ -165,7 +165,7 @@ class OpenRequest:
             if isinstance(where, PatchedSource):
                 where.close()
 
-    def _patched(self, tape: Tape | None) -> PatchedSource:
+    def _patched(self, tape: RequestLog | None) -> PatchedSource:
         """The file with the changes over it.
 
         Raises:

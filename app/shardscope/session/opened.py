@@ -16,6 +16,7 @@ from shardcore import (
     Cancelled,
     Objects,
     RemoteOptions,
+    RequestLog,
     Shard,
     ShardError,
     Source,
@@ -23,14 +24,13 @@ from shardcore import (
     SourceError,
     Span,
     StoreUntrusted,
-    Tape,
 )
 from shardcore.errors import LargeRead, RemoteError, ends_reading
 from shardcore.model.budget import count_source
 from shardcore.sources.read_purpose import at_most
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import MUCH, Costly, index_size
-from shardscope.session.jobs import Job, Jobs, Pool, Priority, alive
+from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.session.open_request import OpenRequest
 
 SOON_MILLISECONDS = 50
@@ -142,7 +142,7 @@ class OpenFailure:
         return self.request.shown
 
 
-class Opened(QObject):
+class OpenedShard(QObject):
     """The shard that is open, if any. Lives on the GUI thread.
 
     Attributes:
@@ -172,7 +172,7 @@ class Opened(QObject):
     source_trouble = Signal(object)
     """A `SourceError`: the file was changed or is gone; None when that is over."""
     tape_changed = Signal(object)
-    """The `Tape` of what is opened, or None."""
+    """The `RequestLog` of what is opened, or None."""
     message = Signal(object)
     """A sentence for the status bar: an acknowledgement that may be missed."""
     troubled = Signal(object, object)
@@ -196,7 +196,7 @@ class Opened(QObject):
         self.listing: Objects | None = None
         self.replacing = False
         self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
-        self.tape: Tape | None = None
+        self.tape: RequestLog | None = None
         self._agreed: set[str] = set()
         self.trouble: BaseException | None = None
         self.may_leave: Callable[[OpenRequest | None, Callable[[], object]], bool] = lambda _, __: True
@@ -213,7 +213,7 @@ class Opened(QObject):
         stopped: Callable[[], None] | None = None,
         key: object = None,
         pool: Pool = Pool.IO,
-        priority: Priority = Priority.SELECTED,
+        priority: JobPriority = JobPriority.SELECTED,
         title: str = "",
     ) -> Job | None:
         """Runs work on what is open, in a job, and brings the result home if the same is still open.
@@ -331,7 +331,7 @@ class Opened(QObject):
     def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
         if request.is_remote and request.remote is None:
             request = request.reached(self.reach(request.uri))
-        tape = Tape() if request.is_remote else None
+        tape = RequestLog() if request.is_remote else None
 
         def work(job: Job) -> Shard:
             with at_most(None if agreed else AUTO_INDEX_BYTES):
@@ -360,7 +360,7 @@ class Opened(QObject):
         if tape is not None:
             self._set_tape(tape)
         return self.jobs.submit(
-            work, key=("open", self), priority=Priority.SCREEN, done=done, discard=lambda shard: shard.close()
+            work, key=("open", self), priority=JobPriority.SCREEN, done=done, discard=lambda shard: shard.close()
         )
 
     def close(self) -> None:
@@ -386,7 +386,7 @@ class Opened(QObject):
                 # The window closes: the job never ran.
                 shard.close()
 
-        self.jobs.submit(lambda _: shard.close(), priority=Priority.PREFETCH, lasting=True, done=done)
+        self.jobs.submit(lambda _: shard.close(), priority=JobPriority.PREFETCH, lasting=True, done=done)
 
     def _take(self, shard: Shard, request: OpenRequest) -> None:
         self.replacing = self.shard is not None
@@ -483,7 +483,9 @@ class Opened(QObject):
             if self.shard is shard and not self._held and not isinstance(error, Cancelled):
                 self._set_trouble(error)
 
-        self.jobs.submit(lambda _: source.check_unchanged(), key=("watch", self), priority=Priority.PREFETCH, done=done)
+        self.jobs.submit(
+            lambda _: source.check_unchanged(), key=("watch", self), priority=JobPriority.PREFETCH, done=done
+        )
 
     def hold_watch(self, *, held: bool) -> None:
         """Whether the file is being changed by ourselves: that is no news, until something is opened."""
@@ -501,7 +503,7 @@ class Opened(QObject):
             else:
                 self.check_source()
 
-    def _set_tape(self, tape: Tape | None) -> None:
+    def _set_tape(self, tape: RequestLog | None) -> None:
         if tape is not self.tape:
             self.tape = tape
             self.tape_changed.emit(tape)

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Done, Job, Jobs, Priority
+from shardscope.session.jobs import Done, Job, JobPriority, Jobs
 
 PAGE = 16 * 1024
 """Bytes of a page."""
@@ -61,7 +61,7 @@ class Readable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class BytePage:
     """Some bytes of a source.
 
     Attributes:
@@ -108,7 +108,7 @@ class PageCache(QObject):
         self._from: Readable | None = None
         self._round = 0
         self._epoch = 0
-        self._pages: OrderedDict[_Key, Page] = OrderedDict()
+        self._pages: OrderedDict[_Key, BytePage] = OrderedDict()
         self._loading: dict[_Key, Job] = {}
         self._painting: dict[_Key, Job] = {}
         self._ranges: dict[str, list[tuple[int, int]]] = {}
@@ -136,7 +136,7 @@ class PageCache(QObject):
         for name, number in list(self._pages):
             self.changed.emit(name, number)
 
-    def get(self, name: str, number: int) -> Page | None:
+    def get(self, name: str, number: int) -> BytePage | None:
         """A page that is there, failed ones included; None when it is not."""
         page = self._pages.get((name, number))
         if page is not None:
@@ -169,9 +169,9 @@ class PageCache(QObject):
                 job.cancel()
                 self._left.add(key)
         for number in range(first, last + 1):
-            self._ask(name, number, Priority.SCREEN)
+            self._ask(name, number, JobPriority.SCREEN)
         if guess >= 0 and (pages is None or guess < pages):
-            self._ask(name, guess, Priority.PREFETCH)
+            self._ask(name, guess, JobPriority.PREFETCH)
 
     def loaded(self, name: str) -> list[tuple[int, int]]:
         """The ranges of a source that are in memory: sorted, half-open."""
@@ -230,7 +230,7 @@ class PageCache(QObject):
                 raise Cancelled
             return work(readable, job)
 
-        return self._jobs.submit(run, key=key, priority=Priority.SELECTED, done=done)
+        return self._jobs.submit(run, key=key, priority=JobPriority.SELECTED, done=done)
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
         """Asks for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""
@@ -243,7 +243,7 @@ class PageCache(QObject):
 
     # --- fetching ---
 
-    def _ask(self, name: str, number: int, priority: Priority) -> None:
+    def _ask(self, name: str, number: int, priority: JobPriority) -> None:
         key = (name, number)
         page = self._pages.get(key)
         if page is None:
@@ -252,18 +252,18 @@ class PageCache(QObject):
         elif not page.error and page.epoch != self._epoch and key not in self._painting:
             self._paint(key, page, priority)
 
-    def _load(self, key: _Key, priority: Priority) -> None:
+    def _load(self, key: _Key, priority: JobPriority) -> None:
         readable, current = self._from, self._round
         assert readable is not None
         name, start = key[0], key[1] * PAGE
 
-        def run(job: Job) -> Page:
+        def run(job: Job) -> BytePage:
             source = readable.bytes_of(name)
             if start >= source.size:
                 raise Truncated(f"there is no byte {start}; {name or 'the file'} has {source.size}")
-            return Page(start, source.read(start, min(start + PAGE, source.size)))
+            return BytePage(start, source.read(start, min(start + PAGE, source.size)))
 
-        def done(page: Page | None, error: BaseException | None) -> None:
+        def done(page: BytePage | None, error: BaseException | None) -> None:
             if current != self._round:
                 return
             self._loading.pop(key, None)
@@ -272,9 +272,9 @@ class PageCache(QObject):
             if isinstance(error, Cancelled):
                 # The screen may have come back to a page that it left while it was being read.
                 if left and key[1] in self._screens.get(key[0], ()):
-                    self._ask(*key, Priority.SCREEN)
+                    self._ask(*key, JobPriority.SCREEN)
                 return
-            self._keep(key, page if page is not None else Page(start, b"", error=plain_words(error)))
+            self._keep(key, page if page is not None else BytePage(start, b"", error=plain_words(error)))
             if page is not None and key in self._pages:
                 self._paint(key, page, priority)
             self.changed.emit(*key)
@@ -283,7 +283,7 @@ class PageCache(QObject):
 
         self._loading[key] = self._jobs.submit(run, key=("page", self, *key), priority=priority, done=done)
 
-    def _paint(self, key: _Key, page: Page, priority: Priority) -> None:
+    def _paint(self, key: _Key, page: BytePage, priority: JobPriority) -> None:
         readable, current, epoch = self._from, self._round, self._epoch
         assert readable is not None
 
@@ -305,7 +305,7 @@ class PageCache(QObject):
 
         self._painting[key] = self._jobs.submit(run, key=("runs", self, *key), priority=priority, done=done)
 
-    def _keep(self, key: _Key, page: Page) -> None:
+    def _keep(self, key: _Key, page: BytePage) -> None:
         self._ranges.clear()
         if key in self._pages:
             self._memory -= self._pages[key].memory

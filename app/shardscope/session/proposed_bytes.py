@@ -11,7 +11,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ProposedRange:
     """Bytes `[start, stop)` of a source that get others, or none.
 
     Attributes:
@@ -47,18 +47,18 @@ class Proposed:
     """
 
     source: str
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[ProposedRange, ...]
     old_marks: tuple[Range, ...] | None = None
     new_marks: tuple[Range, ...] | None = None
     shows_new: bool = False
     current: int = -1
 
     @staticmethod
-    def of(source: str, stretches: Iterable[Stretch]) -> Proposed:
+    def of(source: str, stretches: Iterable[ProposedRange]) -> Proposed:
         """What changes in a source."""
         return Proposed(source, tuple(sorted(stretches, key=lambda one: one.start)))
 
-    def inside(self, start: int, stop: int) -> tuple[Stretch, ...]:
+    def inside(self, start: int, stop: int) -> tuple[ProposedRange, ...]:
         """The stretches that touch `[start, stop)`."""
         first = bisect_right(self.stretches, start, key=lambda one: one.stop)
         last = bisect_left(self.stretches, stop, lo=first, key=lambda one: one.start)

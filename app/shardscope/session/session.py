@@ -13,11 +13,11 @@ from shardcore.operations.references import leads_to
 from shardscope.session import selection as completing
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import verifying
-from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, Question
-from shardscope.session.jobs import Job, Jobs, Pool, Priority
-from shardscope.session.opened import IndexState, Opened, OpenFailure
+from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
+from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
+from shardscope.session.opened import IndexState, OpenedShard, OpenFailure
 from shardscope.session.selection import Selection
-from shardscope.session.trace_walk import Walk, traced
+from shardscope.session.trace_walk import TraceWalk, traced
 
 MOST = 200
 """Places that are remembered."""
@@ -76,7 +76,7 @@ def _near(last: Selection, chosen: Selection) -> bool:
 __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
-class Session(Opened):
+class Session(OpenedShard):
     """The only holder of what is open, selected and looked up. Lives on the GUI thread; everything that reads is a job.
 
     Attributes:
@@ -92,15 +92,15 @@ class Session(Opened):
     """The `Selection`: at once when something is selected, and again when it is complete."""
     history_changed = Signal()
     walk_changed = Signal(object)
-    """The `Walk`: when a lookup begins, when it ends, and when there is none any more."""
+    """The `TraceWalk`: when a lookup begins, when it ends, and when there is none any more."""
     step_changed = Signal(object)
-    """The `Walk`: another step of the same lookup is current."""
+    """The `TraceWalk`: another step of the same lookup is current."""
     lights_changed = Signal()
     """Other bytes are lit, or other arrows are drawn."""
     question_changed = Signal(object)
-    """The `Question`: when it is asked and when it is answered; None when it is cleared."""
+    """The `ReferenceQuery`: when it is asked and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
-    """The `Walk`: what a first reader pays for it is known, or will not be."""
+    """The `TraceWalk`: what a first reader pays for it is known, or will not be."""
     findings_changed = Signal(object)
     """The `Report`, or None when there is none (any more)."""
     verifying_changed = Signal(object)
@@ -109,11 +109,11 @@ class Session(Opened):
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)
         self.selection = Selection()
-        self.walk = Walk()
+        self.walk = TraceWalk()
         self.lights: tuple[Light, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
         self._pointing = False
-        self.question: Question | None = None
+        self.question: ReferenceQuery | None = None
         self.report: Report | None = None
         self._history = History()
 
@@ -127,7 +127,7 @@ class Session(Opened):
         super()._reset()
         self._history.clear()
         self.selection = Selection()
-        self.walk = Walk()
+        self.walk = TraceWalk()
         self._light((), ())
         self._set_question(None)
         self.report = None
@@ -244,17 +244,17 @@ class Session(Opened):
             return
         span = selection.span
 
-        def work(shard: Shard, _: Job) -> Question:
+        def work(shard: Shard, _: Job) -> ReferenceQuery:
             asked = span or completing.main_span(shard.objects.ref(selection.row or 0)) or Span("", 0, 0)
-            return Question(asked, leads_to(shard, asked))
+            return ReferenceQuery(asked, leads_to(shard, asked))
 
-        self._set_question(Question(span or Span("", 0, 0)))
+        self._set_question(ReferenceQuery(span or Span("", 0, 0)))
         self.ask(
             work,
             self._set_question,
-            failed=lambda error: self._set_question(Question(span or Span("", 0, 0), error=error)),
+            failed=lambda error: self._set_question(ReferenceQuery(span or Span("", 0, 0), error=error)),
             key=("leads", self),
-            priority=Priority.SCREEN,
+            priority=JobPriority.SCREEN,
         )
 
     def clear_question(self) -> None:
@@ -262,7 +262,7 @@ class Session(Opened):
         if self.question is not None:
             self._set_question(None)
 
-    def _set_question(self, question: Question | None) -> None:
+    def _set_question(self, question: ReferenceQuery | None) -> None:
         self.question = question
         self._light(self.lights, question.arrows if question is not None else ())
         self.question_changed.emit(question)
@@ -286,7 +286,7 @@ class Session(Opened):
         if self.shard is not None and key:
             self._trace(key, lambda: self.go_to_step(0))
 
-    def look_up_again(self, walk: Walk) -> None:
+    def look_up_again(self, walk: TraceWalk) -> None:
         """Traces the key of a lookup in the bytes that are open now; its step stays, and so does the selection."""
         if self.shard is None or not walk.key:
             return
@@ -300,11 +300,11 @@ class Session(Opened):
         self._trace(walk.key, stay)
 
     def _trace(self, key: str, then: Callable[[], None]) -> None:
-        self.walk = Walk(key)
+        self.walk = TraceWalk(key)
         self._light((), self.arrows)
         self.walk_changed.emit(self.walk)
 
-        def take(walk: Walk) -> None:
+        def take(walk: TraceWalk) -> None:
             self.walk = walk
             self.walk_changed.emit(walk)
             then()
@@ -313,17 +313,17 @@ class Session(Opened):
             # The panel shows the error; a notice has the button of its remedy.
             if not isinstance(error, ShardError) or error.remedy is not None:
                 self.tell(self.tr("The lookup failed"), error)
-            take(Walk(key, error=error))
+            take(TraceWalk(key, error=error))
 
         self.ask(
-            lambda shard, _: Walk(key, traced(shard, key)),
+            lambda shard, _: TraceWalk(key, traced(shard, key)),
             take,
             failed=failed,
             key=("trace", self),
-            priority=Priority.SCREEN,
+            priority=JobPriority.SCREEN,
         )
 
-    def walk_along(self, walk: Walk) -> None:
+    def walk_along(self, walk: TraceWalk) -> None:
         """Walks through a lookup that was made already, from its current step on."""
         if self.shard is None:
             return
@@ -349,7 +349,7 @@ class Session(Opened):
         self._light(self.walk.lights, ())
 
     def measure_cost(self) -> None:
-        """Measures what a first reader pays for the lookup, in a job; `Walk.cold` has it then."""
+        """Measures what a first reader pays for the lookup, in a job; `TraceWalk.cold` has it then."""
         before = self.walk
         if before.trace is None or before.cold is not None:
             return
@@ -403,7 +403,7 @@ class Session(Opened):
             stopped=ended,
             key=("verify", self),
             pool=Pool.CPU,
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
             title=f"Verify {depth.value}",
         )
         if job is not None:

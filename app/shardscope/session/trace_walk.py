@@ -19,7 +19,7 @@ STEP = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class TraceWalk:
     """Where somebody is in a lookup.
 
     Attributes:

@@ -15,9 +15,9 @@ from shardscope.learning.comparison.compare_formats import CompareFormats
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
 from shardscope.shell.docks import PanelDocks
-from shardscope.shell.edits import Changing
+from shardscope.shell.edits import EditShell
 from shardscope.shell.panels import Panel
-from shardscope.shell.sandbox import Breaking
+from shardscope.shell.sandbox import SandboxShell
 from shardscope.startup.settings import THEMES
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.hex.actions import HexActions
@@ -38,7 +38,7 @@ _THEME_NAMES = {
 }
 
 
-class Commands(Protocol):
+class MenuCommands(Protocol):
     """What the menus have the window do."""
 
     def open(self, uri: str, format: str | None = None) -> None:
@@ -107,7 +107,7 @@ class WindowActions:
         themes: The choices of the theme, by name.
     """
 
-    def __init__(self, window: QMainWindow, commands: Commands, session: Session) -> None:
+    def __init__(self, window: QMainWindow, commands: MenuCommands, session: Session) -> None:
         self._window = window
         self._commands = commands
         self._session = session
@@ -179,9 +179,9 @@ class WindowActions:
         bytes_: HexActions,
         objects: ObjectActions,
         shards: NewShards,
-        changing: Changing,
+        changing: EditShell,
         comparing: CompareFormats,
-        breaking: Breaking,
+        breaking: SandboxShell,
     ) -> None:
         """Fills the menus.
 

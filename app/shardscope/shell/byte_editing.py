@@ -15,7 +15,7 @@ from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.error_words import plain_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.shell.edits import Changing
+from shardscope.shell.edits import EditShell
 from shardscope.tasks.edit.typed_bytes import TypedBytes, proposed_bytes
 from shardscope.views.hex.grid import HexPart
 from shardscope.views.hex.panel import HexPanel
@@ -45,7 +45,7 @@ class ByteEditing(QObject):
         bytes_: HexPanel,
         objects: ObjectPanel,
         sandbox: Sandbox,
-        changing: Changing,
+        changing: EditShell,
         window: QMainWindow,
     ) -> None:
         super().__init__(window)

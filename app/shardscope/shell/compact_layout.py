@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from shardscope.learning.lessons.answers import Verdict
+from shardscope.learning.lessons.answers import AnswerVerdict
 from shardscope.learning.lessons.lesson import Answer
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.prose import Prose
@@ -89,7 +89,7 @@ class StepWords(QScrollArea):
         self.setWidget(self.text)
         self.hide()
 
-    def tell(self, asked: str, verdict: Verdict | None) -> None:
+    def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
         """Tells what is asked, or the verdict on the answer."""
         if verdict is None:
             self.text.set_tone("text")
@@ -130,7 +130,7 @@ _WALKED = frozenset({"trace", "lessons"})
 """Panels whose step stands in the line."""
 
 
-class GivingWay(QObject):
+class CompactLayout(QObject):
     """Lowers the panels to their tabs while a drawing is in front; a tab brings them up, and the same tab down again.
 
     Args:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, Q
 
 from shardscope.session.session import Session
 from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
-from shardscope.shell.still import Still
+from shardscope.shell.still import FixedSizeFrame
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 from shardscope.widgets.keyboard import press_focused
@@ -105,7 +105,7 @@ class PanelDocks(QObject):
             part = panel.make(session, settings)
             if not part.accessibleName():
                 part.setAccessibleName(panel.shown_title)
-            still = Still(part, LEAST, dock)
+            still = FixedSizeFrame(part, LEAST, dock)
             still.resized.connect(self._calm_soon.start)
             dock.setWidget(still)
             window.addDockWidget(panel.area, dock)
@@ -122,7 +122,7 @@ class PanelDocks(QObject):
         """What stands in the docks, in the order of the table."""
         for dock in self.by_name.values():
             still = dock.widget()
-            assert isinstance(still, Still)
+            assert isinstance(still, FixedSizeFrame)
             yield still.part
 
     def panel(self, kind: type[W]) -> W:
@@ -328,7 +328,7 @@ class PanelDocks(QObject):
         self.asked_for.emit(name, focus)
         if focus:
             still = dock.widget()
-            assert isinstance(still, Still)
+            assert isinstance(still, FixedSizeFrame)
             # The frame is no focus proxy: `setFocusPolicy` of a proxy changes the policy of what it stands for.
             still.part.setFocus(Qt.FocusReason.ShortcutFocusReason)
             now = QApplication.focusWidget()

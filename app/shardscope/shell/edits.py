@@ -13,12 +13,12 @@ from shardcore import Span
 from shardcore.writing.undo import Journal
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.session import Session
-from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.status_line import StatusLine
 from shardscope.tasks.edit.actions import EditActions, EditChip
-from shardscope.tasks.edit.dialog import LEAST, EditSheet
+from shardscope.tasks.edit.dialog import LEAST, EditDialog
 from shardscope.tasks.edit.editor import Editor, News
-from shardscope.tasks.edit.rekey import Rekeying
+from shardscope.tasks.edit.rekey import RekeyTask
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.tasks.edit.typed_bytes import TypedBytes
 from shardscope.views.hex.panel import HexPanel
@@ -29,7 +29,7 @@ _TYPED = "typed bytes"
 """Subject of the notice on bytes that are typed and not written."""
 
 
-class Changing(QObject):
+class EditShell(QObject):
     """Puts the parts of editing into the window.
 
     Args:
@@ -70,7 +70,7 @@ class Changing(QObject):
         self.actions = EditActions(self.switch, self.editor, self.typed, window)
         self.typed.changed.connect(self._tell_typed)
         self.typed.place_wanted.connect(bytes_.state.move_caret)
-        self.rekeying = Rekeying(session, self.switch, window)
+        self.rekeying = RekeyTask(session, self.switch, window)
         self.rekeying.news.connect(self._tell)
         self.actions.rekey.triggered.connect(lambda _: self.rekeying.ask())
         self.chip = EditChip(self.switch, self.actions, line)
@@ -110,7 +110,7 @@ class Changing(QObject):
 
     # --- the bytes ---
 
-    def _place(self, sheet: EditSheet) -> None:
+    def _place(self, sheet: EditDialog) -> None:
         """Beside the bytes where there is room: what changes is looked at in both. Never larger than the window."""
         self._from = self._bytes.state.name, self._bytes.state.visible_bytes[0]
         bytes_, screen = self._bytes, self._window.screen().availableGeometry()
@@ -155,15 +155,19 @@ class Changing(QObject):
             words = self.tr("Typed bytes are shown, and not written yet. {0} writes them, {1} takes them back.")
             keys = (self.actions.write.shortcut(), self.actions.undo_typed.shortcut())
             text = words.format(*(one.toString(QKeySequence.SequenceFormat.NativeText) for one in keys))
-            self._notices.tell(text, Tone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED)
+            self._notices.tell(
+                text, NoticeTone.NOTE, action=self.tr("Write…"), do=self.actions.write.trigger, about=_TYPED
+            )
         elif told and not typed.changes:
             self._notices.clear(_TYPED)
 
     def _tell(self, news: News) -> None:
-        self._notices.tell(news.text, Tone.ERROR if news.bad else Tone.SUCCESS, action=news.action, do=news.do)
+        self._notices.tell(
+            news.text, NoticeTone.ERROR if news.bad else NoticeTone.SUCCESS, action=news.action, do=news.do
+        )
 
     def _tell_interrupted(self, uri: str, journal: Journal) -> None:
         which = f" ({journal.what})" if journal.what else ""
         text = self.tr("An edit of {0}{1} was interrupted: the file may be half changed.").format(Path(uri).name, which)
         action = self.tr("Put back") if journal.kept else self.tr("Finish")
-        self._notices.tell(text, Tone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))
+        self._notices.tell(text, NoticeTone.WARNING, action=action, do=partial(self.editor.put_back, uri, journal))

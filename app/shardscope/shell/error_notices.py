@@ -18,12 +18,12 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import OpenFailure, Session
 from shardscope.session.words import grouped
 from shardscope.shell.file_dialogs import FileDialogs
-from shardscope.shell.notices import Button, Notices, Tone
+from shardscope.shell.notices import Button, Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays, no_fit
-from shardscope.tasks.connect.connect import Connecting
+from shardscope.tasks.connect.connect import ConnectTask
 
 
-class Troubles(QObject):
+class ErrorNotices(QObject):
     """Shows errors as notices, and applies their remedies.
 
     Args:
@@ -43,7 +43,7 @@ class Troubles(QObject):
         session: Session,
         notices: Notices,
         ways: OpenWays,
-        connecting: Connecting,
+        connecting: ConnectTask,
         dialogs: FileDialogs,
         to_bytes: Callable[[], object],
         pack: Callable[[tuple[str, ...]], object],
@@ -68,7 +68,7 @@ class Troubles(QObject):
 
     def _troubled(self, text: str, remedy: Remedy | None) -> None:
         helps = remedy if remedy in (Remedy.DELETED, Remedy.XORBS) else None
-        tone = Tone.WARNING if helps else Tone.ERROR
+        tone = NoticeTone.WARNING if helps else NoticeTone.ERROR
         do = partial(self._mend, helps) if helps else None
         self._notices.tell(text, tone, action=ACTIONS[helps] if helps else "", do=do)
 
@@ -138,7 +138,7 @@ class Troubles(QObject):
         if self._ways.fits_not(shard):
             text = f"{no_fit()}: {grouped(damage.placed)}."
             change = Button(self.tr("Change…"), self._ways.change)
-            self._notices.tell(text, Tone.WARNING, buttons=[change], about="damage")
+            self._notices.tell(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
         if isinstance(damage, NotAShard):
             text = self.tr("Not a shard: {0}. Its bytes can be looked at.").format(plain_words(damage))
@@ -167,4 +167,4 @@ class Troubles(QObject):
             action, do = self._way_out(self._session.request, error, self._session.reload)
         else:
             text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
-        self._notices.tell(text, Tone.WARNING, action=action, do=do, about="source")
+        self._notices.tell(text, NoticeTone.WARNING, action=action, do=do, about="source")

@@ -26,8 +26,8 @@ from shardscope.session.error_words import ACTIONS
 from shardscope.session.extraction import Failure
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
-from shardscope.shell.notices import Button, Notice, Notices, Tone
-from shardscope.tasks.extract.extract import Extracting, Result
+from shardscope.shell.notices import Button, Notice, Notices, NoticeTone
+from shardscope.tasks.extract.extract import ExtractTask, Result
 from shardscope.widgets.plain_text import shown, tip
 
 
@@ -44,7 +44,7 @@ class ExtractionNotices(QObject):
         open_url: Shows a folder; returns whether there is a program for that.
     """
 
-    def __init__(self, extracting: Extracting, session: Session, notices: Notices, parent: QWidget) -> None:
+    def __init__(self, extracting: ExtractTask, session: Session, notices: Notices, parent: QWidget) -> None:
         super().__init__(parent)
         self.open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
         self._extracting = extracting
@@ -61,7 +61,9 @@ class ExtractionNotices(QObject):
             self._notices.clear(about)
         cancel = Button(self.tr("Cancel"), result.job.cancel, closes=False)
         about = f"extraction {result.job.number}"
-        notice = self._notices.tell(self._progress_text(result), Tone.NOTE, buttons=[cancel], about=about, lasting=True)
+        notice = self._notices.tell(
+            self._progress_text(result), NoticeTone.NOTE, buttons=[cancel], about=about, lasting=True
+        )
         self._running[result.job] = result, notice
         self._progressed(result.job)
 
@@ -97,16 +99,16 @@ class ExtractionNotices(QObject):
             again = self.tr("Retry") if early else self.tr("Retry failed")
             again = self.tr("Resume") if found.lost or (early and found.files) else again
             buttons.append(Button(again, partial(self._extracting.retry, result), closes=False))
-        tone = Tone.SUCCESS if found.complete else Tone.WARNING if found.cancelled else Tone.ERROR
+        tone = NoticeTone.SUCCESS if found.complete else NoticeTone.WARNING if found.cancelled else NoticeTone.ERROR
         if found.complete and not found.files:
-            tone = Tone.NOTE
+            tone = NoticeTone.NOTE
         told = self._notices.tell(result.text, tone, buttons=buttons, about="extraction")
         told.setToolTip(tip(f"{result.text}\n{where}"))
 
     def _open_folder(self, where: Path) -> None:
         if not self.open_url(QUrl.fromLocalFile(str(where))):
             text = self.tr("No program on this machine opens folders. The files are in {0}").format(where)
-            self._notices.tell(text, Tone.NOTE, about="open folder")
+            self._notices.tell(text, NoticeTone.NOTE, about="open folder")
 
 
 def failures_box(failures: Sequence[Failure], total: int, parent: QWidget) -> QDialog:

@@ -29,42 +29,42 @@ from shardcore.shards.registry import FORMATS
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.comparison.compare_formats import CompareFormats
 from shardscope.learning.lessons.fresh import is_fresh
-from shardscope.learning.sandbox.panel import BreakingPanel
-from shardscope.session.highlights import Question
+from shardscope.learning.sandbox.panel import SandboxPanel
+from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, OpenFailure, Session
 from shardscope.shell.actions import WindowActions
 from shardscope.shell.byte_editing import ByteEditing
-from shardscope.shell.compact_layout import GivingWay
+from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.drop_targets import DropPlace, DropPlaces
-from shardscope.shell.edits import Changing
-from shardscope.shell.error_notices import Troubles
+from shardscope.shell.edits import EditShell
+from shardscope.shell.error_notices import ErrorNotices
 from shardscope.shell.extraction_notices import ExtractionNotices
 from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.help_menu import HelpMenu
 from shardscope.shell.job_status import JobStatus
-from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
 from shardscope.shell.part_commands import PartCommands
-from shardscope.shell.sandbox import Breaking
+from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
-from shardscope.shell.still import Still
+from shardscope.shell.still import FixedSizeFrame
 from shardscope.shell.teaching import Teaching
 from shardscope.shell.top_bar import TopBar
 from shardscope.shell.welcome import Welcome
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.connect import Connecting
+from shardscope.tasks.connect.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
 from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.views.places.places import Places
+from shardscope.views.places.places import PlacesPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.transfers import Transfers
@@ -185,7 +185,7 @@ class LayoutMemory:
         self._settings.sync()
 
 
-class Commands(Protocol):
+class ByteCommands(Protocol):
     """What the bytes ask of a window."""
 
     def show_part(self, name: str, *, focus: bool = False) -> None:
@@ -198,7 +198,7 @@ class Commands(Protocol):
         """Extracts one object."""
 
 
-def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: Commands, settings: Settings) -> None:
+def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, settings: Settings) -> None:
     """Connects the bytes.
 
     Args:
@@ -308,7 +308,7 @@ class MainWindow(PartCommands):
         self.objects = self.panels.panel(ObjectPanel)
         self.trace = self.panels.panel(TracePanel)
         self.transfers = self.panels.panel(Transfers)
-        self.places = self.panels.panel(Places)
+        self.places = self.panels.panel(PlacesPanel)
         table = self.objects.table
         self.drag_out = DragOut(
             self.session, table, lambda: table.selected_ranges().head(MOST_FILES + 1).rows().tolist()
@@ -326,11 +326,11 @@ class MainWindow(PartCommands):
         self.extraction_notices = ExtractionNotices(self.objects.actions_.extracting, self.session, self.notices, self)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.notices, self)
-        self.connecting = Connecting(self.session, settings, self)
+        self.connecting = ConnectTask(self.session, settings, self)
         self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, salvage = self.hex.view.setFocus, self.breaking.actions.salvage
         self.dialogs = FileDialogs(self.session, self.open, self)
-        self.troubles = Troubles(
+        self.troubles = ErrorNotices(
             self.session,
             self.notices,
             self.ways,
@@ -343,7 +343,7 @@ class MainWindow(PartCommands):
         )
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
-        self.changing = Changing(self.session, self.hex, self.objects, self.notices, self.line, self)
+        self.changing = EditShell(self.session, self.hex, self.objects, self.notices, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(
             self.panels,
@@ -395,7 +395,7 @@ class MainWindow(PartCommands):
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.hex)
-        centre = self._centre = Still(self.pages, CENTRE, self)
+        centre = self._centre = FixedSizeFrame(self.pages, CENTRE, self)
         # Whatever the pages would like, notices have the room they need.
         self.pages.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.notices = Notices(centre)
@@ -405,7 +405,9 @@ class MainWindow(PartCommands):
         self.hex.room = centre.height
         self.setCentralWidget(centre)
         to_panel = partial(self.show_part, "sandbox")
-        self.breaking = Breaking(self.session, self.panels.panel(BreakingPanel), self.hex, self.notices, to_panel, self)
+        self.breaking = SandboxShell(
+            self.session, self.panels.panel(SandboxPanel), self.hex, self.notices, to_panel, self
+        )
 
     def _limit_centre(self) -> None:
         """Gives the panels beside the bytes the width that rows and fields have no use for."""
@@ -436,7 +438,7 @@ class MainWindow(PartCommands):
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
         session.message.connect(self.line.say_for_a_while)
-        session.succeeded.connect(lambda text: self.notices.tell(text, Tone.SUCCESS))
+        session.succeeded.connect(lambda text: self.notices.tell(text, NoticeTone.SUCCESS))
         self.help.teaching.refused.connect(self._lesson_refused)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
@@ -457,7 +459,7 @@ class MainWindow(PartCommands):
         self.help.lead_to(self.breaking.actions.missions)
         self.breaking.tell_in(self.changing.chip)
         self.objects.offer_salvage(self.breaking.actions.salvage)
-        self.giving_way = GivingWay(session, self.panels, self.hex, self)
+        self.giving_way = CompactLayout(session, self.panels, self.hex, self)
         self._history_changed()
 
     # --- opening ---
@@ -583,7 +585,7 @@ class MainWindow(PartCommands):
 
     # --- parts ---
 
-    def _question_changed(self, question: Question | None) -> None:
+    def _question_changed(self, question: ReferenceQuery | None) -> None:
         """The answer to what leads to some bytes stands in the inspector."""
         if question is not None:
             self.show_part("inspector")

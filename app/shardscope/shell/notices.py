@@ -34,7 +34,7 @@ FADES_MILLISECONDS = 6_000
 _GAP = 4
 
 
-class Tone(Enum):
+class NoticeTone(Enum):
     """Severity of a notice; the value is the sign before the text."""
 
     ERROR = "✖"
@@ -70,7 +70,7 @@ class Notice(QFrame):
     spoken_role = QAccessible.Role.AlertMessage
     closed = Signal()
 
-    def __init__(self, text: str, tone: Tone, buttons: Sequence[Button], parent: QWidget) -> None:
+    def __init__(self, text: str, tone: NoticeTone, buttons: Sequence[Button], parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("notice")
         self.setAccessibleName(self.tr("Message"))
@@ -99,7 +99,7 @@ class Notice(QFrame):
         self._lay_out()
         self.set_text(text)
         self._colour()
-        if tone is Tone.SUCCESS:
+        if tone is NoticeTone.SUCCESS:
             self._ends = QTimer(self)
             self._ends.setInterval(FADES_MILLISECONDS)
             self._ends.timeout.connect(self._end)
@@ -166,10 +166,10 @@ class Notice(QFrame):
     def _colour(self) -> None:
         colours = theme.of(self)
         strong = {
-            Tone.ERROR: colours.error,
-            Tone.WARNING: colours.warning,
-            Tone.NOTE: colours.note,
-            Tone.SUCCESS: colours.ok,
+            NoticeTone.ERROR: colours.error,
+            NoticeTone.WARNING: colours.warning,
+            NoticeTone.NOTE: colours.note,
+            NoticeTone.SUCCESS: colours.ok,
         }[self._tone]
         sheet = (
             f"#notice {{ background: {colours.raised.name()}; border: 1px solid {colours.border.name()};"
@@ -231,7 +231,7 @@ class Notices(QWidget):
     def tell(
         self,
         text: str,
-        tone: Tone = Tone.ERROR,
+        tone: NoticeTone = NoticeTone.ERROR,
         *,
         action: str = "",
         do: Callable[[], object] | None = None,

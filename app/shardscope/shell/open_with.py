@@ -25,14 +25,14 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Depth, Report, Severity, Shard, Span
 from shardcore.model.number_words import plural
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.session.words import grouped
-from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.file_links import may_be_link, pasted_link
 from shardscope.widgets.option_fields import OptionField, field_for, path_button
 
@@ -204,7 +204,7 @@ class OpenWays(QObject):
             dialog.open()
 
         # The first time all formats are imported.
-        return self._session.jobs.submit(work, key=("formats", self), priority=Priority.SCREEN, done=done)
+        return self._session.jobs.submit(work, key=("formats", self), priority=JobPriority.SCREEN, done=done)
 
     def _chosen(self, request: OpenRequest) -> None:
         """Opens it; where the text has the bytes of a link in it, too, they are selected."""
@@ -218,7 +218,7 @@ class OpenWays(QObject):
                 self._open(replace(request, uri=uri), span)
 
         self._session.jobs.submit(
-            lambda _: pasted_link(request.uri), key=("link", self), priority=Priority.SCREEN, done=done
+            lambda _: pasted_link(request.uri), key=("link", self), priority=JobPriority.SCREEN, done=done
         )
 
     def _open(self, request: OpenRequest, place: Span | None = None) -> None:
@@ -236,7 +236,7 @@ class OpenWays(QObject):
                 told = f"{no_fit()}: {grouped(wrong[0].message)}"
                 if len(wrong) > 1:
                     told = self.tr("{0} ({1} in all)").format(told, plural(len(wrong), "error"))
-                self._notices.tell(f"{told}.", Tone.WARNING, action=self.tr("Change…"), do=self.change)
+                self._notices.tell(f"{told}.", NoticeTone.WARNING, action=self.tr("Change…"), do=self.change)
 
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
@@ -250,7 +250,7 @@ class OpenWays(QObject):
     def tell_guess(self, shard: Shard) -> None:
         """Says that what is shown rests on a guess, and offers to change it."""
         if shard.damage is None and shard.evidence:
-            self._notices.tell(guess_text(shard), Tone.NOTE, action=self.tr("Change…"), do=self.change)
+            self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:
@@ -267,7 +267,7 @@ def guess_text(shard: Shard) -> str:
 
 def _options(formats: Sequence[Format]) -> list[Option]:
     """What people can choose for opening, each name once; texts with much room come first."""
-    found = {one.name: one for format in formats for one in format.options_for(Purpose.OPEN) if not one.hidden}
+    found = {one.name: one for format in formats for one in format.options_for(OptionPurpose.OPEN) if not one.hidden}
     return sorted(found.values(), key=lambda option: option.type is not OptionType.JSON)
 
 

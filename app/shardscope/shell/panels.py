@@ -17,14 +17,14 @@ from shardscope.learning.charts.panel import Charts
 from shardscope.learning.drawings.space import LEAST_WIDTH
 from shardscope.learning.help.format_page import FormatPage
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.findings.findings import FindingsTable
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.objects.panel import ObjectPanel
-from shardscope.views.places.places import Places
+from shardscope.views.places.places import PlacesPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.transfers import Transfers
@@ -100,8 +100,8 @@ PANELS = (
     Panel("hits", "Hits", _BELOW, "results", "Alt+9", lambda session, _: HitsTable(session), True),
     Panel("transfers", "Activity", _BELOW, "results", "Alt+6", Transfers, True),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel, True),
-    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: BreakingPanel(session), True),
+    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: SandboxPanel(session), True),
     Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session), True),
     Panel("formatPage", "Format page", _LEFT, "file", "Alt+8", lambda session, _: FormatPage(session), True),
-    Panel("places", "Places", _LEFT, "file", "Alt+7", Places, True),
+    Panel("places", "Places", _LEFT, "file", "Alt+7", PlacesPanel, True),
 )

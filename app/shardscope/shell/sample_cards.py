@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QGridLayout, QMenu, QSizePolicy, 
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
-from shardscope.session.jobs import Job, Jobs, Priority
+from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.startup.assets import Role, Sample
 from shardscope.views.hex.legend import Legend
 from shardscope.widgets import theme
@@ -32,7 +32,7 @@ _PAD = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StripSection:
     """A section of a strip.
 
     Attributes:
@@ -44,11 +44,11 @@ class Part:
     size: int
 
 
-def parts_of(shard: Shard) -> tuple[Part, ...]:
+def parts_of(shard: Shard) -> tuple[StripSection, ...]:
     """The sections of a file, or of the first member of a data set."""
     if isinstance(shard, DataSet):
         shard = shard.member(shard.members[0].name)
-    return tuple(Part(section.role, section.size) for section in shard.sections if section.size)
+    return tuple(StripSection(section.role, section.size) for section in shard.sections if section.size)
 
 
 class SampleCard(QAbstractButton):
@@ -67,7 +67,7 @@ class SampleCard(QAbstractButton):
     def __init__(self, sample: Sample, others: Sequence[Sample] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sample = sample
-        self.parts: tuple[Part, ...] = ()
+        self.parts: tuple[StripSection, ...] = ()
         self.setText(self.tr("Open {0}").format(sample.title))
         self.setAccessibleName(self.tr("Open the sample {0}: {1}").format(sample.title, sample.about))
         self.setToolTip(sample.about)
@@ -102,7 +102,7 @@ class SampleCard(QAbstractButton):
         button.setVisible(bool(others))
         return button
 
-    def show_parts(self, parts: tuple[Part, ...]) -> None:
+    def show_parts(self, parts: tuple[StripSection, ...]) -> None:
         """Draws the strip."""
         self.parts = parts
         self.update()
@@ -244,7 +244,7 @@ class SampleCards(QWidget):
         self._grid.setColumnStretch(1, columns - 1)
 
     def _ask(self, jobs: Jobs, card: SampleCard) -> None:
-        def done(parts: tuple[Part, ...] | None, error: BaseException | None) -> None:
+        def done(parts: tuple[StripSection, ...] | None, error: BaseException | None) -> None:
             # A sample that cannot be read says so when it is opened.
             if parts is not None:
                 card.show_parts(parts)
@@ -252,10 +252,10 @@ class SampleCards(QWidget):
                 self.legend.set_roles([role for role in SectionRole if role in there], ())
 
         jobs.submit(
-            lambda job: _read(card.sample.path, job), key=("strip", card), priority=Priority.PREFETCH, done=done
+            lambda job: _read(card.sample.path, job), key=("strip", card), priority=JobPriority.PREFETCH, done=done
         )
 
 
-def _read(path: Path, job: Job) -> tuple[Part, ...]:
+def _read(path: Path, job: Job) -> tuple[StripSection, ...]:
     with shardcore.open(str(path), partial=True, progress=job.progress) as shard:
         return parts_of(shard)

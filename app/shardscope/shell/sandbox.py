@@ -13,18 +13,18 @@ from shardcore.model.number_words import plural
 from shardcore.operations.recover import Salvage
 from shardcore.shards.salvage import Condition
 from shardscope.learning.sandbox.banner import SandboxBanner, SandboxFrame
-from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.error_words import plain_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
-from shardscope.session.trace_walk import Walk
-from shardscope.shell.notices import Notices, Tone
+from shardscope.session.trace_walk import TraceWalk
+from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.tasks.edit.actions import EditChip
-from shardscope.tasks.recover.dialog import Salvaging
+from shardscope.tasks.recover.dialog import RecoverTask
 from shardscope.views.hex.panel import HexPanel
 
 
-class Breaking(QObject):
+class SandboxShell(QObject):
     """Puts the parts of the sandbox into the window.
 
     Args:
@@ -39,7 +39,7 @@ class Breaking(QObject):
     def __init__(
         self,
         session: Session,
-        panel: BreakingPanel,
+        panel: SandboxPanel,
         bytes_: HexPanel,
         notices: Notices,
         show: Callable[[], object],
@@ -53,7 +53,7 @@ class Breaking(QObject):
         self._show = show
         self._window = window
         self._top, self._saw_caret = 0, False
-        self._walk = Walk()
+        self._walk = TraceWalk()
         self._again = ""
         self._question: QMessageBox | None = None
         self.sandbox, self.actions = panel.sandbox, panel.actions_
@@ -74,7 +74,7 @@ class Breaking(QObject):
         actions.switch.triggered.connect(self._show_panel)
         actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
         actions.overwrite.triggered.connect(lambda _: self._go(panel.to_field))
-        self.salvaging = Salvaging(session, window)
+        self.salvaging = RecoverTask(session, window)
         self.salvaging.written.connect(self._salvaged)
         actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
         actions.save.triggered.connect(lambda _: self.ask_save())
@@ -231,10 +231,12 @@ class Breaking(QObject):
         """Writes a copy."""
 
         def failed(error: BaseException) -> None:
-            self._notices.tell(self.tr("Not saved: {0}").format(plain_words(error)), Tone.ERROR)
+            self._notices.tell(self.tr("Not saved: {0}").format(plain_words(error)), NoticeTone.ERROR)
 
         self.sandbox.save(path, agreed=agreed, failed=failed)
 
     def _saved(self, path: Path) -> None:
         text = self.tr("The sandbox was saved as {0}; the file itself is as it was.").format(path)
-        self._notices.tell(text, Tone.SUCCESS, action=self.tr("Open it"), do=lambda: self._session.open(str(path)))
+        self._notices.tell(
+            text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=lambda: self._session.open(str(path))
+        )

@@ -30,7 +30,7 @@ class ScreenshotError(Exception):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ScreenshotRequest:
     """What is to be seen.
 
     Attributes:
@@ -62,7 +62,7 @@ class Wanted:
     lesson: Path | None = None
 
 
-def take(window: MainWindow, wanted: Wanted) -> None:
+def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
     """Opens, selects, waits and saves the picture.
 
     Raises:
@@ -118,7 +118,7 @@ def png_of(image: QImage) -> bytes:
     return made
 
 
-def _arrange(window: MainWindow, wanted: Wanted) -> None:
+def _arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
     session = window.session
     if wanted.verify is not None:
         session.verify(wanted.verify)

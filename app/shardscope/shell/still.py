@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLayout, QVBoxLayout, QWidget
 _WISH = QSize(320, 220)
 
 
-class Still(QWidget):
+class FixedSizeFrame(QWidget):
     """Holds one widget, and hides from the layout of the window what that would like.
 
     `resized` tells that its own size changed.

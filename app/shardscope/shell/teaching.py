@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from shardscope.learning.lessons.lesson import Lesson, Show
 from shardscope.learning.lessons.library import lessons, lessons_of, missions
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.lessons.stage import Shown
+from shardscope.learning.lessons.stage import StepTarget
 from shardscope.learning.lessons.trial import LessonTrial
 from shardscope.session.session import Session
 from shardscope.shell.docks import PanelDocks
@@ -163,7 +163,7 @@ class Teaching(QObject):
         if self._panel.player.lesson is not None and front:
             self._panels.show(PANEL)
 
-    def _wanted(self, shown: Shown) -> None:
+    def _wanted(self, shown: StepTarget) -> None:
         if shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
             if not self._panels.in_front(PANEL):

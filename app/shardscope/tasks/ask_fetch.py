@@ -17,7 +17,7 @@ from shardscope.widgets.request_log.costs import RATES, Price, bytes_per_second,
 _USUAL = RATES[1]
 
 
-class Agreeing(QObject):
+class FetchQuestion(QObject):
     """Asks, and does what was agreed to.
 
     Args:

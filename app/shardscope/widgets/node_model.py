@@ -14,7 +14,7 @@ from shardcore.model.differences import differing
 from shardcore.model.node import Children
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.sections import section_at
 from shardscope.session.session import Session
 from shardscope.session.words import cut_end, grouped, node_name, short_name, short_size
@@ -184,7 +184,7 @@ class NodeModel(QAbstractItemModel):
             if current == self._round:
                 take(result)
 
-        self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=Priority.SCREEN)
+        self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=JobPriority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
         """Asks for one page of children, and for their number when it is the first time."""

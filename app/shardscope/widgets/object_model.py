@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.widgets.plain_text import shown, tip
@@ -44,7 +44,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True)
-class Column:
+class ObjectColumn:
     """One column of the table.
 
     Attributes:
@@ -65,17 +65,17 @@ class Column:
 
 
 _COLUMNS = (
-    Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot", leaves=1),
-    Column("key", "Key", "What the object is asked for by.", "key", number=False),
-    Column("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False, leaves=5),
-    Column(
+    ObjectColumn("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot", leaves=1),
+    ObjectColumn("key", "Key", "What the object is asked for by.", "key", number=False),
+    ObjectColumn("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False, leaves=5),
+    ObjectColumn(
         "state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False, leaves=7
     ),
-    Column("size", "Size", "Bytes of the decoded content.", "size", leaves=8),
-    Column("stored", "Stored", "Bytes that the content takes in the file.", "stored", leaves=4),
-    Column("start", "Offset", "Where the stored content begins.", "offset", leaves=2),
-    Column("codec", "Codec", "How the content is stored.", "codec", number=False, leaves=3),
-    Column("shard", "Shard", "The file of the data set that holds it.", "shard", number=False, leaves=6),
+    ObjectColumn("size", "Size", "Bytes of the decoded content.", "size", leaves=8),
+    ObjectColumn("stored", "Stored", "Bytes that the content takes in the file.", "stored", leaves=4),
+    ObjectColumn("start", "Offset", "Where the stored content begins.", "offset", leaves=2),
+    ObjectColumn("codec", "Codec", "How the content is stored.", "codec", number=False, leaves=3),
+    ObjectColumn("shard", "Shard", "The file of the data set that holds it.", "shard", number=False, leaves=6),
 )
 
 
@@ -145,7 +145,7 @@ class ObjectModel(QAbstractTableModel):
         self._pages: OrderedDict[int, RowPage] = OrderedDict()
         self._asked: OrderedDict[int, Job] = OrderedDict()
         self._failed: set[int] = set()
-        self.columns: tuple[Column, ...] = _COLUMNS
+        self.columns: tuple[ObjectColumn, ...] = _COLUMNS
         self.largest = 0
         self.requests = 0
 
@@ -292,7 +292,7 @@ class ObjectModel(QAbstractTableModel):
             )
 
         self.requests += 1
-        job = self._session.ask(work, take, failed=failed, stopped=stopped, priority=Priority.SCREEN)
+        job = self._session.ask(work, take, failed=failed, stopped=stopped, priority=JobPriority.SCREEN)
         if job is not None:
             self._asked[number] = job
         while len(self._asked) > MAX_WAITING:
@@ -367,7 +367,7 @@ class ObjectModel(QAbstractTableModel):
             return font
         return None
 
-    def _text(self, index: Index, column: Column) -> str:
+    def _text(self, index: Index, column: ObjectColumn) -> str:
         if column.name == "row":
             return f"{self.row_of(index):,}"
         number = (self._first + index.row()) // PAGE
@@ -386,6 +386,6 @@ def place_in(order: NDArray[np.integer], row: int) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _alignment(column: Column) -> Qt.AlignmentFlag:
+def _alignment(column: ObjectColumn) -> Qt.AlignmentFlag:
     side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter

@@ -22,7 +22,7 @@ LEVEL_ROLE = DETAIL_ROLE + 3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceEntry:
     """An entry of the list of places: a shard, a member or a folder to go to.
 
     Attributes:
@@ -52,14 +52,14 @@ class PlaceModel(QAbstractListModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.places: Sequence[Place] = ()
+        self.places: Sequence[PlaceEntry] = ()
         self.count_of: Callable[[str], int | None] = lambda _: None
         self.problem_of: Callable[[str], str] = lambda _: ""
         self._shown: Sequence[int] = ()
         self._text = ""
         self.here = ""
 
-    def fill(self, places: Sequence[Place], text: str = "") -> None:
+    def fill(self, places: Sequence[PlaceEntry], text: str = "") -> None:
         """Shows other places, filtered."""
         self.beginResetModel()
         self.places, self._text = places, text.casefold()
@@ -97,7 +97,7 @@ class PlaceModel(QAbstractListModel):
         if self._shown:
             self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
 
-    def place(self, index: Index) -> Place:
+    def place(self, index: Index) -> PlaceEntry:
         """The place of a row."""
         return self.places[self._shown[index.row()]]
 
@@ -129,7 +129,7 @@ class PlaceModel(QAbstractListModel):
             return tip("\n".join(part for part in parts if part))
         return None
 
-    def _detail(self, place: Place) -> str:
+    def _detail(self, place: PlaceEntry) -> str:
         count = self.count_of(place.where)
         parts = [place.detail]
         if place.size >= 0:

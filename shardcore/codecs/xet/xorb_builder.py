@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import HashArray, chunk_hash, tree_root
-from shardcore.codecs.xet.xorb_info import FIXED, PER_CHUNK, Info, write_info
+from shardcore.codecs.xet.xorb_info import FIXED, PER_CHUNK, XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
     CHUNKS,
@@ -53,7 +53,7 @@ USUAL_CHUNK = 64 * 1024
 """Bytes that chunks of content are expected to have where only its size is known."""
 
 
-class Takes(Protocol):
+class XorbSink(Protocol):
     """What a xorb is written to."""
 
     def write(self, data: bytes) -> None:
@@ -75,7 +75,7 @@ class PackedXorb:
     """
 
     hash: bytes
-    info: Info
+    info: XorbInfo
     schemes: NDArray[np.uint8]
     size: int
 
@@ -103,7 +103,7 @@ class XorbPacker:
         workers: Threads that compress chunks; None: the caller's alone.
     """
 
-    def __init__(self, file: Takes, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
+    def __init__(self, file: XorbSink, compression: str, workers: ThreadPoolExecutor | None = None) -> None:
         self._file = file
         self._workers = workers
         self._waiting: deque[Future[Stored]] = deque()
@@ -184,11 +184,11 @@ class XorbPacker:
         self._ends.append((self._ends[-1] if self._ends else 0) + stored)
         self._used.append(scheme)
 
-    def _info(self) -> Info:
+    def _info(self) -> XorbInfo:
         hashes: HashArray = np.frombuffer(bytes(self._hashes), np.uint8).reshape(-1, 32)
         unpacked = np.array(self._unpacked_ends, np.int64)
         root = tree_root(hashes, np.diff(unpacked, prepend=0).astype(np.uint64))
-        return Info(1, root, hashes, np.array(self._ends, np.int64), unpacked)
+        return XorbInfo(1, root, hashes, np.array(self._ends, np.int64), unpacked)
 
 
 def stored_chunk(schemes: tuple[Scheme, ...], chunk: bytes) -> Stored:

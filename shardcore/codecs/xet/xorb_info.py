@@ -92,7 +92,7 @@ def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
 
 
 @dataclass(frozen=True)
-class Info:
+class XorbInfo:
     """What the info block declares.
 
     Attributes:
@@ -117,7 +117,7 @@ class Info:
         return len(self.hashes)
 
 
-def read_info(data: bytes, start: int) -> Info:
+def read_info(data: bytes, start: int) -> XorbInfo:
     """Reads an info block.
 
     Args:
@@ -161,7 +161,7 @@ def read_info(data: bytes, start: int) -> Info:
         )
     if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
         raise FormatError("the unpacked ends do not ascend", span=place)
-    return Info(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
+    return XorbInfo(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
 
 
 def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span, length: int) -> None:
@@ -199,7 +199,7 @@ def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
         )
 
 
-def write_info(info: Info) -> bytes:
+def write_info(info: XorbInfo) -> bytes:
     """The info block and the length after it; the inverse of `read_info`."""
     count = info.count
     length = FIXED[info.version] + PER_CHUNK[info.version] * count

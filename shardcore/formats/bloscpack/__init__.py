@@ -1,6 +1,6 @@
 """Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
 
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
@@ -39,17 +39,19 @@ FORMAT = Format(
             "codec",
             OptionType.CHOICE,
             "The compressor; default: blosclz.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="blosclz",
             choices=("blosclz", "lz4", "lz4hc", "zlib", "zstd"),
         ),
-        Option("level", OptionType.INTEGER, "0, nothing is compressed, to 9; default: 7.", Purpose.WRITE, default=7),
+        Option(
+            "level", OptionType.INTEGER, "0, nothing is compressed, to 9; default: 7.", OptionPurpose.WRITE, default=7
+        ),
         Option(
             "shuffle",
             OptionType.CHOICE,
             "Sorts bytes by their position in the element; default: byte. Bits cannot be: Blosc 2, which "
             "compresses here, lays them out in another way, and readers of Blosc 1 would get wrong bytes.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="byte",
             choices=("byte", "none"),
         ),
@@ -57,20 +59,20 @@ FORMAT = Format(
             "typesize",
             OptionType.INTEGER,
             "Bytes of an element, 1 to 255; default: those of the array's type, else 8.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
         ),
         Option(
             "chunk_size",
             OptionType.SIZE,
             "Uncompressed bytes of every chunk but the last, rounded down to whole elements; default: 1M.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="1M",
         ),
         Option(
             "checksum",
             OptionType.CHOICE,
             "The checksum after every chunk; default: adler32.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="adler32",
             choices=("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"),
         ),
@@ -78,40 +80,40 @@ FORMAT = Format(
             "offsets",
             OptionType.FLAG,
             "Write a table of the offsets of chunks; default: yes.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default=True,
         ),
         Option(
             "spare",
             OptionType.INTEGER,
             "Spare slots in that table, for chunks that are appended later; default: ten per chunk.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
         ),
         Option(
             "metadata",
             OptionType.JSON,
             "A file with JSON, or JSON text, that every file stores; an array's own members come first.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
         ),
         Option(
             "metadata_codec",
             OptionType.CHOICE,
             "How the metadata is stored; default: zlib, and none where zlib makes it longer.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="zlib",
             choices=("none", "zlib"),
         ),
-        Option("dtype", OptionType.JSON, "Type of an element of the array, such as <f8.", Purpose.FACT),
-        Option("shape", OptionType.JSON, "Elements along each axis of the array, a list.", Purpose.FACT),
+        Option("dtype", OptionType.JSON, "Type of an element of the array, such as <f8.", OptionPurpose.FACT),
+        Option("shape", OptionType.JSON, "Elements along each axis of the array, a list.", OptionPurpose.FACT),
         Option(
             "order",
             OptionType.CHOICE,
             "Whether the last axis (C) or the first (F) is fastest.",
-            Purpose.FACT,
+            OptionPurpose.FACT,
             choices=("C", "F"),
         ),
-        Option("metadata", OptionType.JSON, "Metadata besides that of an array.", Purpose.FACT),
-        Option("chunk_size", OptionType.INTEGER, "Uncompressed bytes of every chunk but the last.", Purpose.FACT),
+        Option("metadata", OptionType.JSON, "Metadata besides that of an array.", OptionPurpose.FACT),
+        Option("chunk_size", OptionType.INTEGER, "Uncompressed bytes of every chunk but the last.", OptionPurpose.FACT),
         Option(
             "isolated",
             OptionType.FLAG,

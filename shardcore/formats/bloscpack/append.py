@@ -20,15 +20,15 @@ import numpy as np
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.content import THREADS
 from shardcore.formats.bloscpack.encode import CODECS, Recipe, compressed
-from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE, SPARE_FACTOR, Packing, Shape
+from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE, SPARE_FACTOR, ChunkShape, Packing
 from shardcore.formats.bloscpack.layout import HEADER_V3, OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
-from shardcore.formats.bloscpack.npy import Content, array_metadata, chunks_of, content_of, spool_beside
+from shardcore.formats.bloscpack.npy import InputContent, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.number_words import plural
 from shardcore.shards.shard import Shard
-from shardcore.writing.in_place import Change, Edit, Stream, edit_of
+from shardcore.writing.in_place import Edit, FileChange, Stream, edit_of
 from shardcore.writing.temporary import STREAM_PIECE
 
 
@@ -111,7 +111,7 @@ class _Append:
         kept: Where new chunks are kept until they are written.
     """
 
-    def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, Content]], kept: _Kept) -> None:
+    def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, InputContent]], kept: _Kept) -> None:
         self._file = shard.file
         self._shard = shard
         self._contents = contents
@@ -144,8 +144,8 @@ class _Append:
             rows = np.full(shape.nchunks - changed + (spare if rewritten else 0), UNKNOWN, np.int64)
             rows[: shape.nchunks - changed] = all_places[changed:]
             at = offsets.start + changed * OFFSET.size
-            changes.append(Change(at, rows.astype("<i8").tobytes(), "offsets"))
-        changes.append(Change(start, Stream(self._kept.size, self._kept.pieces), "chunks"))
+            changes.append(FileChange(at, rows.astype("<i8").tobytes(), "offsets"))
+        changes.append(FileChange(start, Stream(self._kept.size, self._kept.pieces), "chunks"))
         how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
         files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
         grows = f"{plural(header.nchunks, 'chunk')} become "
@@ -153,7 +153,7 @@ class _Append:
         size = start + self._kept.size
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
-    def _new_shape(self) -> Shape:
+    def _new_shape(self) -> ChunkShape:
         """The chunks afterwards: of the same size, unless the one that there is may grow."""
         header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
@@ -161,7 +161,7 @@ class _Append:
             shape = Packing(typesize=typesize, chunk_size=max(CHUNK_SIZE, header.chunk_size)).shape(size, None)
             return replace(shape, typesize=header.typesize)
         nchunks = -(-size // header.chunk_size)
-        return Shape(header.typesize, header.chunk_size, size - header.chunk_size * (nchunks - 1), nchunks, 0)
+        return ChunkShape(header.typesize, header.chunk_size, size - header.chunk_size * (nchunks - 1), nchunks, 0)
 
     def _end_of(self, count: int) -> int:
         """Where the first chunks end, digest included."""
@@ -178,7 +178,7 @@ class _Append:
         """Compresses the last chunk, filled up, and those after it; returns where they are going to begin."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
         pieces = chain.from_iterable(_all_of(content, label) for label, content in self._contents)
-        content = Content(len(old) + self._added, chain([old] if old else [], pieces))
+        content = InputContent(len(old) + self._added, chain([old] if old else [], pieces))
         last = self._file.table.header(self._header.nchunks - 1)
         codec = last.codec_name if last.codec_name in CODECS else CODECS[0]
         recipe = Recipe(
@@ -194,7 +194,7 @@ class _Append:
                 self._kept.write(digest(chunk))
         return places
 
-    def _header_change(self, spare: int) -> Change:
+    def _header_change(self, spare: int) -> FileChange:
         shape = self._shape
         values = self._header.values | {
             "chunk_size": shape.chunk_size,
@@ -203,9 +203,9 @@ class _Append:
             "max_app_chunks": spare,
         }
         at = HEADER_V3.offsets["chunk_size"]
-        return Change(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
+        return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
-    def _metadata_change(self) -> list[Change]:
+    def _metadata_change(self) -> list[FileChange]:
         """The shape of an array grows along its first axis.
 
         Raises:
@@ -234,10 +234,10 @@ class _Append:
         new = write_metadata_section(
             text, codec=codec, level=values["meta_level"], kind=section.checksum, room=values["max_meta_size"]
         )
-        return [Change(section.start, new, "metadata: the shape of the array")]
+        return [FileChange(section.start, new, "metadata: the shape of the array")]
 
 
-def _all_of(content: Content, label: str) -> Iterator[bytes | bytearray | memoryview]:
+def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
     """The pieces of a content, which have to be as many bytes as it said.
 
     Raises:

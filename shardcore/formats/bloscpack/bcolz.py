@@ -53,7 +53,7 @@ class ChunkFile:
 
 
 @dataclass(frozen=True)
-class Column:
+class BcolzColumn:
     """A column as its meta files describe it.
 
     Attributes:
@@ -144,7 +144,7 @@ def is_table(folder: Folder) -> bool:
     return any(entry.name == ROOTDIRS and not entry.is_folder for entry in folder.list())
 
 
-def read_column(folder: Folder, name: str = "") -> Column:
+def read_column(folder: Folder, name: str = "") -> BcolzColumn:
     """Reads the meta files of a column and lists its chunks.
 
     Args:
@@ -173,7 +173,7 @@ def read_column(folder: Folder, name: str = "") -> Column:
             f"{lead}{STORAGE}: chunklen is {str(chunklen)[:80]}; it is a number of items, 1 or more", span=span
         )
     cbytes = sizes.get("cbytes")
-    return Column(
+    return BcolzColumn(
         name,
         array,
         chunklen,

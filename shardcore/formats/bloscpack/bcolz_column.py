@@ -13,13 +13,13 @@ from shardcore.formats.bloscpack.arrays import ArrayInfo
 from shardcore.formats.bloscpack.bcolz import (
     SIZES,
     STORAGE,
-    Column,
+    BcolzColumn,
     read_column,
 )
 from shardcore.formats.bloscpack.bcolz_dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, column_ref
 from shardcore.formats.bloscpack.elements import element_at, tell_none
-from shardcore.formats.bloscpack.keys import ALL, Asked, BloscpackKey, parse_key
+from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
 from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
 from shardcore.model.finding import Depth, Findings
 from shardcore.model.keys import NUMBERS
@@ -111,15 +111,15 @@ class BloscpackColumn(BloscpackDataSet):
             chunklen=column.chunklen,
             chunk_bytes=column.chunk_bytes,
         )
-        if key.asked is Asked.ALL:
+        if key.asked is KeyRequest.ALL:
             ref = column_ref(column, ALL, -1, "content")
             text = "The chunks one after the other, cut where the column ends."
             look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
-        if key.asked is Asked.ELEMENT:
-            key = BloscpackKey(Asked.BYTE, self._which_byte(key, look))
-        inside = ColumnKey(Asked.CHUNK, 0, chunk=key.number)
-        if key.asked is Asked.BYTE:
+        if key.asked is KeyRequest.ELEMENT:
+            key = BloscpackKey(KeyRequest.BYTE, self._which_byte(key, look))
+        inside = ColumnKey(KeyRequest.CHUNK, 0, chunk=key.number)
+        if key.asked is KeyRequest.BYTE:
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
                 size = plural(column.nbytes, "byte")
@@ -131,7 +131,7 @@ class BloscpackColumn(BloscpackDataSet):
                 f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
             look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
-            inside = ColumnKey(Asked.BYTE, within, chunk=number)
+            inside = ColumnKey(KeyRequest.BYTE, within, chunk=number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
             text = f"The column has {count}, numbered from 0."
@@ -162,7 +162,7 @@ class BloscpackColumn(BloscpackDataSet):
         )
         return (name,)
 
-    def _column_of(self, ref: ObjectRef) -> Column:
+    def _column_of(self, ref: ObjectRef) -> BcolzColumn:
         return self.column
 
     def _check_columns(self, findings: Findings, depth: Depth) -> None:

@@ -13,7 +13,7 @@ from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.bloscpack.bcolz import (
     DOCS,
     SIZES,
-    Column,
+    BcolzColumn,
 )
 from shardcore.formats.bloscpack.bcolz_objects import chunk_of
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene
@@ -35,7 +35,7 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import OpenContext
-from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Part, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Shard, SourcePart
 from shardcore.shards.trace import FOUND, Trace
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.memory import BytesSource
@@ -57,7 +57,7 @@ class BloscpackDataSet(DataSet):
     joins = False
 
     def __init__(
-        self, folder: Folder, columns: Sequence[Column], texts: dict[str, bytes], context: OpenContext
+        self, folder: Folder, columns: Sequence[BcolzColumn], texts: dict[str, bytes], context: OpenContext
     ) -> None:
         # One process decompresses for all files: each would start its own.
         self._worker = Worker() if context.values.get("isolated") else None
@@ -181,14 +181,14 @@ class BloscpackDataSet(DataSet):
             self._worker.close()
 
     @abstractmethod
-    def _column_of(self, ref: ObjectRef) -> Column:
+    def _column_of(self, ref: ObjectRef) -> BcolzColumn:
         """The column that an object is; raises what is wrong with it."""
 
     @abstractmethod
     def _check_columns(self, findings: Findings, depth: Depth) -> None:
         """Reports what is wrong between the files."""
 
-    def _pieces(self, column: Column, start: int, stop: int | None) -> Iterator[bytes]:
+    def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
         """The uncompressed bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
         end = column.nbytes if stop is None else stop
         while start < end:
@@ -198,13 +198,13 @@ class BloscpackDataSet(DataSet):
                 yield bytes(plain[at : at + PIECE])
             start += len(plain)
 
-    def _chunk(self, column: Column, number: int) -> bytes:
+    def _chunk(self, column: BcolzColumn, number: int) -> bytes:
         """The uncompressed bytes of a chunk, those after the end of the column included."""
         data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
         column.check_chunk(number, len(data))
         return data
 
-    def _check_column(self, column: Column, findings: Findings, depth: Depth) -> None:
+    def _check_column(self, column: BcolzColumn, findings: Findings, depth: Depth) -> None:
         """Reports files that are missing or too many, and chunks of another size than the column says."""
         span = Span(str(SourceName(column.inside(SIZES))), 0, len(self._texts[column.inside(SIZES)]))
         for number in column.missing:
@@ -237,19 +237,19 @@ class BloscpackDataSet(DataSet):
         kids = Deferred(lambda: list(self.part(source).tree().children), source)
         return Node(name, Span(source, 0, size), text=plural(size, "byte"), doc=_doc_of(name), children=kids)
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """A JSON file."""
         text = self._texts.get(name.path)
         if text is None or name.stretches:
             return super()._part(name)
-        return Part(
+        return SourcePart(
             BytesSource(text, str(name)),
             (Section(name.path, SectionRole.METADATA, 0, len(text), _doc_of(name.path)),),
             lambda: _json_node(str(name), text),
         )
 
 
-def column_fields(name: str, column: Column) -> dict[str, Value]:
+def column_fields(name: str, column: BcolzColumn) -> dict[str, Value]:
     """The fields of a column.
 
     Args:

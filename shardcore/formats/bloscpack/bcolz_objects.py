@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, NotAShard, ShardError
-from shardcore.formats.bloscpack.bcolz import Column
+from shardcore.formats.bloscpack.bcolz import BcolzColumn
 from shardcore.formats.bloscpack.objects import UNREAD, BloscpackObjects
 from shardcore.model.objects import MEMBER_ROW, ObjectColumns, ObjectRef, Objects, State, located
 from shardcore.model.source_name import SourceName
@@ -35,7 +35,7 @@ class BcolzChunks(Objects):
 
     def __init__(
         self,
-        column: Column,
+        column: BcolzColumn,
         member: Callable[[str], Shard],
         borrowed: Callable[[str], AbstractContextManager[Shard]],
         is_known: Callable[[str], bool],
@@ -116,7 +116,7 @@ class TableObjects(Objects):
     def __init__(
         self,
         names: Sequence[str],
-        columns: Mapping[str, Column],
+        columns: Mapping[str, BcolzColumn],
         damage: Mapping[str, ShardError],
         unreadable: Callable[[str], str],
         first_members: Mapping[str, int],
@@ -160,7 +160,7 @@ class TableObjects(Objects):
         return replace(ref, state=State.DAMAGED, error=error) if error else ref
 
 
-def column_ref(column: Column, key: str, row: int, kind: str) -> ObjectRef:
+def column_ref(column: BcolzColumn, key: str, row: int, kind: str) -> ObjectRef:
     """The content of a column as an object: all its files.
 
     Args:

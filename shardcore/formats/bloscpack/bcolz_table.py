@@ -13,7 +13,7 @@ from shardcore.formats.bloscpack.bcolz import (
     ATTRS,
     MAX_TEXT,
     ROOTDIRS,
-    Column,
+    BcolzColumn,
     read_column,
     read_names,
 )
@@ -51,7 +51,7 @@ class BloscpackTable(BloscpackDataSet):
         if any(entry.name == ATTRS for entry in folder.list()):
             texts[ATTRS] = folder.read(ATTRS, MAX_TEXT)
         self.names = tuple(read_names(texts[ROOTDIRS]))
-        self.columns: dict[str, Column] = {}
+        self.columns: dict[str, BcolzColumn] = {}
         self._damaged: dict[str, ShardError] = {}
         for name in self.names:
             try:
@@ -114,7 +114,7 @@ class BloscpackTable(BloscpackDataSet):
         """The files of a column."""
         return [file.name for file in self.columns[key].files]
 
-    def _column_of(self, ref: ObjectRef) -> Column:
+    def _column_of(self, ref: ObjectRef) -> BcolzColumn:
         name = self.names[ref.row]
         if name in self._damaged:
             raise self._damaged[name]

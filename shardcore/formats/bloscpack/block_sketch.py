@@ -13,7 +13,7 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.layout import STREAM_LENGTH
-from shardcore.model.drawing import Cells, Control, Drawing, Item, Kind, Table, Tone, chosen
+from shardcore.model.drawing import Cells, Control, ControlKind, Drawing, Item, Table, Tone, chosen
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 
@@ -98,7 +98,7 @@ class BlockSketch:
     @property
     def controls(self) -> tuple[Control, ...]:
         """Chunk, block, and whether the bytes are shuffled."""
-        shuffled = Control("shuffle", "Shuffle", Kind.SWITCH, self._scene.shuffled, doc=_SHUFFLE_DOC)
+        shuffled = Control("shuffle", "Shuffle", ControlKind.SWITCH, self._scene.shuffled, doc=_SHUFFLE_DOC)
         return (*self._scene.controls(), shuffled)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

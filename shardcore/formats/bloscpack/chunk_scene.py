@@ -11,7 +11,7 @@ from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMa
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import UNKNOWN, Flag
-from shardcore.model.drawing import Control, Kind, chosen
+from shardcore.model.drawing import Control, ControlKind, chosen
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache
@@ -116,10 +116,10 @@ class ChunkScene:
         found = []
         if (chunks := self._known_chunks()) > 1:
             found.append(
-                Control("chunk", "Chunk", Kind.SLIDER, self.chunk, 0, chunks - 1, doc=_CHUNK_DOC, follows="row")
+                Control("chunk", "Chunk", ControlKind.SLIDER, self.chunk, 0, chunks - 1, doc=_CHUNK_DOC, follows="row")
             )
         if (blocks := self._known_blocks()) > 1:
-            found.append(Control("block", "Block", Kind.SLIDER, self._block(), 0, blocks - 1, doc=_BLOCK_DOC))
+            found.append(Control("block", "Block", ControlKind.SLIDER, self._block(), 0, blocks - 1, doc=_BLOCK_DOC))
         return tuple(found)
 
     def chosen(self, controls: tuple[Control, ...], values: Mapping[str, Any]) -> tuple[int, int]:

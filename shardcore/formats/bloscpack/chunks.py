@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, Geometry, blosc_header_span
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, BloscpackGeometry, blosc_header_span
 from shardcore.formats.bloscpack.offsets import Slots
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -32,7 +32,7 @@ BATCH = 4096
 """Headers read at a time."""
 
 
-class Walk:
+class ChunkWalk:
     """The chunks from the first one on, as far as somebody has asked. Thread-safe.
 
     Attributes:
@@ -43,7 +43,7 @@ class Walk:
         cut: Whether it ended at bytes that are too few for a header.
     """
 
-    def __init__(self, geometry: Geometry) -> None:
+    def __init__(self, geometry: BloscpackGeometry) -> None:
         self._geometry = geometry
         self._lock = threading.Lock()
         self.places = array("q")
@@ -166,11 +166,11 @@ class ChunkTable:
         slots: The offsets; None when there are none.
     """
 
-    def __init__(self, source: Source, geometry: Geometry, slots: Slots | None) -> None:
+    def __init__(self, source: Source, geometry: BloscpackGeometry, slots: Slots | None) -> None:
         self.source = source
         self.geometry = geometry
         self.slots = slots
-        self.walk = Walk(geometry)
+        self.walk = ChunkWalk(geometry)
         self._all: Once[AllChunks] = Once()
 
     def __len__(self) -> int:

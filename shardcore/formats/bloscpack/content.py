@@ -96,7 +96,7 @@ class _Later:
     number: int
 
 
-class Content:
+class ChunkReader:
     """Reads chunks, checks their digests and decompresses them.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Any
 
 from shardcore.errors import ShardError, SourceError
 from shardcore.formats.bloscpack.chunks import ChunkTable
-from shardcore.formats.bloscpack.content import Content
+from shardcore.formats.bloscpack.content import ChunkReader
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN, section
 from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
@@ -38,7 +38,7 @@ class BloscpackFile:
         self.metadata = metadata
         self.offsets = offsets
         self.table = ChunkTable(source, offsets.geometry, offsets.slots)
-        self.content = Content(source, header, self.table)
+        self.content = ChunkReader(source, header, self.table)
         self._end: Once[int] = Once()
         self._complete: Once[bool] = Once()
         self._text: Once[bytes] = Once()

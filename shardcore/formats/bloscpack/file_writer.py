@@ -74,7 +74,7 @@ class Packing:
         if self.spare is not None and self.spare and not self.offsets:
             raise UsageError("spare requires offsets=yes")
 
-    def shape(self, size: int, itemsize: int | None) -> Shape:
+    def shape(self, size: int, itemsize: int | None) -> ChunkShape:
         """The chunks of a content.
 
         Args:
@@ -92,9 +92,9 @@ class Packing:
         spare = 0 if not self.offsets else SPARE_FACTOR * nchunks if self.spare is None else self.spare
         if nchunks + spare > MAX_CHUNKS:
             raise UsageError(f"spare={self.spare}: at most 2^63 - 1 slots are possible")
-        return Shape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
+        return ChunkShape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
 
-    def recipe(self, shape: Shape) -> Recipe:
+    def recipe(self, shape: ChunkShape) -> Recipe:
         """How the chunks are made."""
         return Recipe(self.codec, self.level, self.shuffle, shape.typesize)
 
@@ -107,7 +107,7 @@ class Packing:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ChunkShape:
     """The chunks of a content; see the fields of the header."""
 
     typesize: int
@@ -134,7 +134,7 @@ class NewFile:
         metadata: The metadata section; empty for none.
     """
 
-    def __init__(self, file: Draining, packing: Packing, shape: Shape, metadata: bytes) -> None:
+    def __init__(self, file: Draining, packing: Packing, shape: ChunkShape, metadata: bytes) -> None:
         self._file = file
         self._packing = packing
         self._shape = shape

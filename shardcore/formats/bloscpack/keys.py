@@ -17,7 +17,7 @@ ALL = "all"
 """The key of the whole content."""
 
 
-class Asked(Enum):
+class KeyRequest(Enum):
     """What a key asks for."""
 
     CHUNK = ""
@@ -36,14 +36,14 @@ class BloscpackKey:
         index: Of an element, its place along each axis.
     """
 
-    asked: Asked
+    asked: KeyRequest
     number: int = 0
     index: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        if self.asked is Asked.ELEMENT:
+        if self.asked is KeyRequest.ELEMENT:
             return index_text(self.index)
-        return ALL if self.asked is Asked.ALL else f"{self.asked.value}{self.number}"
+        return ALL if self.asked is KeyRequest.ALL else f"{self.asked.value}{self.number}"
 
 
 def parse_key(text: str) -> BloscpackKey:
@@ -53,11 +53,11 @@ def parse_key(text: str) -> BloscpackKey:
         UsageError: It is no chunk number, no `@` and plain byte, no `[i,j]`, and not `all`.
     """
     if text == ALL:
-        return BloscpackKey(Asked.ALL)
+        return BloscpackKey(KeyRequest.ALL)
     if (index := parse_index(text)) is not None:
-        return BloscpackKey(Asked.ELEMENT, index=index)
+        return BloscpackKey(KeyRequest.ELEMENT, index=index)
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
         forms = "the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, or `all`"
         raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
-    return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
+    return BloscpackKey(KeyRequest.BYTE if text.startswith("@") else KeyRequest.CHUNK, int(digits))

@@ -260,7 +260,7 @@ def blosc_header_span(place: int) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class BloscpackGeometry:
     """What the headers say about where chunks can be.
 
     Attributes:

@@ -17,7 +17,7 @@ from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.elements import Element, element_at, element_of, tell_none
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.keys import ALL, Asked, BloscpackKey, parse_key
+from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
     CHUNK_HEADER,
@@ -78,12 +78,12 @@ class BloscpackLookup:
         """Finds a chunk or the whole; see `Shard.lookup`."""
         through = look.meter(self._file.source)
         self._tell_headers(look)
-        if key.asked is Asked.ALL:
+        if key.asked is KeyRequest.ALL:
             return self._whole(look)
         number, within = key.number, None
-        if key.asked is Asked.ELEMENT:
+        if key.asked is KeyRequest.ELEMENT:
             number = self._which_byte(key, look)
-        if key.asked is not Asked.CHUNK:
+        if key.asked is not KeyRequest.CHUNK:
             number, within = self._which_chunk(number, look)
         place = self._place(number, look, through)
         if look.telling:
@@ -112,11 +112,11 @@ class BloscpackLookup:
             self._file.load()
         count = len(self._file.table)
         for number, key in enumerate(map(self.parse, texts)):
-            if key.asked is Asked.CHUNK:
+            if key.asked is KeyRequest.CHUNK:
                 rows[number] = key.number if key.number < count else -1
-            elif key.asked is not Asked.ALL:
+            elif key.asked is not KeyRequest.ALL:
                 try:
-                    byte = self._element(key).byte if key.asked is Asked.ELEMENT else key.number
+                    byte = self._element(key).byte if key.asked is KeyRequest.ELEMENT else key.number
                     rows[number] = self._content.where(byte)[0]
                 except KeyAbsent:
                     continue

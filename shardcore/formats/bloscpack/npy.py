@@ -34,7 +34,7 @@ Pieces = Iterator[bytes | bytearray | memoryview]
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class InputContent:
     """What is to be packed.
 
     Attributes:
@@ -48,7 +48,7 @@ class Content:
     array: ArrayInfo | None = None
 
 
-def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> Content:
+def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> InputContent:
     """The content of an input, with its size.
 
     Args:
@@ -78,7 +78,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
     if array is not None and array.nbytes != size:
         described = plural(array.nbytes, "byte")
         raise UsageError(f"{who}: an array of this type and shape has {described}; there are {grouped_digits(size)}")
-    return Content(size, pieces, array)
+    return InputContent(size, pieces, array)
 
 
 def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayInfo | None:
@@ -109,7 +109,7 @@ def array_metadata(array: ArrayInfo) -> dict[str, Any]:
     }
 
 
-def chunks_of(content: Content, chunk_size: int, label: str) -> Iterator[bytes]:
+def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[bytes]:
     """The uncompressed bytes of each chunk; an empty content is one chunk of no bytes.
 
     Raises:

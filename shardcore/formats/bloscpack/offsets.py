@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, Geometry
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, BloscpackGeometry
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.sources.base import Source
@@ -27,7 +27,7 @@ class Slots:
         geometry: What is possible.
     """
 
-    def __init__(self, at: int, kept: NDArray[np.int64], count: int, geometry: Geometry) -> None:
+    def __init__(self, at: int, kept: NDArray[np.int64], count: int, geometry: BloscpackGeometry) -> None:
         self.at = at
         self.count = count
         self._kept = kept
@@ -80,7 +80,7 @@ class Offsets:
     start: int
     count: int
     slots: Slots | None
-    geometry: Geometry
+    geometry: BloscpackGeometry
     odd: str = ""
 
     @property
@@ -101,7 +101,7 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
         start: Where the offsets would begin.
     """
     digest, size, count = header.checksum.size, source.size, header.slots
-    geometry = Geometry(start + count * OFFSET.size, header.nchunks, digest, size)
+    geometry = BloscpackGeometry(start + count * OFFSET.size, header.nchunks, digest, size)
     used = max(header.nchunks, 0)
     if not header.has_offsets or not used:
         return Offsets(start, count, None, geometry)
@@ -111,6 +111,6 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     if start < first < geometry.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
         odd = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
-        geometry = Geometry(first, header.nchunks, digest, size)
+        geometry = BloscpackGeometry(first, header.nchunks, digest, size)
         return Offsets(start, room, Slots(start, kept[:room], min(used, room), geometry), geometry, odd)
     return Offsets(start, count, Slots(start, kept, used, geometry), geometry)

@@ -1,6 +1,6 @@
 """What the reference reader does about damage, as far as it was tried."""
 
-from shardcore.model.other_readers import Answer, Peer
+from shardcore.model.other_readers import Peer, ReaderAnswer
 
 _NAME = "bloscpack 0.16.0"
 
@@ -11,39 +11,39 @@ def peers() -> tuple[Peer, ...]:
         Peer(
             _NAME,
             ("bloscpack.offset", "bloscpack.offsets-unused", "bloscpack.spare-slots"),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "It never reads by the offsets: it follows the chunks, and uses offsets only to append.",
         ),
         Peer(
             _NAME,
             ("bloscpack.digest",),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It compares the digest after each chunk, where there is one, and ends at a wrong one: the chunks after it "
             "are not returned.",
         ),
         Peer(
             _NAME,
             ("bloscpack.damaged", "bloscpack.chunk", "bloscpack.content", "bloscpack.gap", "bloscpack.slots"),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It follows the chunks from the end of the offsets on, and fails where none begins.",
         ),
         Peer(
             _NAME,
             ("bloscpack.metadata-digest", "bloscpack.magic-format"),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It reads the metadata first, and none of the chunks where their digest or their form is wrong.",
         ),
         Peer(
             _NAME,
             ("bloscpack.chunk-size",),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "It goes by the Blosc header of each chunk, not by the sizes in the header of the file.",
         ),
-        Peer(_NAME, ("bloscpack.trailing",), Answer.IGNORES, "It stops after the last chunk."),
+        Peer(_NAME, ("bloscpack.trailing",), ReaderAnswer.IGNORES, "It stops after the last chunk."),
         Peer(
             "blosc2.decompress",
             ("bloscpack.content", "bloscpack.chunk"),
-            Answer.CRASHES,
+            ReaderAnswer.CRASHES,
             "Handed a damaged chunk without a check before, it ended 12 of 12 processes; Shardscope looks first.",
         ),
     )

@@ -6,11 +6,11 @@ import numpy as np
 
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
-from shardcore.model.references import Gathered, Pointing
+from shardcore.model.references import Pointing, ReferenceCollector
 from shardcore.model.span import Span
 
 
-def gather(file: BloscpackFile, into: Gathered) -> None:
+def gather(file: BloscpackFile, into: ReferenceCollector) -> None:
     """Gathers what leads to bytes of the file, from what is in memory."""
     table = file.table
     if into.span.source or not table.loaded:

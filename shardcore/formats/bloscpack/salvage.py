@@ -19,7 +19,7 @@ from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.salvage import WINDOW, Covered, Damaged, Found, Near, indexed
+from shardcore.shards.salvage import WINDOW, Covered, Damaged, Near, SalvagedObject, indexed
 from shardcore.sources.base import Source
 
 _MOST_CHUNK = 1 << 28
@@ -31,7 +31,7 @@ _LOOK = 1 << 14
 """Bytes of a chunk that cost one look."""
 
 
-def salvage(damaged: Damaged) -> Iterator[Found]:
+def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """The chunks that the file leads to, then those that stand elsewhere in it."""
     shard = damaged.shard
     checksum: Checksum | None = None
@@ -54,7 +54,7 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
         yield from _chunks(damaged, start, stop, checksum)
 
 
-def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) -> Iterator[Found]:
+def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) -> Iterator[SalvagedObject]:
     """The chunks in bytes that nothing leads to."""
     source, at, near = damaged.source, start, Near(damaged.source)
     for place, size in _candidates(damaged, start, stop):
@@ -71,7 +71,7 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
         by = f"its {digest.name} digest" if digest is not None else ""
         span = Span("", place, place + len(chunk))
         pieces = partial(_plain, source, span, damaged.limit)
-        yield Found(None, f"chunk-at-{place}", (span,), pieces, by, without_index=True)
+        yield SalvagedObject(None, f"chunk-at-{place}", (span,), pieces, by, without_index=True)
 
 
 def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -35,12 +35,12 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import Gathered
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.section import Section
 from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Part, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.opening import PrefetchedSource
 
@@ -238,11 +238,11 @@ class BloscpackShard(Shard):
 
         return verify(self.file, self._objects, Depth(depth), progress)
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """What the metadata decodes to."""
         return self._tree.part(name) or super()._part(name)
 
-    def point_to(self, into: Gathered) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:
         """See `Shard.point_to`."""
         leads.gather(self.file, into)
 

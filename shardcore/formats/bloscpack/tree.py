@@ -32,7 +32,7 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache, Once
-from shardcore.shards.shard import Part
+from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 
 KEPT = 64
@@ -85,7 +85,7 @@ class BloscpackTree:
         text = f"Bloscpack, version {file.header.version}"
         return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
-    def part(self, name: SourceName) -> Part | None:
+    def part(self, name: SourceName) -> SourcePart | None:
         """The source that the metadata decodes to; None when `name` is another.
 
         Raises:
@@ -100,7 +100,7 @@ class BloscpackTree:
             kids = self._json(text, text_name, 0)
             return Node(text_name, Span(text_name, 0, len(text)), role=FieldRole.TEXT, children=kids)
 
-        return Part(BytesSource(text, text_name), (section("metadata", 0, len(text)),), root)
+        return SourcePart(BytesSource(text, text_name), (section("metadata", 0, len(text)),), root)
 
     def _metadata_node(self, part: Section) -> Node:
         metadata = self._file.metadata

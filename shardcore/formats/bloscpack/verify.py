@@ -14,7 +14,7 @@ from shardcore.formats.bloscpack.header import read_header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span
 from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.formats.bloscpack.objects import BloscpackObjects
-from shardcore.model.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
+from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report, Severity
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
@@ -232,7 +232,7 @@ class Verification:
         count = len(self._table)
         # What each costs is known from its header; chunks that lead nowhere cost a look.
         sizes = self._table.headers["nbytes"].astype(np.int64) + self._table.headers["ctbytes"].astype(np.int64)
-        work = Work(self._file.source.size, CHUNK_COST)
+        work = ContentBudget(self._file.source.size, CHUNK_COST)
         costs = np.cumsum(np.where(self._objects.damaged(np.arange(count)), 0, sizes) + work.each)
         checked = int(np.searchsorted(costs, work.left, "right"))
         work.unchecked = count - checked

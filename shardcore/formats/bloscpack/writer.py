@@ -13,7 +13,7 @@ from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.encode import compressed
 from shardcore.formats.bloscpack.file_folder import SUFFIX
 from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE, NewFile, Packing
-from shardcore.formats.bloscpack.npy import ENDING, Content, array_metadata, chunks_of, content_of, spool_beside
+from shardcore.formats.bloscpack.npy import ENDING, InputContent, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.model.text import short
 from shardcore.sources.base import check_name
 from shardcore.writing.columns import MOST_PAIRS, twins_error
@@ -184,7 +184,7 @@ class BloscpackWriter(Writer):
         else:
             self.output.drop(file)
 
-    def _metadata_of(self, content: Content, more: More, who: str) -> Any:
+    def _metadata_of(self, content: InputContent, more: More, who: str) -> Any:
         """The metadata of a content: what describes the array, then what was given."""
         given = more.facts.get("metadata", self._metadata)
         if content.array is None:

@@ -1,6 +1,6 @@
 """Data Easy Store: shards of business documents by uid and date, big contents beside them."""
 
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
@@ -37,41 +37,67 @@ FORMAT = Format(
         Option("date", OptionType.TEXT, "Look only in shards of this created_at, in ISO 8601; its date counts."),
         # Not offered in the window, which asks by name of the store.
         Option("zones", OptionType.TEXT, "The zones file to open; its stores are trusted.", path=True, hidden=True),
-        Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", Purpose.LOCATE),
-        Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", Purpose.LOCATE),
-        Option("zones", OptionType.TEXT, "A zones file: its path or address, or its text.", Purpose.LOCATE, path=True),
+        Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", OptionPurpose.LOCATE),
+        Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
+        Option(
+            "zones", OptionType.TEXT, "A zones file: its path or address, or its text.", OptionPurpose.LOCATE, path=True
+        ),
         Option(
             "codec",
             OptionType.CHOICE,
             "How contents are stored; default: none.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="none",
             choices=("none", "zstd", "lz4"),
         ),
         Option(
-            "level", OptionType.INTEGER, "Level of the codec: zstd 1 to 22, default: 3; lz4 0 to 16.", Purpose.WRITE
+            "level",
+            OptionType.INTEGER,
+            "Level of the codec: zstd 1 to 22, default: 3; lz4 0 to 16.",
+            OptionPurpose.WRITE,
         ),
-        Option("threshold", OptionType.SIZE, "Longer contents become BigFiles; default: 10M.", Purpose.WRITE, "10M"),
-        Option("version", OptionType.CHOICE, "Layout of the entries; default: 2.", Purpose.WRITE, "2", ("2", "1")),
-        Option("skip", OptionType.TEXT, "Endings of uids that are not compressed, such as .jpg,.zip.", Purpose.WRITE),
         Option(
-            "n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; default: 8.", Purpose.WRITE, 8
+            "threshold", OptionType.SIZE, "Longer contents become BigFiles; default: 10M.", OptionPurpose.WRITE, "10M"
+        ),
+        Option(
+            "version", OptionType.CHOICE, "Layout of the entries; default: 2.", OptionPurpose.WRITE, "2", ("2", "1")
+        ),
+        Option(
+            "skip", OptionType.TEXT, "Endings of uids that are not compressed, such as .jpg,.zip.", OptionPurpose.WRITE
+        ),
+        Option(
+            "n_bits",
+            OptionType.INTEGER,
+            "Folder: bits of the shard number, 4 to 16; default: 8.",
+            OptionPurpose.WRITE,
+            8,
         ),
         Option(
             "max_bytes",
             OptionType.SIZE,
             "Folder: uncompressed bytes in one shard; default: 1,000,000,000.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default=1_000_000_000,
         ),
-        Option("date", OptionType.TEXT, "Folder: created_at of objects that state none, in ISO 8601.", Purpose.WRITE),
-        Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", Purpose.WRITE),
-        Option("keep_date", OptionType.FLAG, "Store created_at in the metadata, too.", Purpose.WRITE),
-        Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", Purpose.FACT),
         Option(
-            "created_at", OptionType.TEXT, "When it came to be, in ISO 8601; a folder routes by its date.", Purpose.FACT
+            "date", OptionType.TEXT, "Folder: created_at of objects that state none, in ISO 8601.", OptionPurpose.WRITE
         ),
-        Option("codec", OptionType.CHOICE, "How its content is stored.", Purpose.FACT, choices=("none", "zstd", "lz4")),
+        Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", OptionPurpose.WRITE),
+        Option("keep_date", OptionType.FLAG, "Store created_at in the metadata, too.", OptionPurpose.WRITE),
+        Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", OptionPurpose.FACT),
+        Option(
+            "created_at",
+            OptionType.TEXT,
+            "When it came to be, in ISO 8601; a folder routes by its date.",
+            OptionPurpose.FACT,
+        ),
+        Option(
+            "codec",
+            OptionType.CHOICE,
+            "How its content is stored.",
+            OptionPurpose.FACT,
+            choices=("none", "zstd", "lz4"),
+        ),
     ),
     marks=(b"DES2",),
     peers=lazily("shardcore.formats.des.other_readers:peers"),

@@ -31,7 +31,7 @@ from shardcore.formats.des.routing import (
     infer_n_bits,
     shard_date,
 )
-from shardcore.model.drawing import Control, Drawing, Figure, Kind, Link, Tone, chosen, moved
+from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Tone, chosen, moved
 from shardcore.model.member_nodes import placed_span
 from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
@@ -49,7 +49,7 @@ _BITS_DOC = "n_bits: how many low bits choose the file. It is written nowhere, a
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _UidEntry:
     """The entry of a uid.
 
     Attributes:
@@ -160,15 +160,15 @@ class AddressSketch:
 
     def __init__(self, scene: AddressScene) -> None:
         self._scene = scene
-        self._entry: Once[_Row] = Once()
+        self._entry: Once[_UidEntry] = Once()
 
     @property
     def controls(self) -> tuple[Control, ...]:
         """The uid, and how many bits choose its file."""
         bits = self._scene.n_bits or DEFAULT_BITS
         return (
-            Control("uid", "Uid", Kind.TEXT, self._scene.known_uid, doc=_UID_DOC, follows="key"),
-            Control("n_bits", "Bits of the shard number", Kind.SLIDER, bits, MIN_BITS, MAX_BITS, doc=_BITS_DOC),
+            Control("uid", "Uid", ControlKind.TEXT, self._scene.known_uid, doc=_UID_DOC, follows="key"),
+            Control("n_bits", "Bits of the shard number", ControlKind.SLIDER, bits, MIN_BITS, MAX_BITS, doc=_BITS_DOC),
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
@@ -212,7 +212,7 @@ class AddressSketch:
         drawing = Drawing(f"The address of {shown_uid(uid.text)}", tuple(figures), tuple(links), caption, more)
         return moved(drawing, lambda span: placed_span(span, scene.member)) if scene.member else drawing
 
-    def _found(self, uid: Uid) -> tuple[_Row | None, str]:
+    def _found(self, uid: Uid) -> tuple[_UidEntry | None, str]:
         """The entry of a uid in the file where the lookup ended, or why there is none."""
         try:
             file = self._scene.file
@@ -222,7 +222,7 @@ class AddressSketch:
             return None, ""
         return self._entry.get(lambda: _entry_of(file, uid)), ""
 
-    def _pieces(self, route: Route, found: _Row | None) -> Pieces:
+    def _pieces(self, route: Route, found: _UidEntry | None) -> Pieces:
         """The name by the uid, its date and the part in which it was found."""
         name = ShardName.parse(found.file.source.name) if found is not None else None
         if found is None or found.row is None:
@@ -291,7 +291,7 @@ class AddressSketch:
                 return list(told[0])
         return list(scene.by_hex.get(route.hex, ()))
 
-    def _caption(self, uid: Uid, route: Route, found: _Row | None, trouble: str) -> str:
+    def _caption(self, uid: Uid, route: Route, found: _UidEntry | None, trouble: str) -> str:
         scene = self._scene
         if trouble:
             return f"The uid refers to {scene.member}, which cannot be read: {trouble}."
@@ -314,7 +314,7 @@ class AddressSketch:
             return f"{told} The entry is still there: what deletes it is the stamp beside the shard, and readers look."
         return f"{told} In it entries differ in length, so a reader walks from one to the next."
 
-    def _agreement(self, uid: Uid, route: Route, found: _Row | None) -> str:
+    def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
         """Whether the name of a single file is the one that the uid leads to."""
         own = self._own_name()
         there = found is not None and found.row is not None
@@ -369,13 +369,13 @@ def walked_last(trace: Trace) -> str:
     return next((path for span in spans if (path := SourceName.parse(span.source).path)), "")
 
 
-def _entry_of(file: DesFile, uid: Uid) -> _Row:
+def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:
     """The entry of a uid; of several the last, which is the one that counts."""
     rows = file.entries.rows_of([uid.raw])[0]
-    return _Row(file, int(rows[-1]) if len(rows) else None, len(rows))
+    return _UidEntry(file, int(rows[-1]) if len(rows) else None, len(rows))
 
 
-def _uid_spans(found: _Row | None) -> tuple[Span, ...]:
+def _uid_spans(found: _UidEntry | None) -> tuple[Span, ...]:
     """The bytes of a uid in its entry."""
     if found is None or found.row is None:
         return ()

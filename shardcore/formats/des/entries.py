@@ -31,7 +31,7 @@ from shardcore.formats.des.layout import (
     read_uid,
 )
 from shardcore.formats.des.sidecar import created_at_of
-from shardcore.formats.des.walk import Positions, Shape, ShapeV1, ShapeV1Short, ShapeV2, Walk, walk
+from shardcore.formats.des.walk import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
 from shardcore.model.record import Record
 from shardcore.model.span import Span
 
@@ -41,7 +41,7 @@ _FEW = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class EntryColumns:
     """What all entries say, one element for each; texts are places in the index.
 
     Attributes:
@@ -102,7 +102,7 @@ class Entries:
         return len(self.walk.starts)
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> EntryColumns:
         """All columns, read when first asked for."""
         return self._columns_v2() if isinstance(self.shape, ShapeV2) else self._columns_v1()
 
@@ -321,14 +321,14 @@ class Entries:
             np.ascontiguousarray(sliding_window_view(self.shape.bytes, record.size)[starts]).view(record.dtype).ravel()
         )
 
-    def _columns_v1(self) -> Columns:
+    def _columns_v1(self) -> EntryColumns:
         starts = self.walk.starts
         uid_length = self.shape.number(starts, "<u2")
         uid_start = starts + UID_HEAD.size
         short = isinstance(self.shape, ShapeV1Short)
         place = self._records(PLACE_V1_SHORT if short else PLACE_V1, uid_start + uid_length)
         none = np.zeros(len(starts), np.uint8)
-        return Columns(
+        return EntryColumns(
             uid_start,
             uid_length,
             none,
@@ -344,7 +344,7 @@ class Entries:
             none.astype(np.int64),
         )
 
-    def _columns_v2(self) -> Columns:
+    def _columns_v2(self) -> EntryColumns:
         starts, stops = self.walk.starts, self.walk.stops
         uid_length = self.shape.number(starts, "<u2")
         uid_start = starts + UID_HEAD.size
@@ -363,7 +363,7 @@ class Entries:
             hash_start[big] = body[big] + BIGFILE_HEAD.size
             tail = self._records(BIGFILE_TAIL, (hash_start + hash_length)[big])
             size[big], meta_length[big] = tail["size"], tail["meta_length"]
-        return Columns(
+        return EntryColumns(
             uid_start,
             uid_length,
             flags,
@@ -380,7 +380,7 @@ class Entries:
         )
 
 
-def _walk(index: bytes, version: int, count: int) -> tuple[Shape, Walk]:
+def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:
     """The layout of the entries and their places.
 
     Version 1 had two layouts: that one is taken whose entries end exactly where the index does, else the one whose

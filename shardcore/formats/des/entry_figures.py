@@ -21,7 +21,7 @@ _FACT_LETTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Tape:
+class EntryStrip:
     """The entries around one.
 
     Attributes:
@@ -35,7 +35,7 @@ class Tape:
     more: int
 
 
-def tape(file: DesFile, row: int | None) -> Tape:
+def tape(file: DesFile, row: int | None) -> EntryStrip:
     """The walk up to an entry; to the end of the index where no entry has the uid.
 
     Args:
@@ -69,7 +69,9 @@ def tape(file: DesFile, row: int | None) -> Tape:
         for (a, b), number in zip(pairwise(ends), counts, strict=False)
     ]
     title = f"The entries, walked one after the other: entry {last}" if row is not None else "All entries, walked"
-    return Tape(Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown))
+    return EntryStrip(
+        Ruler(title, start, max(stop, start + 1), tuple(items), "bytes"), tuple(links), count - len(shown)
+    )
 
 
 def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:

@@ -35,7 +35,7 @@ _place_v1 = PLACE_V1.packer.pack
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NewEntry:
     """What the index says of an object, besides its place.
 
     Attributes:
@@ -75,7 +75,7 @@ class ShardFile:
         self._index = bytearray()
         file.write(HEADER.pack(version=version))
 
-    def add_inline(self, entry: Entry, start: int) -> None:
+    def add_inline(self, entry: NewEntry, start: int) -> None:
         """Notes an object whose payload was written from `start` on."""
         length = self.file.at - start
         code = CODECS.index(entry.codec)
@@ -88,7 +88,7 @@ class ShardFile:
         self.count += 1
         self.plain += entry.size
 
-    def add_bigfile(self, entry: Entry) -> None:
+    def add_bigfile(self, entry: NewEntry) -> None:
         """Notes an object whose content is an external file."""
         digest = entry.digest.encode()
         self._index += b"".join(

@@ -36,7 +36,7 @@ from shardcore.progress import Progress
 from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Part
+from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
@@ -340,7 +340,7 @@ class DesDataSet(DataSet):
             for copy in self.retention.all
         ]
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """A BigFile, a retention copy, or the sidecar of a member."""
         prefix, _, rest = name.path.partition("/")
         if name.stretches:
@@ -353,7 +353,7 @@ class DesDataSet(DataSet):
             return self.beside(name.path, name)
         return super()._part(name)
 
-    def beside(self, path: str, name: SourceName) -> Part:
+    def beside(self, path: str, name: SourceName) -> SourcePart:
         """A BigFile or a sidecar as a part of that name.
 
         Raises:

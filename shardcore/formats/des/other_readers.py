@@ -1,6 +1,6 @@
 """What the reference reader does about damage, as far as it was tried."""
 
-from shardcore.model.other_readers import SILENT, Answer, Peer
+from shardcore.model.other_readers import SILENT, Peer, ReaderAnswer
 
 _NAME = "The reference reader of DES"
 
@@ -11,28 +11,30 @@ def peers() -> tuple[Peer, ...]:
         Peer(
             _NAME,
             ("des.entry",),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "One entry that cannot be right makes it refuse the whole file; here the others stay readable.",
         ),
-        Peer(_NAME, ("des.duplicate-uid",), Answer.IGNORES, "Of equal uids the last one wins, and nothing is said."),
+        Peer(
+            _NAME, ("des.duplicate-uid",), ReaderAnswer.IGNORES, "Of equal uids the last one wins, and nothing is said."
+        ),
         Peer(
             _NAME,
             ("des.two-lengths",),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "The local reader goes by length, the S3 reader by compressed_size.",
         ),
         Peer(
             _NAME,
             ("des.checksum", "des.gap", "des.overlap", "des.offset-in-header", SILENT),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "Content that is stored uncompressed is returned as it is: no checksum, and its size is not compared.",
         ),
-        Peer(_NAME, ("des.bigfile",), Answer.WRONG, "Of a BigFile it compares the size alone, not the sha256."),
+        Peer(_NAME, ("des.bigfile",), ReaderAnswer.WRONG, "Of a BigFile it compares the size alone, not the sha256."),
         Peer(
             _NAME,
             ("des.tombstone-key",),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "Its retrievers look up uid:timestamp alone: they return objects with a tombstone under the bare uid.",
         ),
-        Peer(_NAME, ("des.index-trailing", "des.flags"), Answer.IGNORES, "It ignores these bytes."),
+        Peer(_NAME, ("des.index-trailing", "des.flags"), ReaderAnswer.IGNORES, "It ignores these bytes."),
     )

@@ -7,12 +7,12 @@ import numpy as np
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, INLINE, PLACE_V1, UID_HEAD
 from shardcore.formats.des.walk import ShapeV2
-from shardcore.model.references import Gathered, Pointing
+from shardcore.model.references import Pointing, ReferenceCollector
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 
 
-def gather(file: DesFile, into: Gathered) -> None:
+def gather(file: DesFile, into: ReferenceCollector) -> None:
     """Gathers what leads to bytes of the file, or to a BigFile of it."""
     entries, span = file.entries, into.span
     name = SourceName.parse(span.source)

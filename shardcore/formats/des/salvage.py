@@ -41,7 +41,7 @@ from shardcore.formats.des.sidecar_recovery import (
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
-from shardcore.shards.salvage import EACH_FOUND, Covered, Damaged, Found, Near, occurrences, refs, unclaimed
+from shardcore.shards.salvage import EACH_FOUND, Covered, Damaged, Near, SalvagedObject, occurrences, refs, unclaimed
 from shardcore.shards.shard import bounded
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
@@ -65,7 +65,7 @@ _BLOCKS = 16
 """Blocks of a frame that cost one look."""
 
 
-def salvage(damaged: Damaged) -> Iterator[Found]:
+def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """What an index leads to, entries that are found one by one, what a sidecar tells, and frames in what is left."""
     covered, listed, trials = Covered(), set[str](), Trials(damaged.source.size)
     shard, sidecar = damaged.shard, sidecar_of(damaged)
@@ -108,7 +108,7 @@ def _version(damaged: Damaged) -> int | None:
 
 def _listed(
     damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], trials: Trials, *, again: bool
-) -> Iterator[Found]:
+) -> Iterator[SalvagedObject]:
     entries = shard.file.entries
     if is_nested(damaged.source, entries.data_stop, _last_end(entries)):
         damaged.notes.append("the index at the end of the file is that of a shard which is a payload itself")
@@ -145,7 +145,7 @@ def _missing(entries: Entries) -> int:
     return missing if 0 < missing < int(c.offset[last]) else 0
 
 
-def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> Found:
+def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> SalvagedObject:
     """What an entry of the index leads to."""
     name = ref.key if ref.key is not None else f"row-{ref.row}"
     outside = bool(ref.spans and ref.spans[0].source)
@@ -164,17 +164,17 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
                     pieces = partial(held_against, pieces, checksum, span) if checksum else pieces
                     if comes_to_its_end(trials, pieces):
                         why = "" if by else _SIZE_ONLY
-                        return Found(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
+                        return SalvagedObject(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
     if ref.error or ref.state is State.DAMAGED:
         why = ref.error or "the reference to it is invalid"
-        return Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
+        return SalvagedObject(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
     pieces = partial(bounded, shard, ref, damaged.limit)
     if checksum:
         pieces = partial(held_against, pieces, checksum, ref.spans[0])
-    return Found(ref.key, name, ref.spans, pieces, by, "" if by or ref.codec == "none" else _SIZE_ONLY)
+    return SalvagedObject(ref.key, name, ref.spans, pieces, by, "" if by or ref.codec == "none" else _SIZE_ONLY)
 
 
-def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Found:
+def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> SalvagedObject:
     """What an entry leads to that was found by itself."""
     span = Span("", entry.start, entry.stop)
     pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
@@ -183,7 +183,7 @@ def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Found:
         pieces = partial(held_against, pieces, checksum, span)
     by = BY_SIDECAR if checksum else ""
     why = "" if by or entry.codec == "none" else _SIZE_ONLY
-    return Found(entry.uid, entry.uid, (span, entry.span), pieces, by, why, without_index=True)
+    return SalvagedObject(entry.uid, entry.uid, (span, entry.span), pieces, by, why, without_index=True)
 
 
 def _mended(damaged: Damaged) -> Source | None:
@@ -275,7 +275,7 @@ def _starts(near: Near, place: int) -> Iterator[tuple[int, int]]:
             yield first + at - INDEX_HEAD.size, count
 
 
-def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Found]:
+def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[SalvagedObject]:
     """Frames that nothing leads to."""
     at = start
     ends = {ZSTD_MAGIC: zstd_end, LZ4_MAGIC: lz4_end}
@@ -298,7 +298,7 @@ def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Fou
         codec = "zstd" if magic == ZSTD_MAGIC else "lz4"
         span = Span("", place, end)
         pieces = partial(plain_pieces, damaged, codec, span, None)
-        yield Found(None, f"{codec}-frame-at-{place}", (span,), pieces, without_index=True)
+        yield SalvagedObject(None, f"{codec}-frame-at-{place}", (span,), pieces, without_index=True)
         at = end
 
 

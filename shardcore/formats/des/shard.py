@@ -40,13 +40,13 @@ from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Record, Value
-from shardcore.model.references import Gathered
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.opening import PrefetchedSource
 
@@ -211,7 +211,7 @@ class DesShard(Shard):
 
         return verify(self.file, Depth(depth), progress)
 
-    def point_to(self, into: Gathered) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:
         """See `Shard.point_to`."""
         leads.gather(self.file, into)
 
@@ -219,7 +219,7 @@ class DesShard(Shard):
         """Closes the file."""
         self.file.close()
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         return self._tree.part(name)
 
 

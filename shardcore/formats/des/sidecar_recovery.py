@@ -11,9 +11,9 @@ from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import BadChecksum, ShardError, ends_reading
 from shardcore.formats.des.layout import CODECS, HEADER
 from shardcore.formats.des.sidecar import Sidecar, created_at_of, named_by, read_sidecar, sidecar_name
-from shardcore.model.finding import Work
+from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
-from shardcore.shards.salvage import Damaged, Found, pieces_of
+from shardcore.shards.salvage import Damaged, SalvagedObject, pieces_of
 
 BY_SIDECAR = "the sha256 in its sidecar"
 _SHA256 = 64
@@ -64,7 +64,7 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
     return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
 
 
-def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[Found]:
+def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[SalvagedObject]:
     """The contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
     missing = _missing(damaged, sidecar)
     for uid, said, deleted in _said(sidecar):
@@ -124,7 +124,7 @@ def _place(said: dict[str, Any]) -> tuple[int, int] | None:
 
 def _found(
     damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: Trials
-) -> Found:
+) -> SalvagedObject:
     checksum, codec = checksum_in(said), str(said["codec"])
     size = said.get("uncompressed_size")
     expected = size if isinstance(size, int) and 0 <= size < 1 << 63 else None
@@ -132,17 +132,17 @@ def _found(
     for span in spans:
         pieces = partial(plain_pieces, damaged, codec, span, expected)
         if not checksum:
-            return Found(uid, uid, (span,), pieces, without_index=True)
+            return SalvagedObject(uid, uid, (span,), pieces, without_index=True)
         whole = partial(held_against, pieces, checksum, span)
         if comes_to_its_end(trials, whole):
-            return Found(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
+            return SalvagedObject(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
     if spans and trials.left < 0:
         # Too much was tried: whether it is where it was turns out when it is written.
         pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
         whole = partial(held_against, pieces, checksum, spans[0])
-        return Found(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
+        return SalvagedObject(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
     why = "its bytes are not in the file any more" if not spans else "what stands at its place has another sha256"
-    return Found(uid, uid, tuple(spans), why=why, without_index=True)
+    return SalvagedObject(uid, uid, tuple(spans), why=why, without_index=True)
 
 
 class Trials:
@@ -153,7 +153,7 @@ class Trials:
     """
 
     def __init__(self, size: int) -> None:
-        self.left = Work(size).left
+        self.left = ContentBudget(size).left
 
 
 def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:

@@ -39,7 +39,7 @@ from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import Once
-from shardcore.shards.shard import Part
+from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 
@@ -115,7 +115,7 @@ class DesTree:
             )
         return tuple(kids)
 
-    def part(self, name: SourceName) -> Part:
+    def part(self, name: SourceName) -> SourcePart:
         """What a payload decodes to (`@start-stop`), the sidecar, or a BigFile of this file.
 
         Raises:
@@ -143,7 +143,9 @@ def _span(section: Section) -> Span:
     return Span("", section.start, section.stop)
 
 
-def content_part(source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None) -> Part:
+def content_part(
+    source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None
+) -> SourcePart:
     """A source that is content from end to end.
 
     Args:
@@ -156,7 +158,7 @@ def content_part(source: Source, name: SourceName, role: FieldRole = FieldRole.D
     if role is FieldRole.TEXT:
         doc = "The sidecar, JSON: the sha256 of each content, and the tombstones of what was deleted."
     root = Node(span.source, span, children=(Node("content", span, role=role, doc=doc),), row=row)
-    return Part(source, (Section("content", SectionRole.DATA, 0, source.size, doc),), lambda: root)
+    return SourcePart(source, (Section("content", SectionRole.DATA, 0, source.size, doc),), lambda: root)
 
 
 class EntryNodes:

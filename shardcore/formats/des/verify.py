@@ -16,7 +16,7 @@ from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
 from shardcore.formats.des.routing import MAX_BITS, MIN_BITS, ShardName, infer_n_bits
-from shardcore.model.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
+from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.model.text import short
@@ -227,7 +227,7 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> tu
     """Decode every content, in the order of the file; return how many were compared, and how many have no sha256."""
     rows = np.arange(len(file.entries), dtype=np.int64)
     readable = ~file.entries.unreadable(rows)
-    c, work, last = file.entries.columns, Work(file.source.size), _Checked(None)
+    c, work, last = file.entries.columns, ContentBudget(file.source.size), _Checked(None)
     bigfiles: dict[tuple[bytes, int], _Checked] = {}
     compared: Counter[bool] = Counter({True: int(np.count_nonzero(~readable))})
     for number, row in enumerate(file.by_offset().tolist()):

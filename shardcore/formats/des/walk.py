@@ -43,7 +43,7 @@ for one that has nearly all the entries, and take as much room as it does."""
 _FOLLOWERS = 2  # how many entries after a guessed one have to look like entries, too
 
 
-class Shape(ABC):
+class EntryShape(ABC):
     """How the length of an entry follows from its bytes, for one entry and for many.
 
     Args:
@@ -94,14 +94,14 @@ class Shape(ABC):
         return self.index[at] | self.index[at + 1] << 8
 
 
-class ShapeV2(Shape):
+class ShapeV2(EntryShape):
     """Entries of version 2."""
 
     name = "2"
     fixed = UID_HEAD.size + BIGFILE_HEAD.size + BIGFILE_TAIL.size
 
     def after(self, start: int) -> int:
-        """See `Shape.after`."""
+        """See `EntryShape.after`."""
         index, end = self.index, self.end
         if start + UID_HEAD.size > end:
             return -1
@@ -120,7 +120,7 @@ class ShapeV2(Shape):
         return stop if stop <= end else -1
 
     def after_many(self, starts: Positions) -> Positions:
-        """See `Shape.after_many`."""
+        """See `EntryShape.after_many`."""
         flags = starts + UID_HEAD.size + self.number(starts, "<u2")
         body = flags + INLINE.size
         big = self.bytes.take(flags, mode="clip") & BIGFILE_FLAG
@@ -132,7 +132,7 @@ class ShapeV2(Shape):
         return np.where((body <= self.end) & (stops <= self.end), stops, -1)
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """See `Shape.likely`."""
+        """See `EntryShape.likely`."""
         lengths = self.number(starts, "<u2")
         good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
         some = starts[good]
@@ -146,7 +146,7 @@ class ShapeV2(Shape):
         return good
 
 
-class ShapeV1(Shape):
+class ShapeV1(EntryShape):
     """Entries of version 1."""
 
     name = "1"
@@ -154,19 +154,19 @@ class ShapeV1(Shape):
     fixed = UID_HEAD.size + PLACE_V1.size
 
     def after(self, start: int) -> int:
-        """See `Shape.after`."""
+        """See `EntryShape.after`."""
         if start + UID_HEAD.size > self.end:
             return -1
         stop = start + self.fixed + self._u16(start)
         return stop if stop <= self.end else -1
 
     def after_many(self, starts: Positions) -> Positions:
-        """See `Shape.after_many`."""
+        """See `EntryShape.after_many`."""
         stops = starts + self.fixed + self.number(starts, "<u2")
         return np.where(stops <= self.end, stops, -1)
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """See `Shape.likely`."""
+        """See `EntryShape.likely`."""
         lengths = self.number(starts, "<u2")
         good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
         place = starts[good] + UID_HEAD.size + lengths[good]
@@ -183,7 +183,7 @@ class ShapeV1Short(ShapeV1):
     fixed = UID_HEAD.size + PLACE_V1_SHORT.size
 
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """See `Shape.likely`: offset and length are below 2**40 in files that were written."""
+        """See `EntryShape.likely`: offset and length are below 2**40 in files that were written."""
         lengths = self.number(starts, "<u2")
         place = starts + UID_HEAD.size + lengths
         high = [self.number(place + at, "<u4") >> 8 for at in (4, 12)]
@@ -192,7 +192,7 @@ class ShapeV1Short(ShapeV1):
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class EntryWalk:
     """The entries of an index.
 
     Attributes:
@@ -213,7 +213,7 @@ class Walk:
         return int(self.stops[-1]) if len(self.stops) else INDEX_HEAD.size
 
 
-def walk(shape: Shape, count: int, *, max_lanes: int = MAX_LANES) -> Walk:
+def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryWalk:
     """Walk the entries of an index.
 
     Args:
@@ -245,16 +245,16 @@ def walk(shape: Shape, count: int, *, max_lanes: int = MAX_LANES) -> Walk:
     return _result(shape, bounds, count)
 
 
-def _result(shape: Shape, bounds: Positions, count: int) -> Walk:
+def _result(shape: EntryShape, bounds: Positions, count: int) -> EntryWalk:
     """`bounds`: first bytes of entries, of which the last is not known to be whole."""
     whole = len(bounds) - 1
     error = ""
     if whole < count:
         error = f"{whole:,} of {plural(count, 'entry')} can be read; entry {whole}: {shape.why_cut(int(bounds[-1]))}"
-    return Walk(bounds[:-1], bounds[1:], count, error)
+    return EntryWalk(bounds[:-1], bounds[1:], count, error)
 
 
-def _one_by_one(shape: Shape, at: int, left: int, known: dict[int, int]) -> tuple[Positions, int]:
+def _one_by_one(shape: EntryShape, at: int, left: int, known: dict[int, int]) -> tuple[Positions, int]:
     """Entries from `at` up to one that `known` has: their first bytes, and where the last one ends (or -1)."""
     found = array("q")
     after = shape.after
@@ -273,7 +273,7 @@ class _Lanes:
         numbers: First byte of a lane to its number.
     """
 
-    def __init__(self, shape: Shape, entries: int, most: int) -> None:
+    def __init__(self, shape: EntryShape, entries: int, most: int) -> None:
         self.numbers: dict[int, int] = {}
         count = min(most, entries // MIN_PER_LANE)
         if count < 2:
@@ -283,7 +283,7 @@ class _Lanes:
         if self.numbers:
             self._walk(shape, starts, _LONGEST_LANE * entries // count)
 
-    def _walk(self, shape: Shape, starts: Positions, most: int) -> None:
+    def _walk(self, shape: EntryShape, starts: Positions, most: int) -> None:
         limits = np.append(starts[1:], shape.end)
         steps: list[Positions] = []
         at = starts
@@ -303,7 +303,7 @@ class _Lanes:
         return row[row >= 0], int(self._ends[lane])
 
 
-def _guess(shape: Shape, count: int, entries: int) -> Positions:
+def _guess(shape: EntryShape, count: int, entries: int) -> Positions:
     """For `count` places all over the index, where the next entry probably begins; ascending, some may be missing."""
     body = shape.end - INDEX_HEAD.size
     window = min(max(4 * body // entries, 128), 4096)

@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from shardcore.errors import FormatError, ShardError, SourceError, UsageError, reason_of
-from shardcore.formats.des.file_writer import Entry, ShardFile
+from shardcore.formats.des.file_writer import NewEntry, ShardFile
 from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, is_hash, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.sidecar import sidecar_name, time_of_day
@@ -35,7 +35,7 @@ from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, p
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
-from collections.abc import Iterable
+
 
 DEFAULT_SKIP = (".jpg", ".jpeg", ".png", ".gif", ".gz", ".zip", ".bz2", ".xz")
 """Endings of uids whose content is not compressed."""
@@ -206,7 +206,7 @@ class DesWriter(Writer):
             (shard,) = self._shards.values()
             start = shard.file.at
             shard.file.write(data)
-            shard.add_inline(Entry(uid, b"", len(data)), start)
+            shard.add_inline(NewEntry(uid, b"", len(data)), start)
             self._uids.append(uid)
             self._content += len(data)
             return key or ""
@@ -216,9 +216,9 @@ class DesWriter(Writer):
         try:
             shard = self._shard_for(key or "", created_at, size, label)
             if size > self._threshold:
-                self._add_big(shard, Entry(uid, meta, size), content, label)
+                self._add_big(shard, NewEntry(uid, meta, size), content, label)
             else:
-                self._add_inline(shard, Entry(uid, meta, size, codec), content)
+                self._add_inline(shard, NewEntry(uid, meta, size, codec), content)
             self._note(uid, created_at, label)
             if self._sidecar:
                 self._times.setdefault(shard.name, []).append(time_of_day(created_at))
@@ -327,7 +327,7 @@ class DesWriter(Writer):
             oldest.file.rest()
         return shard
 
-    def _add_inline(self, shard: ShardFile, entry: Entry, content: _Taken) -> None:
+    def _add_inline(self, shard: ShardFile, entry: NewEntry, content: _Taken) -> None:
         file = shard.file
         start = file.at
         try:
@@ -353,7 +353,7 @@ class DesWriter(Writer):
             self._note_checksum(shard, "0" * 64 if self._sidecar else "")
         shard.add_inline(entry, start)
 
-    def _add_big(self, shard: ShardFile, entry: Entry, content: _Taken, label: str) -> None:
+    def _add_big(self, shard: ShardFile, entry: NewEntry, content: _Taken, label: str) -> None:
         if self._version == 1:
             raise UsageError(
                 f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
@@ -368,7 +368,7 @@ class DesWriter(Writer):
             digest = self._write_big(content)
         self._note_checksum(shard, digest if self._sidecar else "")
         self._referenced.add(digest)
-        shard.add_bigfile(Entry(entry.uid, entry.meta, entry.size, digest=digest))
+        shard.add_bigfile(NewEntry(entry.uid, entry.meta, entry.size, digest=digest))
 
     def _write_big(self, content: bytes | IO[bytes]) -> str:
         digest = hashlib.sha256()

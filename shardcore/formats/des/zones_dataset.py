@@ -25,7 +25,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import Member
 from shardcore.shards.format import OpenContext
-from shardcore.shards.shard import Part
+from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 
@@ -289,7 +289,7 @@ class DesZones(DesDataSet):
         with closing(in_order(self._members_in, sorted(self._where.zones), self.jobs)) as found:
             return [member for members in found for member in members]
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """What lies beside the shards of a zone; the sidecars and BigFiles of members are named without their zone."""
         if name.stretches or ("/" in name.path and not name.path.startswith(f"{BIGFILES}/")):
             return super()._part(name)

@@ -1,6 +1,6 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
@@ -43,7 +43,7 @@ FORMAT = Format(
             "form",
             OptionType.CHOICE,
             "full, with lookup tables; minimal, as the server side keeps it; upload, as it travels; default: full.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="full",
             choices=("full", "minimal", "upload"),
         ),
@@ -51,7 +51,7 @@ FORMAT = Format(
             "compression",
             OptionType.CHOICE,
             "How chunks are compressed: auto, what gives the fewest bytes for each; default: auto.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),
         ),
@@ -59,38 +59,38 @@ FORMAT = Format(
             "xorbs",
             OptionType.TEXT,
             "The folder for xorbs, each named default.<hash>; default: xorbs beside the shard.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             path=True,
         ),
         Option(
             "expiry",
             OptionType.TEXT,
             "Until when clients use the shard: an ISO date, Unix seconds, or none; default: none.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
         ),
         Option(
             "key",
             OptionType.TEXT,
             "The HMAC key under which chunk hashes are stored, 64 hex digits; default: no key.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
         ),
         Option(
             "created",
             OptionType.TEXT,
             "When the shard was made: an ISO date or Unix seconds; default: not recorded.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
         ),
         Option(
             "key",
             OptionType.TEXT,
             "The HMAC key under which the chunk hashes are put, 64 hex digits; default: as they are.",
-            Purpose.REKEY,
+            OptionPurpose.REKEY,
         ),
         Option(
             "expiry",
             OptionType.TEXT,
             "Until when clients use the new shard: an ISO date, Unix seconds, or none; default: as it is.",
-            Purpose.REKEY,
+            OptionPurpose.REKEY,
         ),
     ),
     begins=(b"HFRepoMetaData\0",),

@@ -11,7 +11,7 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import RECORD_SIZE
-from shardcore.formats.mdb.walk import Kind, WalkedSection
+from shardcore.formats.mdb.walk import RecordKind, WalkedSection
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.number_words import plural
 from shardcore.model.occupancy import Load, LoadSource, counts_of
@@ -21,14 +21,14 @@ MOST_CHUNKS = 8192
 """Chunks that a xorb has at most."""
 
 _KINDS = (
-    (Kind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and how many records follow."),
-    (Kind.FILE_ENTRY, Use.PAYLOAD, "segments of files", "Which chunks of which xorbs a file is rebuilt from."),
-    (Kind.FILE_VERIFICATION, Use.HEAD, "range hashes", "For each segment, a hash over those of its chunks."),
-    (Kind.FILE_METADATA, Use.HEAD, "metadata of files", "The SHA-256 of each file."),
-    (Kind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and how many chunks follow."),
-    (Kind.CAS_ENTRY, Use.PAYLOAD, "chunks of xorbs", "Hash, place and size of each chunk."),
-    (Kind.BOOKEND, Use.PADDING, "end mark", "48 bytes that end a section."),
-    (Kind.UNREAD, Use.UNKNOWN, "records that cannot be followed", "They come after a damaged record."),
+    (RecordKind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and how many records follow."),
+    (RecordKind.FILE_ENTRY, Use.PAYLOAD, "segments of files", "Which chunks of which xorbs a file is rebuilt from."),
+    (RecordKind.FILE_VERIFICATION, Use.HEAD, "range hashes", "For each segment, a hash over those of its chunks."),
+    (RecordKind.FILE_METADATA, Use.HEAD, "metadata of files", "The SHA-256 of each file."),
+    (RecordKind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and how many chunks follow."),
+    (RecordKind.CAS_ENTRY, Use.PAYLOAD, "chunks of xorbs", "Hash, place and size of each chunk."),
+    (RecordKind.BOOKEND, Use.PADDING, "end mark", "48 bytes that end a section."),
+    (RecordKind.UNREAD, Use.UNKNOWN, "records that cannot be followed", "They come after a damaged record."),
 )
 
 MANY = 1024

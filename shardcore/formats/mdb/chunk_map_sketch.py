@@ -14,7 +14,7 @@ from shardcore.codecs.xet.hashes import to_text
 from shardcore.formats.mdb.drawings import chunks_text
 from shardcore.formats.mdb.geometry import FILE, XORB
 from shardcore.formats.mdb.layout import RECORD_SIZE
-from shardcore.formats.mdb.sketch_scene import Scene, Sums
+from shardcore.formats.mdb.sketch_scene import MdbScene, Sums
 from shardcore.model.drawing import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone, chosen
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
@@ -62,7 +62,7 @@ class Shelf:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ChunkRun:
     """Chunks that the same segments use; where there are very many cuts, some of them may use a part of them only.
 
     Attributes:
@@ -84,7 +84,7 @@ class Piece:
     users: NDArray[np.int64]
 
 
-def shelves_of(scene: Scene, segments: Sequence[int]) -> list[Shelf]:
+def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
     """The parts of xorbs that some segments use, in the order of their first use.
 
     Args:
@@ -112,7 +112,7 @@ def shelves_of(scene: Scene, segments: Sequence[int]) -> list[Shelf]:
     return shelves
 
 
-def _joined(scene: Scene, number: int, used: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+def _joined(scene: MdbScene, number: int, used: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
     """The chunks to draw: all of a short xorb, else the ranges used, those that meet joined."""
     if number >= 0 and int(scene.index.xorbs.counts[number]) <= WHOLE:
         return [(0, int(scene.index.xorbs.counts[number]))]
@@ -126,7 +126,7 @@ def _joined(scene: Scene, number: int, used: Sequence[tuple[int, int, int]]) -> 
 
 
 def _shelf(
-    scene: Scene, xorb: bytes, number: int, chunks: tuple[int, int], at: int, used: Sequence[tuple[int, int, int]]
+    scene: MdbScene, xorb: bytes, number: int, chunks: tuple[int, int], at: int, used: Sequence[tuple[int, int, int]]
 ) -> Shelf:
     first, last = chunks
     if number < 0:
@@ -142,7 +142,7 @@ def _shelf(
     return Shelf(xorb, number, int(section.counts[number]), first, last, at, int(starts[-1]), span, starts)
 
 
-def pieces_of(scene: Scene, shelves: Sequence[Shelf], most: int) -> list[Piece]:
+def pieces_of(scene: MdbScene, shelves: Sequence[Shelf], most: int) -> list[ChunkRun]:
     """Chunk by chunk where there are few, else the chunks between two ends of segments.
 
     Args:
@@ -151,7 +151,7 @@ def pieces_of(scene: Scene, shelves: Sequence[Shelf], most: int) -> list[Piece]:
         most: How many pieces are made at most.
     """
     single = sum(shelf.last - shelf.first for shelf in shelves if shelf.listed) <= most
-    pieces: list[Piece] = []
+    pieces: list[ChunkRun] = []
     each = most // max(len(shelves), 1)
     for shelf in shelves:
         users = scene.users_of(shelf.xorb, shelf.first, shelf.last)
@@ -166,11 +166,13 @@ def pieces_of(scene: Scene, shelves: Sequence[Shelf], most: int) -> list[Piece]:
             if len(pieces) < most:
                 at, end = shelf.place(first), shelf.place(last)
                 same = users[(firsts < last) & (lasts > first)]
-                pieces.append(Piece(shelf.number, first, last, at, end - at, _records(scene, shelf, first, last), same))
+                pieces.append(
+                    ChunkRun(shelf.number, first, last, at, end - at, _records(scene, shelf, first, last), same)
+                )
     return pieces
 
 
-def _records(scene: Scene, shelf: Shelf, first: int, last: int) -> Span | None:
+def _records(scene: MdbScene, shelf: Shelf, first: int, last: int) -> Span | None:
     """The records of some chunks."""
     if not shelf.listed:
         return None
@@ -206,7 +208,7 @@ class Drawn:
     count: int
 
 
-def files_around(scene: Scene, number: int) -> list[Drawn]:
+def files_around(scene: MdbScene, number: int) -> list[Drawn]:
     """The files that are drawn with one, in the order of their records.
 
     Args:
@@ -233,12 +235,12 @@ def files_around(scene: Scene, number: int) -> list[Drawn]:
     return sorted(drawn, key=lambda one: one.number)
 
 
-def _xorbs(scene: Scene, segments: range) -> set[bytes]:
+def _xorbs(scene: MdbScene, segments: range) -> set[bytes]:
     rows = scene.index.segments[segments.start : segments.stop]
     return {row.tobytes() for row in rows["cas_hash"]}
 
 
-def _others(scene: Scene, segments: range) -> Iterator[int]:
+def _others(scene: MdbScene, segments: range) -> Iterator[int]:
     """Other files: first those that share chunks with some segments, then xorbs, then the others."""
     near: list[NDArray[np.int64]] = []
     used = sorted(_xorbs(scene, segments))[:MOST_XORBS]
@@ -265,7 +267,7 @@ _LEGEND = {
 }
 
 
-class RibbonsSketch:
+class ChunkMapSketch:
     """The files of a shard over the xorbs that they are made of.
 
     Args:
@@ -275,7 +277,7 @@ class RibbonsSketch:
     name = "ribbons"
     title = "Chunk map"
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: MdbScene) -> None:
         self._scene = scene
 
     @property
@@ -291,7 +293,7 @@ class RibbonsSketch:
         return ribbons_drawing(self._scene, number)
 
 
-def ribbons_drawing(scene: Scene, number: int) -> Drawing:
+def ribbons_drawing(scene: MdbScene, number: int) -> Drawing:
     """A file and those that share with it, over their xorbs.
 
     Args:
@@ -327,7 +329,7 @@ def ribbons_drawing(scene: Scene, number: int) -> Drawing:
     return Drawing("What files are made of", (figure,), (), caption, more=left_out, legend=_LEGEND)
 
 
-def _file(scene: Scene, drawn: Drawn, at: int, size: int, *, here: bool) -> Item:
+def _file(scene: MdbScene, drawn: Drawn, at: int, size: int, *, here: bool) -> Item:
     index = scene.index
     section, number = index.files, drawn.number
     start, stop = section.byte_of(int(section.headers[number])), section.byte_of(int(section.ends[number]))
@@ -341,12 +343,14 @@ def _file(scene: Scene, drawn: Drawn, at: int, size: int, *, here: bool) -> Item
     return Item(name, (Span("", start, stop),), at, size, tone, doc, here=here)
 
 
-def _segment_span(scene: Scene, segment: int) -> Span:
+def _segment_span(scene: MdbScene, segment: int) -> Span:
     start = scene.index.files.byte_of(int(scene.index.files.entries[segment]))
     return Span("", start, start + RECORD_SIZE)
 
 
-def _band(scene: Scene, shelves: Sequence[Shelf], segment: int, above: tuple[int, int], *, here: bool) -> Band | None:
+def _band(
+    scene: MdbScene, shelves: Sequence[Shelf], segment: int, above: tuple[int, int], *, here: bool
+) -> Band | None:
     row = scene.index.segments[segment]
     first, last = int(row["chunk_index_start"]), int(row["chunk_index_end"])
     xorb = row["cas_hash"].tobytes()
@@ -360,7 +364,7 @@ def _band(scene: Scene, shelves: Sequence[Shelf], segment: int, above: tuple[int
     return Band(item, (shelf.place(first), shelf.place(last)))
 
 
-def _xorb(scene: Scene, shelf: Shelf) -> Item:
+def _xorb(scene: MdbScene, shelf: Shelf) -> Item:
     name = to_text(shelf.xorb)
     whole = shelf.count == shelf.last - shelf.first
     chunks = chunks_text(shelf.first, shelf.last)
@@ -374,7 +378,7 @@ def _xorb(scene: Scene, shelf: Shelf) -> Item:
     return Item(text, (shelf.span,), shelf.at, shelf.size, Tone.INDEX, doc, here=here)
 
 
-def _piece(scene: Scene, piece: Piece) -> Item:
+def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
     """Some chunks with what uses them: pointing at it lights all of that."""
     users = piece.users
     one = piece.last == piece.first + 1
@@ -395,7 +399,7 @@ def _piece(scene: Scene, piece: Piece) -> Item:
     return Item(text, tuple(spans), piece.at, piece.size, tone, doc, here=_asked(scene, piece))
 
 
-def _asked(scene: Scene, piece: Piece) -> bool:
+def _asked(scene: MdbScene, piece: ChunkRun) -> bool:
     """Whether the chunk that is looked for is among some."""
     xorb, chunk = scene.place
     return piece.xorb == xorb and piece.first <= chunk < piece.last

@@ -15,8 +15,8 @@ from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.formats.mdb.sketch_scene import Scene
-from shardcore.model.drawing import Control, Drawing, Item, Kind, Ruler, Tone, chosen
+from shardcore.formats.mdb.sketch_scene import MdbScene
+from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Ruler, Tone, chosen
 from shardcore.model.number_words import plural
 
 USUAL_CHUNK = 64 * 1024
@@ -134,7 +134,7 @@ SHOWN = 13
 
 _LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: has to be stored"}
 _PLACE = Control(
-    "place", "Insert at, in % of the file", Kind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
+    "place", "Insert at, in % of the file", ControlKind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
 )
 
 
@@ -148,7 +148,7 @@ class CutsSketch:
     name = "cuts"
     title = "Insert 10 bytes"
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: MdbScene) -> None:
         self._scene = scene
         self._held: tuple[int, Cut | str] | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.mdb.geometry import KINDS, Geometry, claims
+from shardcore.formats.mdb.geometry import KINDS, MdbGeometry, claims
 from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.budget import charge_memory
@@ -44,7 +44,7 @@ class MdbFile:
     def __init__(
         self,
         source: Source,
-        geometry: Geometry,
+        geometry: MdbGeometry,
         footer_fields: dict[str, Any],
         xorbs: Xorbs,
         *,

@@ -13,14 +13,14 @@ from shardcore.formats.mdb.drawings import shards_drawing
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_of
-from shardcore.formats.mdb.sketch_scene import Scene
+from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.model.drawing import Sketch, Still
+from shardcore.model.drawing import Sketch, StaticSketch
 from shardcore.model.source_name import SourceName
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import Part, Shard
+from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import FOUND, Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
@@ -88,11 +88,11 @@ class MdbDataSet(DataSet):
         """Those of the shard that a lookup ended in, and which shards were asked; without one, of the first shard."""
         if trace is None:
             first = self.first_member
-            return self.placed_sketches(sketches_of(Scene(lambda: self._file(first), None)), first) if first else ()
+            return self.placed_sketches(sketches_of(MdbScene(lambda: self._file(first), None)), first) if first else ()
         key, names = self.parse_key(trace.key), [member.name for member in self.members]
         told = {step.text.partition(": ")[0] for step in trace.steps if step.title in UNREADABLE}
         asked = shards_drawing(names, to_text(key.raw), trace.member, told, found=trace.outcome == FOUND)
-        return (*super().sketches(trace), Still("shards", "Shards searched", asked))
+        return (*super().sketches(trace), StaticSketch("shards", "Shards searched", asked))
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class MdbDataSet(DataSet):
         super().close()
         self._xorbs.close()
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
         return self._xorbs.part(name) or super()._part(name)
 

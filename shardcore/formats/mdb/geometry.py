@@ -83,7 +83,7 @@ class LookupTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class MdbGeometry:
     """The parts of a shard.
 
     Attributes:
@@ -153,7 +153,7 @@ class Geometry:
         return Span("", header, header + RECORD_SIZE), Span("", place, place + RECORD_SIZE)
 
 
-def claims(geometry: Geometry, *, with_footer: bool) -> list[Section]:
+def claims(geometry: MdbGeometry, *, with_footer: bool) -> list[Section]:
     """The parts that a shard claims; empty ones are left out."""
     parts = [
         Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
@@ -214,7 +214,7 @@ def read_footer(data: bytes, size: int) -> dict[str, Any]:
     return FOOTER.read_one(data, len(data) - FOOTER_SIZE, place=Span("", size - len(data), size))
 
 
-def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> Geometry:
+def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeometry:
     """The parts that a footer states, after its checks.
 
     Raises:
@@ -252,7 +252,7 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> Geometr
         if table.count:
             tables[kind] = table
     sections = footer["file_info_offset"], footer["cas_info_offset"], footer["file_lookup_offset"]
-    return Geometry(size, header, footer, sections[:2], sections[1:], tables)
+    return MdbGeometry(size, header, footer, sections[:2], sections[1:], tables)
 
 
 def block_fault(what: str, records: int, left: int) -> str:

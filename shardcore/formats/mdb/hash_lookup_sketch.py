@@ -12,12 +12,12 @@ from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB, LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import RECORD_SIZE
-from shardcore.formats.mdb.sketch_scene import Scene
+from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone, chosen
 from shardcore.model.span import Span
 
 
-class EntranceSketch:
+class HashLookupSketch:
     """How a hash is found by its first 16 digits.
 
     Args:
@@ -31,7 +31,7 @@ class EntranceSketch:
     title = "Hash lookup"
     controls: tuple[Control, ...] = ()
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: MdbScene) -> None:
         self._scene = scene
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

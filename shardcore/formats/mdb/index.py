@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray
 from shardcore.errors import FormatError
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, Geometry, range_fault, size_fault
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, MdbGeometry, range_fault, size_fault
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     CAS_HEADER,
@@ -39,7 +39,7 @@ class MdbIndex:
         xorbs: The walked xorb info (CAS info) section.
     """
 
-    def __init__(self, data: bytes, geometry: Geometry, files: WalkedSection, xorbs: WalkedSection) -> None:
+    def __init__(self, data: bytes, geometry: MdbGeometry, files: WalkedSection, xorbs: WalkedSection) -> None:
         self.data = data
         self.geometry = geometry
         self.files = files
@@ -213,7 +213,7 @@ class MdbIndex:
 _EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")]}
 
 
-def load(data: bytes, geometry: Geometry) -> MdbIndex:
+def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
     """Walks the sections of a shard whose parts are known from its footer."""
     view = memoryview(data)
     files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
@@ -237,7 +237,7 @@ def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
     end = last if xorbs.problem else xorbs.stop_byte
     files = replace(files, data=files.data[: _whole(middle - SECTIONS_START)])
     xorbs = replace(xorbs, data=xorbs.data[: _whole(end - middle)])
-    geometry = Geometry(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
+    geometry = MdbGeometry(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
     return MdbIndex(data, geometry, files, xorbs)
 
 

@@ -1,6 +1,6 @@
 """What the reference reader does about damage, as far as its source says."""
 
-from shardcore.model.other_readers import Answer, Peer
+from shardcore.model.other_readers import Peer, ReaderAnswer
 
 _NAME = "hf-xet 1.8.0"
 
@@ -11,19 +11,19 @@ def peers() -> tuple[Peer, ...]:
         Peer(
             _NAME,
             ("mdb.name",),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "A shard has no digest inside, and its name is not compared again.",
         ),
         Peer(
             _NAME,
             ("mdb.file-hash", "mdb.range-hash"),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "It follows segments as they stand and compares no hash: a segment of other chunks returns other bytes.",
         ),
         Peer(
             _NAME,
             ("mdb.segment",),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It fails where no xorb is called so, or a range does not fit the chunks of the xorb.",
         ),
     )

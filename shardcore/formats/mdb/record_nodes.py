@@ -13,10 +13,10 @@ from shardcore.codecs.xet.hashes import SIZE, to_text
 from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, FILE_HEADER, RECORD_SIZE, ChunkFlag, FileFlag
-from shardcore.formats.mdb.walk import RECORDS, Kind, WalkedSection
+from shardcore.formats.mdb.walk import RECORDS, RecordKind, WalkedSection
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.children import Extents, RecordTable, field_nodes, grouped
-from shardcore.model.node import Children, Elsewhere, Node
+from shardcore.model.node import Children, ExternalBytes, Node
 from shardcore.model.number_words import plural
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.runs import Runs
@@ -56,7 +56,7 @@ class Blocks(Extents):
         if number < blocks:
             return file_node(self, number) if self.walked.files else xorb_node(self, number)
         if number == blocks and not self.walked.problem:
-            record = RECORDS[Kind.BOOKEND]
+            record = RECORDS[RecordKind.BOOKEND]
             row = self.walked.rows(record)[self.walked.stop - 1]
             mark = Span("", span.start, span.start + RECORD_SIZE)
             return Node(
@@ -87,7 +87,7 @@ class Blocks(Extents):
         kinds = self.walked.kinds[records]
         parts = []
         for kind in np.unique(kinds).tolist():
-            record = RECORDS[Kind(kind)]
+            record = RECORDS[RecordKind(kind)]
             numbers = records[kinds == kind][:, None]
             offsets = np.fromiter(record.offsets.values(), np.int64)
             sizes = np.fromiter(record.sizes.values(), np.int64)
@@ -147,17 +147,17 @@ def file_node(blocks: Blocks, number: int) -> Node:
             targets=targets,
             target=targets.get("chunk_index_start"),
             error=index.segment_fault(place) if index.wrong_segments[place] else "",
-            elsewhere=Elsewhere(
+            elsewhere=ExternalBytes(
                 f"{chunks} of xorb {xorb_hash[:16]}…", lambda: blocks.xorbs.stored_span(xorb_hash, *edges)
             ),
         )
 
     if count:
-        kids.append(_list_node("segments", walked, Kind.FILE_ENTRY, first + 1, count, segment))
+        kids.append(_list_node("segments", walked, RecordKind.FILE_ENTRY, first + 1, count, segment))
     if header["file_flags"] & FileFlag.WITH_VERIFICATION and count:
-        kids.append(_list_node("verification", walked, Kind.FILE_VERIFICATION, first + 1 + count, count))
+        kids.append(_list_node("verification", walked, RecordKind.FILE_VERIFICATION, first + 1 + count, count))
     if header["file_flags"] & FileFlag.WITH_METADATA_EXT:
-        record = RECORDS[Kind.FILE_METADATA]
+        record = RECORDS[RecordKind.FILE_METADATA]
         kids.append(_record_node("metadata", record, walked.rows(record)[last - 1], walked.byte_of(last - 1)))
     span = Span("", walked.byte_of(first), walked.byte_of(last))
     what = f"{plural(index.file_sizes[number], 'byte')} in {plural(count, 'segment')}"
@@ -170,7 +170,7 @@ def xorb_node(blocks: Blocks, number: int) -> Node:
     walked, index = blocks.walked, blocks.shard_index
     first, last = int(walked.headers[number]), int(walked.ends[number])
     first_chunk = index.first_row(CHUNK) + int(walked.bounds[number])
-    record = RECORDS[Kind.CAS_HEADER]
+    record = RECORDS[RecordKind.CAS_HEADER]
     row = walked.rows(record)[first]
     kids = [_record_node("header", record, row, walked.byte_of(first))]
 
@@ -182,7 +182,7 @@ def xorb_node(blocks: Blocks, number: int) -> Node:
 
     count = int(walked.counts[number])
     if count:
-        kids.append(_list_node("chunks", walked, Kind.CAS_ENTRY, first + 1, count, chunk))
+        kids.append(_list_node("chunks", walked, RecordKind.CAS_ENTRY, first + 1, count, chunk))
     span = Span("", walked.byte_of(first), walked.byte_of(last))
     text = f"{plural(row['num_bytes_in_cas'], 'uncompressed byte')} in {plural(count, 'chunk')}"
     return Node(
@@ -197,7 +197,7 @@ def xorb_node(blocks: Blocks, number: int) -> Node:
 def _list_node(
     name: str,
     walked: WalkedSection,
-    kind: Kind,
+    kind: RecordKind,
     first: int,
     count: int,
     describe: Callable[[int, Any], Node] | None = None,

@@ -14,12 +14,12 @@ from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
-from shardcore.model.references import Gathered, Pointing
+from shardcore.model.references import Pointing, ReferenceCollector
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 
 
-def gather(file: MdbFile, into: Gathered) -> None:
+def gather(file: MdbFile, into: ReferenceCollector) -> None:
     """Gathers what leads to bytes of the file, or of a xorb that it describes, from what is in memory."""
     index, span = file.index, into.span
     if index is None:
@@ -35,7 +35,7 @@ def gather(file: MdbFile, into: Gathered) -> None:
                 _gather_records(index, into, first, last, files=section.files)
 
 
-def _gather_records(index: MdbIndex, into: Gathered, first: int, last: int, *, files: bool) -> None:
+def _gather_records(index: MdbIndex, into: ReferenceCollector, first: int, last: int, *, files: bool) -> None:
     """What leads to the records number `first` to `last` of a section: the smallest parts of it that have any."""
     if files:
         _gather_entries(index, FILE, into, _headers_of(index, FILE, first, last))
@@ -51,7 +51,7 @@ def _headers_of(index: MdbIndex, kind: str, first: int, last: int) -> NDArray[np
     return section.headers[(section.headers < last) & (section.ends > first)]
 
 
-def _gather_segments(index: MdbIndex, into: Gathered, first: int, last: int) -> None:
+def _gather_segments(index: MdbIndex, into: ReferenceCollector, first: int, last: int) -> None:
     """The segments of all files whose chunks are among some records of the xorb info section."""
     xorbs, segments = index.segment_xorbs, index.segments
     low = np.full(len(segments), -1, np.int64)
@@ -71,7 +71,7 @@ def _gather_segments(index: MdbIndex, into: Gathered, first: int, last: int) -> 
     into.add_rows(there.tolist(), segment_to)
 
 
-def _gather_entries(index: MdbIndex, kind: str, into: Gathered, records: NDArray[np.int64]) -> None:
+def _gather_entries(index: MdbIndex, kind: str, into: ReferenceCollector, records: NDArray[np.int64]) -> None:
     """The entries of a lookup table that lead to some records."""
     table, rows = index.geometry.tables.get(kind), index.table_rows(kind)
     if table is None or not len(records):
@@ -98,7 +98,7 @@ def _leading(rows: NDArray[Any], kind: str, records: NDArray[np.int64]) -> NDArr
     return np.flatnonzero((places >= records[0]) & (places <= records[-1]) & np.isin(places, records))
 
 
-def _gather_xorb(file: MdbFile, index: MdbIndex, text: str, into: Gathered) -> None:
+def _gather_xorb(file: MdbFile, index: MdbIndex, text: str, into: ReferenceCollector) -> None:
     """What describes chunks of a xorb: their records in this shard, and the segments of files."""
     try:
         xorb, wanted = file.xorbs.get(text), np.frombuffer(from_text(text), np.uint8).reshape(1, 32)

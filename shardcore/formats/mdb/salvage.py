@@ -16,7 +16,7 @@ from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.model.objects import ObjectRef
-from shardcore.shards.salvage import Damaged, Found, refs
+from shardcore.shards.salvage import Damaged, SalvagedObject, refs
 from shardcore.shards.shard import bounded
 from shardcore.sources.patched import Change, PatchedSource
 
@@ -26,7 +26,7 @@ _LOOKS = 8
 """Looks that a recipe costs: it is put together from several records, and written as JSON."""
 
 
-def salvage(damaged: Damaged) -> Iterator[Found]:
+def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """Files as contents or recipes, and recipes of xorbs."""
     shard = damaged.shard
     if isinstance(shard, MdbShard):
@@ -43,20 +43,20 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
                 return
 
 
-def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Iterator[Found]:
+def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Iterator[SalvagedObject]:
     kinds = frozenset(kind for kind in shard.objects.kinds if kind != CHUNK)
     away: set[str] = set()
     for ref in refs(replace(damaged, shard=shard), kinds):
         name = ref.key or f"row-{ref.row}"
         if ref.error:
-            yield Found(ref.key, name, ref.spans, why=ref.error, without_index=without_index)
+            yield SalvagedObject(ref.key, name, ref.spans, why=ref.error, without_index=without_index)
             continue
         content = ref.kind == FILE and _has_content(shard, ref, away)
         if content:
             pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
         else:
             pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
-        yield Found(ref.key, name, ref.spans, pieces, by, without_index=without_index, looks=_LOOKS)
+        yield SalvagedObject(ref.key, name, ref.spans, pieces, by, without_index=without_index, looks=_LOOKS)
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:

@@ -12,18 +12,18 @@ from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.formats.mdb import charts
 from shardcore.formats.mdb import references as leads
-from shardcore.formats.mdb.chunk_map_sketch import RibbonsSketch
+from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
 from shardcore.formats.mdb.content import read_range, stream
 from shardcore.formats.mdb.cuts_sketch import CutsSketch
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
-from shardcore.formats.mdb.hash_lookup_sketch import EntranceSketch
+from shardcore.formats.mdb.hash_lookup_sketch import HashLookupSketch
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO_EXPIRY, TAG, TAG_TEXT
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
-from shardcore.formats.mdb.sketch_scene import Scene
+from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import Xorbs
@@ -35,12 +35,12 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import Gathered
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
@@ -150,7 +150,7 @@ class MdbShard(Shard):
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Files over xorbs, a file cut in two ways, the short entrance; see `Shard.sketches`."""
         key = self.parse_key(trace.key) if trace is not None else None
-        return sketches_of(Scene(lambda: self.file, key, self.file))
+        return sketches_of(MdbScene(lambda: self.file, key, self.file))
 
     def lookup_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
         """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
@@ -200,7 +200,7 @@ class MdbShard(Shard):
 
         return verify(self.file, self._objects, Depth(depth), progress)
 
-    def point_to(self, into: Gathered) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:
         """See `Shard.point_to`."""
         leads.gather(self.file, into)
 
@@ -210,14 +210,14 @@ class MdbShard(Shard):
         if not self.shares_xorbs:
             self.file.xorbs.close()
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
         return self.file.xorbs.part(name) or super()._part(name)
 
 
-def sketches_of(scene: Scene) -> tuple[Sketch, ...]:
+def sketches_of(scene: MdbScene) -> tuple[Sketch, ...]:
     """All sketches of a shard; formats of folders have them of one of their shards."""
-    return (RibbonsSketch(scene), CutsSketch(scene), EntranceSketch(scene))
+    return (ChunkMapSketch(scene), CutsSketch(scene), HashLookupSketch(scene))
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:

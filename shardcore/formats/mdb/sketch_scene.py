@@ -14,7 +14,7 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
-from shardcore.model.drawing import Control, Kind
+from shardcore.model.drawing import Control, ControlKind
 
 AT_ONCE = 1 << 18
 """Bytes of the largest shard whose controls are made before something is drawn."""
@@ -39,7 +39,7 @@ class Sums:
     stored: int
 
 
-class Scene:
+class MdbScene:
     """A shard, and what a lookup in it is about.
 
     Args:
@@ -107,7 +107,7 @@ class Scene:
         if last < 1:
             return ()
         doc = "Which file of the shard is drawn, in the order of their records."
-        return (Control(FILE, "File", Kind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
+        return (Control(FILE, "File", ControlKind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
 
     def ready_controls(self) -> tuple[Control, ...]:
         """The same, with the index read where it was not."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import FILE_INFO, SENTENCES, XORB_INFO, Geometry, LookupTable
+from shardcore.formats.mdb.geometry import FILE_INFO, SENTENCES, XORB_INFO, LookupTable, MdbGeometry
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import FOOTER, FOOTER_SIZE, HEADER, NO_EXPIRY, RECORD, RECORD_SIZE
 from shardcore.formats.mdb.record_nodes import Blocks
@@ -56,7 +56,7 @@ def header_node(header: dict[str, Any]) -> Node:
     return Node("header", span, doc=SENTENCES["header"], children=field_nodes(HEADER, header, 0, texts=texts))
 
 
-def footer_node(footer: dict[str, Any], geometry: Geometry) -> Node:
+def footer_node(footer: dict[str, Any], geometry: MdbGeometry) -> Node:
     """The footer and its fields: offsets point to what they name, times are dates."""
     start = geometry.size - FOOTER_SIZE
     targets = {

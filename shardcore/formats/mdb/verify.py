@@ -29,8 +29,8 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.tree import date_text
 from shardcore.formats.mdb.verify_content import REFERENCE_COST, check_content, most_references
-from shardcore.formats.mdb.walk import Kind, WalkedSection
-from shardcore.model.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
+from shardcore.formats.mdb.walk import RecordKind, WalkedSection
+from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
 from shardcore.model.number_words import plural
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
@@ -112,7 +112,12 @@ def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, 
         )
 
 
-_RESERVED = {Kind.FILE_HEADER: 40, Kind.FILE_VERIFICATION: 32, Kind.FILE_METADATA: 32, Kind.CAS_ENTRY: 44}
+_RESERVED = {
+    RecordKind.FILE_HEADER: 40,
+    RecordKind.FILE_VERIFICATION: 32,
+    RecordKind.FILE_METADATA: 32,
+    RecordKind.CAS_ENTRY: 44,
+}
 
 
 def _check_reserved(section: WalkedSection, findings: Findings) -> None:
@@ -293,7 +298,7 @@ def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progr
     large = _sums_of(spans, section.bounds) > most_references(index.geometry.size)
     known &= ~np.repeat(large, section.counts)
     per_file = np.concatenate([[0], np.cumsum(np.where(known, spans, 0))])[section.bounds]
-    work = Work(index.geometry.size, 0)
+    work = ContentBudget(index.geometry.size, 0)
     for first, last in _batches(per_file):
         if not work.takes(REFERENCE_COST * int(per_file[last] - per_file[first])):
             work.unchecked = len(section.headers) - first

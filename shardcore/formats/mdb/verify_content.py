@@ -14,7 +14,7 @@ from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, MdbObjects, block_of
 from shardcore.formats.mdb.xorbs import Xorb
-from shardcore.model.finding import Findings, Work
+from shardcore.model.finding import ContentBudget, Findings
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
@@ -43,7 +43,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
     lost = np.concatenate([[0], np.cumsum(lost_segments)])[index.files.bounds]
     checked = ~index.damaged_files & (index.files.counts > 0) & (np.diff(lost) == 0)
     references = np.diff(np.concatenate([[0], np.cumsum(index.segment_lengths)])[index.files.bounds])
-    most, work = most_references(index.geometry.size), Work(index.geometry.size)
+    most, work = most_references(index.geometry.size), ContentBudget(index.geometry.size)
     done = int(np.count_nonzero(index.damaged_files | (index.files.counts == 0)))
     for number in np.flatnonzero(checked).tolist():
         progress(number, files + xorbs)

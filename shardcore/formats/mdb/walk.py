@@ -37,7 +37,7 @@ from shardcore.model.span import Span
 _ALL_ONES = np.uint64((1 << 64) - 1)
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record of a section is."""
 
     FILE_HEADER = 0
@@ -50,15 +50,15 @@ class Kind(IntEnum):
     UNREAD = 7
 
 
-RECORDS: dict[Kind, Record] = {
-    Kind.FILE_HEADER: FILE_HEADER,
-    Kind.FILE_ENTRY: FILE_ENTRY,
-    Kind.FILE_VERIFICATION: FILE_VERIFICATION,
-    Kind.FILE_METADATA: FILE_METADATA,
-    Kind.CAS_HEADER: CAS_HEADER,
-    Kind.CAS_ENTRY: CAS_ENTRY,
-    Kind.BOOKEND: BOOKEND,
-    Kind.UNREAD: RECORD,
+RECORDS: dict[RecordKind, Record] = {
+    RecordKind.FILE_HEADER: FILE_HEADER,
+    RecordKind.FILE_ENTRY: FILE_ENTRY,
+    RecordKind.FILE_VERIFICATION: FILE_VERIFICATION,
+    RecordKind.FILE_METADATA: FILE_METADATA,
+    RecordKind.CAS_HEADER: CAS_HEADER,
+    RecordKind.CAS_ENTRY: CAS_ENTRY,
+    RecordKind.BOOKEND: BOOKEND,
+    RecordKind.UNREAD: RECORD,
 }
 """The layout of each kind of record."""
 
@@ -108,21 +108,21 @@ class WalkedSection:
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """The `Kind` of each record."""
-        kinds = np.full(len(self.data) // RECORD_SIZE, Kind.UNREAD, np.uint8)
+        """The `RecordKind` of each record."""
+        kinds = np.full(len(self.data) // RECORD_SIZE, RecordKind.UNREAD, np.uint8)
         if self.files:
             rows = self.rows(FILE_HEADER)
             counts = rows["num_entries"][self.headers].astype(np.int64)
             metadata = (rows["file_flags"][self.headers] & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0
             block, place = self._places
-            kinds[: len(place)] = np.where(place <= counts[block], Kind.FILE_ENTRY, Kind.FILE_VERIFICATION)
-            kinds[self.ends[metadata] - 1] = Kind.FILE_METADATA
-            kinds[self.headers] = Kind.FILE_HEADER
+            kinds[: len(place)] = np.where(place <= counts[block], RecordKind.FILE_ENTRY, RecordKind.FILE_VERIFICATION)
+            kinds[self.ends[metadata] - 1] = RecordKind.FILE_METADATA
+            kinds[self.headers] = RecordKind.FILE_HEADER
         else:
-            kinds[: self.ends[-1] if len(self.ends) else 0] = Kind.CAS_ENTRY
-            kinds[self.headers] = Kind.CAS_HEADER
+            kinds[: self.ends[-1] if len(self.ends) else 0] = RecordKind.CAS_ENTRY
+            kinds[self.headers] = RecordKind.CAS_HEADER
         if not self.problem:
-            kinds[self.stop - 1] = Kind.BOOKEND
+            kinds[self.stop - 1] = RecordKind.BOOKEND
         return kinds
 
     @cached_property
@@ -140,7 +140,7 @@ class WalkedSection:
     @cached_property
     def entries(self) -> NDArray[np.int64]:
         """Numbers of all segment or chunk records, ascending."""
-        return np.flatnonzero(self.kinds == (Kind.FILE_ENTRY if self.files else Kind.CAS_ENTRY))
+        return np.flatnonzero(self.kinds == (RecordKind.FILE_ENTRY if self.files else RecordKind.CAS_ENTRY))
 
     @cached_property
     def bounds(self) -> NDArray[np.int64]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunker import chunks
 from shardcore.codecs.xet.hashes import to_text
@@ -18,7 +22,7 @@ from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import HEADER
 from shardcore.formats.mdb.objects import MdbObjects
-from shardcore.formats.mdb.serialize import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, build, size_of
+from shardcore.formats.mdb.serialize import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, Recipes, build, size_of
 from shardcore.formats.mdb.times import read_key, read_time
 from shardcore.formats.mdb.xorbs import NAMES, Xorbs
 from shardcore.model.number_words import plural
@@ -26,20 +30,14 @@ from shardcore.model.objects import NoObjects
 from shardcore.sources.memory import BytesSource
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
-from shardcore.writing.temporary import Draining
+from shardcore.writing.temporary import Draining, TemporaryFile
+from shardcore.writing.temporary_names import sweep
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
 if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
     from shardcore.sources.base import Source
-from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from shardcore.formats.mdb.serialize import Recipes
-from shardcore.writing.temporary import TemporaryFile
-from shardcore.writing.temporary_names import sweep
 
 BESIDE = "xorbs"
 """The folder beside a shard."""

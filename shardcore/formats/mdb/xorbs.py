@@ -19,7 +19,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache, Once
 from shardcore.shards.format import Opener
-from shardcore.shards.shard import Part
+from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Folder, Source
 
 NAMES = ("default.{}", "{}", "{}.xorb")
@@ -42,7 +42,7 @@ MOST_KEPT = 32
 class Xorb(Protocol):
     """What is used of an opened xorb."""
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> SourcePart:
         """The file, by the empty name, or by `@start-stop` an unpacked chunk."""
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class Xorbs:
             if once.value is None:
                 self._kept.drop(text, once)
 
-    def part(self, name: SourceName) -> Part | None:
+    def part(self, name: SourceName) -> SourcePart | None:
         """The source `xorb:<hash>`, or `xorb:<hash>@start-stop`, what its chunk unpacks to; None for other names.
 
         Raises:
@@ -118,7 +118,7 @@ class Xorbs:
             return None
         xorb = self.get(to_text(from_text(name.path.removeprefix(SPAN_PREFIX))))
         part = xorb.part(str(name.inside(name.path)))
-        return Part(part.source, part.sections, lambda: placed(part.tree(), name.path))
+        return SourcePart(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
     def stored_span(self, text: str, first: int, last: int) -> Span:
         """Where the records of the chunks `[first, last)` of a xorb lie.

@@ -1,6 +1,6 @@
 """Neuroglancer precomputed, sharded: volumes, meshes, skeletons and annotations packed by unsigned 64-bit keys."""
 
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
@@ -50,21 +50,25 @@ FORMAT = Format(
     ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),
-        Option("info", OptionType.JSON, "The info of a data set, or its folder; a path or address.", Purpose.LOCATE),
-        Option("spec", OptionType.JSON, "The sharding specification alone.", Purpose.LOCATE),
-        Option("folder", OptionType.TEXT, "The folder of the key space, where the info has several.", Purpose.LOCATE),
+        Option(
+            "info", OptionType.JSON, "The info of a data set, or its folder; a path or address.", OptionPurpose.LOCATE
+        ),
+        Option("spec", OptionType.JSON, "The sharding specification alone.", OptionPurpose.LOCATE),
+        Option(
+            "folder", OptionType.TEXT, "The folder of the key space, where the info has several.", OptionPurpose.LOCATE
+        ),
         Option(
             "spec",
             OptionType.JSON,
             "The sharding specification, or an info that has it; default: a suggestion, which is explained.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
         ),
         Option(
             "order",
             OptionType.CHOICE,
             "What follows what in a shard: each minishard and its index, or all values and then all indices; "
             "default: by-minishard.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="by-minishard",
             choices=("by-minishard", "indices-last"),
         ),
@@ -72,21 +76,21 @@ FORMAT = Format(
             "info",
             OptionType.FLAG,
             "Write the info of the data set, where enough is known for one; default: yes.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default=True,
         ),
         Option(
             "kind",
             OptionType.CHOICE,
             "What the keys are, for the info; image and segmentation are said of volume.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             choices=("mesh", "skeleton", "image", "segmentation"),
         ),
         Option(
             "volume",
             OptionType.TEXT,
             "A .npy with the axes x, y, z (and channels), whose chunks are written, not encoded.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             content=True,
             path=True,
         ),
@@ -94,17 +98,19 @@ FORMAT = Format(
             "chunk_size",
             OptionType.TEXT,
             "Voxels of a chunk of volume; default: 64,64,64.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             "64,64,64",
         ),
         Option(
             "resolution",
             OptionType.TEXT,
             "Nanometres of a voxel of volume; default: 1,1,1.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             "1,1,1",
         ),
-        Option("template", OptionType.JSON, "The info of a data set that is not sharded.", Purpose.WRITE, hidden=True),
+        Option(
+            "template", OptionType.JSON, "The info of a data set that is not sharded.", OptionPurpose.WRITE, hidden=True
+        ),
     ),
     peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),

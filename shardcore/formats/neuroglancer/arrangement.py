@@ -17,7 +17,7 @@ from shardcore.formats.neuroglancer.sharding import Keys, ShardingSpec, shift_ri
 Rows = npt.NDArray[np.int64]
 
 
-class Order(Enum):
+class ShardOrder(Enum):
     """What follows what in a shard."""
 
     BY_MINISHARD = "by-minishard"
@@ -27,7 +27,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class ValueColumns:
     """What is known of every value, in the order of adding; arrays of one length.
 
     Attributes:
@@ -40,9 +40,9 @@ class Columns:
     before: Rows
     sizes: Rows
 
-    def take(self, rows: Rows) -> Columns:
+    def take(self, rows: Rows) -> ValueColumns:
         """Some of them."""
-        return Columns(self.keys[rows], self.before[rows], self.sizes[rows])
+        return ValueColumns(self.keys[rows], self.before[rows], self.sizes[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,7 @@ class ArrangedShard:
 
     number: int
     spec: ShardingSpec
-    order: Order
+    order: ShardOrder
     rows: Rows
     starts: Rows
     minishards: Rows
@@ -96,7 +96,7 @@ def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
     return order, places[order]
 
 
-def arranged(spec: ShardingSpec, columns: Columns, order: Order) -> Iterator[ArrangedShard]:
+def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ArrangedShard]:
     """All shards that have values, by their numbers; shard 0 where there are no values at all."""
     if not len(columns.keys):
         none = np.zeros(0, np.int64)
@@ -116,7 +116,7 @@ def arranged(spec: ShardingSpec, columns: Columns, order: Order) -> Iterator[Arr
 
 
 def _shard(
-    number: int, spec: ShardingSpec, columns: Columns, rows: Rows, minishards: Rows, order: Order
+    number: int, spec: ShardingSpec, columns: ValueColumns, rows: Rows, minishards: Rows, order: ShardOrder
 ) -> ArrangedShard:
     bounds = np.concatenate([[0], np.flatnonzero(np.diff(minishards)) + 1, [len(rows)]]).astype(np.int64)
     base = spec.index_size
@@ -126,7 +126,7 @@ def _shard(
     pairs = np.zeros((len(bounds) - 1, 2), np.int64)
     written, sizes = 0, columns.sizes.astype(np.uint64)
     for at, (first, last) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
-        if order is Order.BY_MINISHARD:
+        if order is ShardOrder.BY_MINISHARD:
             # So far, the starts know nothing of the indices between the values.
             starts[first:last] += written
             place = int(starts[last - 1] + columns.sizes[last - 1])

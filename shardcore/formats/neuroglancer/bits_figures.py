@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shardcore.formats.neuroglancer.levels import pair_span
-from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners
 from shardcore.formats.neuroglancer.regions import WORD
-from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec
+from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec
 from shardcore.model.drawing import Bits, Cells, Item, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.source_name import decoded_name
@@ -24,7 +24,7 @@ COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
 AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
 
-def key_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
+def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
     """The key's 64 bits, and what each stretch of them is for: after an identity hash all is seen in the key."""
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
@@ -32,7 +32,7 @@ def key_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), *
     return Bits(f"Key {place.key}", CODE_BITS, place.key, tuple(item for item in items if _is_seen(item)))
 
 
-def hash_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
+def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
     """The hash's 64 bits."""
     shifted = f"key >> {spec.preshift_bits}" if spec.preshift_bits else "the key"
     title = (
@@ -101,7 +101,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
     )
 
 
-def files_figure(spec: ShardingSpec, place: Place, items: Sequence[Item], shown: range) -> Cells:
+def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
     """The shard files around the key's."""
     title = (
         f"The shard bits say {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
@@ -111,7 +111,7 @@ def files_figure(spec: ShardingSpec, place: Place, items: Sequence[Item], shown:
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
-def minishards_figure(spec: ShardingSpec, place: Place, items: Sequence[Item], shown: range) -> Cells:
+def minishards_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
     """The minishards around the key's, with how many keys each lists."""
     title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: how many keys each lists"
     return Cells(title, len(shown), tuple(items), first=shown.start)
@@ -135,12 +135,12 @@ def minishard_item(number: int, load: int | None, *, here: bool, span: Span | No
     return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{told}.", name=name, here=here)
 
 
-def files_shown(spec: ShardingSpec, place: Place) -> range:
+def files_shown(spec: ShardingSpec, place: KeyLocation) -> range:
     """The files that are drawn."""
     return window(spec.shards, place.shard, FILES)
 
 
-def minishards_shown(spec: ShardingSpec, place: Place) -> range:
+def minishards_shown(spec: ShardingSpec, place: KeyLocation) -> range:
     """The minishards that are drawn."""
     return window(spec.minishards, place.minishard, MINISHARDS)
 
@@ -158,7 +158,7 @@ def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Sp
     return Span(source, at[0], at[1]), Span(source, at[1], at[2]), Span(source, at[2], at[3])
 
 
-def columns_shown(entries: Entries, at: int) -> range:
+def columns_shown(entries: MinishardEntries, at: int) -> range:
     """The entries that are drawn: those before one, and the one after it."""
     if not len(entries):
         return range(0)
@@ -167,7 +167,9 @@ def columns_shown(entries: Entries, at: int) -> range:
     return window(len(entries), at - most // 2 + 1, most)
 
 
-def keys_rows(entries: Entries, rows: tuple[Span, Span, Span], shown: range, at: int | None) -> list[tuple[Item, ...]]:
+def keys_rows(
+    entries: MinishardEntries, rows: tuple[Span, Span, Span], shown: range, at: int | None
+) -> list[tuple[Item, ...]]:
     """Row one of a minishard index, and its running sums.
 
     Args:
@@ -194,7 +196,7 @@ def keys_rows(entries: Entries, rows: tuple[Span, Span, Span], shown: range, at:
 
 
 def places_rows(
-    entries: Entries, rows: tuple[Span, Span, Span], base: int, shown: range, at: int | None
+    entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, shown: range, at: int | None
 ) -> list[tuple[Item, ...]]:
     """Rows two and three of a minishard index, and where the values lie."""
     gaps = [Item("offsets", (rows[1],), doc="Row two of the index, as it is stored: the gap before each value.")]
@@ -217,7 +219,7 @@ def places_rows(
     return [tuple(gaps), tuple(starts), tuple(sizes)]
 
 
-def index_figure(entries: Entries, rows: tuple[Span, Span, Span], base: int, at: int, *, found: bool) -> Table:
+def index_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int, *, found: bool) -> Table:
     """All three rows around an entry, with their running sums."""
     shown = columns_shown(entries, at)
     mark = at if found else None

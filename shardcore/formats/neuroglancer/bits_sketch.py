@@ -27,11 +27,11 @@ from shardcore.formats.neuroglancer.bits_figures import (
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
 from shardcore.formats.neuroglancer.loaded_keys import KnownKeys, OpenFiles, known_keys, loads_of
-from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS
-from shardcore.formats.neuroglancer.sharding import HASHES, Place, ShardingSpec
+from shardcore.formats.neuroglancer.sharding import HASHES, KeyLocation, ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
-from shardcore.model.drawing import Control, Drawing, Figure, Item, Kind, Link, Table, Tone, chosen
+from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Item, Link, Table, Tone, chosen
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
 from shardcore.shards.cache import Once
@@ -61,7 +61,7 @@ class _Listed:
         found: Whether the key is listed.
     """
 
-    entries: Entries
+    entries: MinishardEntries
     span: Span
     at: int
     found: bool
@@ -99,11 +99,11 @@ class BitsSketch:
         numbers = {name: getattr(spec, name) for name in _LABELS}
         self._highest = {name: max(value, _HIGHEST[name]) for name, value in numbers.items()}
         sliders = [
-            Control(name, _LABELS[name], Kind.SLIDER, value, 0, self._highest[name], doc=_DOCS[name])
+            Control(name, _LABELS[name], ControlKind.SLIDER, value, 0, self._highest[name], doc=_DOCS[name])
             for name, value in numbers.items()
         ]
         doc = "identity takes the bits of the key as they are; MurmurHash3 spreads neighbours over all minishards."
-        hashes = Control("hash", "Hash", Kind.CHOICE, spec.hash, choices=HASHES, doc=doc)
+        hashes = Control("hash", "Hash", ControlKind.CHOICE, spec.hash, choices=HASHES, doc=doc)
         self.controls: tuple[Control, ...] = (*sliders, hashes)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
@@ -125,7 +125,7 @@ class BitsSketch:
 
     # --- what the file says ------------------------------------------------------------------------------------------
 
-    def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: Place) -> tuple[int, str]:
+    def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
         """The file, the minishard, and the index; what is left out, and what to see."""
         file = self._file
         here = file is not None and file.number in (None, place.shard)
@@ -158,7 +158,7 @@ class BitsSketch:
         listing = f"The minishard lists its keys as differences: {end}."
         return len(listed.entries) - len(table.headings) + 1, f"{told} {listing}"
 
-    def _files(self, spec: ShardingSpec, place: Place, *, here: bool) -> Figure:
+    def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
         """The files around the key's; how many keys lie in this one is known once its index is loaded."""
         loads = loads_of(self._open_files())
         shown = files_shown(spec, place)
@@ -170,7 +170,9 @@ class BitsSketch:
                 items.append(replace(item, text=spec.shard_stem(number)) if load is None else item)
         return files_figure(spec, place, items, shown)
 
-    def _minishard_item(self, file: NeuroglancerFile, number: int, place: Place, load: int | None, fault: str) -> Item:
+    def _minishard_item(
+        self, file: NeuroglancerFile, number: int, place: KeyLocation, load: int | None, fault: str
+    ) -> Item:
         """One minishard, with its load as far as that is known."""
         here = number == place.minishard
         if not here:
@@ -193,7 +195,7 @@ class BitsSketch:
             return (stop - start) // ENTRY_SIZE, ""
         return None, ""
 
-    def _listed(self, place: Place) -> _Listed | None:
+    def _listed(self, place: KeyLocation) -> _Listed | None:
         """The minishard of the key; None where it is empty.
 
         Raises:
@@ -213,7 +215,7 @@ class BitsSketch:
 
     # --- what if -----------------------------------------------------------------------------------------------------
 
-    def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: Place) -> tuple[int, str]:
+    def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
         """Where the keys that are known would go."""
         known = self._known_keys()
         moved = known.ids
@@ -305,7 +307,7 @@ class BitsSketch:
         return replace(self._origin.spec, **numbers)
 
     @staticmethod
-    def _title(spec: ShardingSpec, place: Place, what_if: bool) -> str:
+    def _title(spec: ShardingSpec, place: KeyLocation, what_if: bool) -> str:
         where = f"minishard {place.minishard} of {spec.shard_name(place.shard)}"
         return f"Key {place.key} would belong in {where}" if what_if else f"Why key {place.key} belongs in {where}"
 
@@ -314,7 +316,7 @@ class BitsSketch:
         return (self._origin.place,) if self._origin.place is not None and not what_if else ()
 
 
-def _neighbours_figure(keys: list[int], place: Place) -> Table:
+def _neighbours_figure(keys: list[int], place: KeyLocation) -> Table:
     """The keys that would share a minishard, as its index would list them."""
     rows = []
     for number, key in enumerate(keys):

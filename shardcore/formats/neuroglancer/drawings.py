@@ -22,8 +22,8 @@ from shardcore.formats.neuroglancer.bits_figures import (
 )
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import pair_span
-from shardcore.formats.neuroglancer.minishard import Entries
-from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec
+from shardcore.formats.neuroglancer.minishard import MinishardEntries
+from shardcore.formats.neuroglancer.sharding import KeyLocation, ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.formats.neuroglancer.volume import cell_of
 from shardcore.model.drawing import Band, Bits, Cells, Drawing, Figure, Item, Link, Ribbon, Ruler, Tone, window
@@ -33,7 +33,7 @@ from shardcore.model.span import Span
 Rows = tuple[Span, Span, Span]
 
 
-def spec_drawing(origin: Origin, place: Place) -> Drawing:
+def spec_drawing(origin: Origin, place: KeyLocation) -> Drawing:
     """The specification on the bits of the key."""
     spec, spans = origin.spec, (origin.place,) if origin.place is not None else ()
     figures: list[Figure] = [key_figure(spec, place, spans), hash_figure(spec, place, spans)]
@@ -43,7 +43,7 @@ def spec_drawing(origin: Origin, place: Place) -> Drawing:
     return Drawing("What the specification says", tuple(figures), (), caption)
 
 
-def dropped_drawing(spec: ShardingSpec, place: Place) -> Drawing:
+def dropped_drawing(spec: ShardingSpec, place: KeyLocation) -> Drawing:
     """The key, and what is left of it."""
     key = key_figure(ShardingSpec(spec.preshift_bits, "murmurhash3_x86_128", 0, 0), place)
     left = Item("what is left", size=max(64 - spec.preshift_bits, 1), tone=Tone.KEY, name="left")
@@ -55,7 +55,7 @@ def dropped_drawing(spec: ShardingSpec, place: Place) -> Drawing:
     return Drawing("Dropping low bits", figures, (), caption)
 
 
-def hash_drawing(spec: ShardingSpec, place: Place) -> Drawing:
+def hash_drawing(spec: ShardingSpec, place: KeyLocation) -> Drawing:
     """What is hashed, and the hash."""
     figures = (Bits(f"What is hashed: {place.shifted}", 64, place.shifted), hash_figure(spec, place))
     caption = (
@@ -66,7 +66,7 @@ def hash_drawing(spec: ShardingSpec, place: Place) -> Drawing:
     return Drawing("The hash", figures, (), caption)
 
 
-def split_drawing(spec: ShardingSpec, place: Place) -> Drawing:
+def split_drawing(spec: ShardingSpec, place: KeyLocation) -> Drawing:
     """The fields of the hash, and the file and minishard they number."""
     files, minishards = files_shown(spec, place), minishards_shown(spec, place)
     stem, minishard = spec.shard_stem(place.shard), str(place.minishard)
@@ -94,7 +94,7 @@ def split_drawing(spec: ShardingSpec, place: Place) -> Drawing:
     return Drawing("Which file, which minishard", figures, tuple(links), caption)
 
 
-def route_drawing(spec: ShardingSpec, place: Place, there: Sequence[int]) -> Drawing:
+def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
     """The files of a data set around the key's.
 
     Args:
@@ -150,7 +150,7 @@ def pair_drawing(minishard: int, base: int, start: int, stop: int, size: int) ->
     return Drawing("The shard index entry", (fields, whole), (Link("start", "index", tone=Tone.POINTER),), caption)
 
 
-def rows_drawing(entries: Entries, rows: Rows) -> Drawing:
+def rows_drawing(entries: MinishardEntries, rows: Rows) -> Drawing:
     """The three rows of a minishard index."""
     tones = (Tone.KEY, Tone.POINTER, Tone.SIZE)
     items = tuple(
@@ -166,7 +166,7 @@ def rows_drawing(entries: Entries, rows: Rows) -> Drawing:
     return Drawing("The minishard index", (ruler,), (), caption)
 
 
-def keys_drawing(entries: Entries, rows: Rows, at: int, *, found: bool) -> Drawing:
+def keys_drawing(entries: MinishardEntries, rows: Rows, at: int, *, found: bool) -> Drawing:
     """The first row, summed up."""
     shown = columns_shown(entries, at)
     table = index_table(keys_rows(entries, rows, shown, at if found else None), shown, len(entries))
@@ -178,7 +178,7 @@ def keys_drawing(entries: Entries, rows: Rows, at: int, *, found: bool) -> Drawi
     return Drawing("Summing up the keys", (table,), (), caption, more=max(len(entries) - len(shown), 0))
 
 
-def value_place_drawing(entries: Entries, rows: Rows, base: int, at: int) -> Drawing:
+def value_place_drawing(entries: MinishardEntries, rows: Rows, base: int, at: int) -> Drawing:
     """The second and the third row, summed up."""
     shown = columns_shown(entries, at)
     table = index_table(places_rows(entries, rows, base, shown, at), shown, len(entries))
@@ -241,7 +241,7 @@ def fragments_drawing(fragments: Span, manifest: Span, lods: int, count: int) ->
     return Drawing("A mesh", (ruler,), (), caption)
 
 
-def _grid_of(origin: Origin, place: Place) -> Sequence[int] | None:
+def _grid_of(origin: Origin, place: KeyLocation) -> Sequence[int] | None:
     try:
         return origin.space.grid if cell_of(origin.space, place.key) is not None else None
     except FormatError:

@@ -16,7 +16,7 @@ from shardcore.formats.neuroglancer.levels import IndexLevels
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
-from shardcore.model.finding import Work
+from shardcore.model.finding import ContentBudget
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
@@ -170,7 +170,7 @@ class NeuroglancerFile:
             values = decompress_many(self.codec, stored, partial(_place, starts[first:last], stops[first:last]))
             yield from zip(wanted[first:last].tolist(), values, strict=True)
 
-    def content_sizes(self, work: Work) -> Iterator[tuple[int, int | ShardError | None]]:
+    def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
         """Expands every value, in the order of the file, and keeps nothing of it.
 
         Values that several keys share are expanded once.
@@ -207,7 +207,7 @@ class NeuroglancerFile:
                 work.takes(0)
             yield row, found
 
-    def _content_size(self, stored: memoryview | None, place: Span, work: Work) -> int | ShardError | None:
+    def _content_size(self, stored: memoryview | None, place: Span, work: ContentBudget) -> int | ShardError | None:
         """The bytes of one decoded value, or why there are none; None when the work is over.
 
         Args:

@@ -30,7 +30,7 @@ from shardcore.formats.neuroglancer.info import KeySpace, parse_info
 from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
 from shardcore.formats.neuroglancer.lookup import tell_route
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
-from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_number
+from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import (
     INFO_NAME,
     FoundInfo,
@@ -44,7 +44,7 @@ from shardcore.formats.neuroglancer.spec_origin import (
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.model.children import Deferred
-from shardcore.model.drawing import Sketch, Still
+from shardcore.model.drawing import Sketch, StaticSketch
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
@@ -56,7 +56,7 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import Part, Shard
+from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder, Source
 
@@ -218,11 +218,11 @@ class NeuroglancerDataSet(DataSet):
         """The size of all shards; 0 where they cannot be listed."""
         return super().index_bytes if self.listed or self.folder.listable else 0
 
-    def parse_key(self, text: str) -> Place:
+    def parse_key(self, text: str) -> KeyLocation:
         """A key from its decimal text, with the numbers of its shard and minishard."""
         return self.origin.spec.place(parse_key(text), routed=True)
 
-    def route(self, key: Place, look: Look) -> Sequence[str]:
+    def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
         """The one shard where a key may lie; none where its file is missing, which means that it has no keys."""
         tell_route(key, self.origin, look)
         name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
@@ -254,7 +254,7 @@ class NeuroglancerDataSet(DataSet):
         sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
         if place is None:
             return self.placed_sketches((sketch,), name) if inside else ()
-        routing = Still("files", "Files", route_drawing(self.origin.spec, place, self._there))
+        routing = StaticSketch("files", "Files", route_drawing(self.origin.spec, place, self._there))
         return (*(self.placed_sketches((sketch,), name) if inside else (sketch,)), routing)
 
     def _file_of(self, name: str) -> NeuroglancerFile:
@@ -316,7 +316,7 @@ class NeuroglancerDataSet(DataSet):
         )
         return replace(report, findings=(*report.findings, *more))
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """The info."""
         if name == SourceName(INFO_NAME) and self.origin.text:
             return info_part(self.origin)

@@ -19,7 +19,7 @@ from shardcore.codecs.decompress import decompress
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.layout import entry_count, fragments_span, range_faults, read_manifest
 from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
-from shardcore.formats.neuroglancer.minishard import Entries, entries_of, overlaps
+from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of, overlaps
 from shardcore.formats.neuroglancer.sharding import (
     HASHES,
     IDENTITY,
@@ -58,7 +58,7 @@ class Bytes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CandidateCheck:
     """One test a candidate passed or failed, in words."""
 
     name: str
@@ -131,7 +131,7 @@ class Candidate:
             data_encoding=self.data_encoding,
         )
 
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[CandidateCheck, ...]:
         """The three tests in words."""
         count = plural(self.entries, "value")
         read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
@@ -142,9 +142,11 @@ class Candidate:
         elif fit:
             hashed = f"{fit.hash} with preshift_bits {fit.preshift_bits} puts every key in its minishard"
         return (
-            Check("shard index", True, f"{plural(1 << self.minishard_bits, 'entry')}, every range lies in the file"),
-            Check("minishard indices", True, f"{self.index_encoding}, {read}: {count} in the file"),
-            Check("hash", fit is not None, hashed),
+            CandidateCheck(
+                "shard index", True, f"{plural(1 << self.minishard_bits, 'entry')}, every range lies in the file"
+            ),
+            CandidateCheck("minishard indices", True, f"{self.index_encoding}, {read}: {count} in the file"),
+            CandidateCheck("hash", fit is not None, hashed),
         )
 
     def ambiguity(self) -> tuple[str, ...]:
@@ -299,7 +301,7 @@ def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes
     return encoding, indices
 
 
-def _refuse_implausible(entries: Entries) -> None:
+def _refuse_implausible(entries: MinishardEntries) -> None:
     if entries.wrapped.any():
         raise FormatError("the running sum of chunk_ids passes 2^64")
     if (entries.ids[1:] == entries.ids[:-1])[entries.slots[1:] > 0].any():
@@ -308,7 +310,7 @@ def _refuse_implausible(entries: Entries) -> None:
         raise FormatError("a value leaves the file")
 
 
-def _fits(entries: Entries, bits: int, name: str, siblings: Sequence[str]) -> Iterator[Fit]:
+def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[str]) -> Iterator[Fit]:
     listed = entries.minishards.astype(np.uint64)
     sample, larger = (_spread(len(entries), limit) for limit in (ID_SAMPLE, HASHED_SAMPLE))
     left = HASHED_LIMIT
@@ -341,7 +343,7 @@ def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence
     )
 
 
-def _data_encoding(file: Bytes, entries: Entries) -> str:
+def _data_encoding(file: Bytes, entries: MinishardEntries) -> str:
     """`gzip` if every non-empty value of a sample begins like a gzip member, else `raw`."""
     filled = np.flatnonzero(entries.sizes > 0)
     if not len(filled):
@@ -353,7 +355,7 @@ def _data_encoding(file: Bytes, entries: Entries) -> str:
     return "gzip" if all(head == GZIP_START for head in heads) else "raw"
 
 
-def _meshes(file: Bytes, entries: Entries, base: int) -> bool:
+def _meshes(file: Bytes, entries: MinishardEntries, base: int) -> bool:
     """Whether the values of a sample are manifests with room in front of them for their fragments."""
     picked = _spread(len(entries), MANIFEST_SAMPLE)
     sizes = entries.sizes[picked].tolist()

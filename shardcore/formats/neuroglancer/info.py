@@ -66,7 +66,7 @@ _OBJECT_KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class VolumeScale:
     """One scale of a volume, as far as it tells what a chunk is. Axes are x, y, z; lengths are voxels.
 
     Attributes:
@@ -104,7 +104,7 @@ class KeySpace:
     folder: str
     spec: ShardingSpec
     grid: tuple[int, ...] | None = None
-    scale: Scale | None = None
+    scale: VolumeScale | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ _READERS = {
 }
 
 
-def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> Scale:
+def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
     chunk_sizes = _list("chunk_sizes", part.get("chunk_sizes"))
     if len(chunk_sizes) != 1:
         raise FormatError(f"a sharded scale has one chunk size, this one {len(chunk_sizes)}")
@@ -256,7 +256,7 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> Scale:
     channels = top.get("num_channels", 1)
     if isinstance(channels, bool) or not isinstance(channels, int) or not 1 <= channels < 1 << 32:
         raise FormatError(f"num_channels is {short(channels)}")
-    return Scale(
+    return VolumeScale(
         size=_lengths("size", part.get("size")),
         chunk_size=_lengths("chunk_sizes", chunk_sizes[0]),
         voxel_offset=_lengths("voxel_offset", offset, signed=True),

@@ -15,10 +15,10 @@ from shardcore.formats.neuroglancer.keys import key_of_name
 from shardcore.formats.neuroglancer.unsharded import MANIFEST, chunk_key, pairs, unsharded_at
 from shardcore.formats.neuroglancer.voxels import chunks, described_volume
 from shardcore.writing.inputs import LeftOut, input_files
-from shardcore.writing.items import Gathered, Item
+from shardcore.writing.items import FormatInputs, InputItem
 
 
-def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
+def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
     """The objects that inputs are.
 
     Args:
@@ -35,28 +35,28 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut)
         if paths:
             raise UsageError("volume is all that is written: give no inputs besides")
         said = described_volume(volume, options.get("chunk_size"), options.get("resolution"), options.get("kind"))
-        return Gathered(chunks(volume, said))
+        return FormatInputs(chunks(volume, said))
     sets = [found for path in paths if path.is_dir() and (found := unsharded_at(path)) is not None]
     if not sets:
         return _files(paths, options, left_out)
     if len(paths) > 1:
         raise UsageError(f"{sets[0].folder} is a data set: give it alone")
     items, notes = sets[0].items()
-    return Gathered(items, {"template": dict(sets[0].infos)}, notes)
+    return FormatInputs(items, {"template": dict(sets[0].infos)}, notes)
 
 
-def _files(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> Gathered:
+def _files(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
     """Files that are named by their keys."""
     files = list(input_files(paths, left_out))
-    items: list[Item] = []
+    items: list[InputItem] = []
     space = _space(options)
     if any(plain_name(name).endswith(MANIFEST) for _, name in files):
         items, files = pairs(files)
         space = None
-    return Gathered(chain(items, _items(files, space, left_out)))
+    return FormatInputs(chain(items, _items(files, space, left_out)))
 
 
-def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: LeftOut) -> Iterator[Item]:
+def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: LeftOut) -> Iterator[InputItem]:
     for path, name in files:
         plain = plain_name(name)
         try:
@@ -65,7 +65,7 @@ def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: 
         except UsageError as error:
             left_out.fail(str(path), error)
         else:
-            yield Item(key, content_of(path), str(path), name)
+            yield InputItem(key, content_of(path), str(path), name)
 
 
 def _space(options: Mapping[str, Any]) -> KeySpace | None:

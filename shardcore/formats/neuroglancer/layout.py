@@ -197,7 +197,7 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class MeshManifest:
     """What the value of a mesh key holds; the Draco fragments lie directly in front of it, unlisted.
 
     Attributes:
@@ -272,7 +272,7 @@ def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, 
     return parts
 
 
-def read_manifest(data: bytes, place: Span | None = None) -> Manifest:
+def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
     """A manifest from its bytes.
 
     Raises:
@@ -281,7 +281,7 @@ def read_manifest(data: bytes, place: Span | None = None) -> Manifest:
     """
     scales, offsets, _, *levels = (array.values for array in manifest_arrays(data, place))
     head = MANIFEST_HEAD.read_one(data)
-    return Manifest(
+    return MeshManifest(
         chunk_shape=(head["chunk_shape_x"], head["chunk_shape_y"], head["chunk_shape_z"]),
         grid_origin=(head["grid_origin_x"], head["grid_origin_y"], head["grid_origin_z"]),
         lod_scales=scales.astype(np.float32),
@@ -291,7 +291,7 @@ def read_manifest(data: bytes, place: Span | None = None) -> Manifest:
     )
 
 
-def write_manifest(manifest: Manifest) -> bytes:
+def write_manifest(manifest: MeshManifest) -> bytes:
     """The exact inverse of `read_manifest`."""
     head = np.array([(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype)
     parts = [
@@ -304,7 +304,7 @@ def write_manifest(manifest: Manifest) -> bytes:
     return MANIFEST_HEAD.write(head) + b"".join(part.tobytes() for part in parts)
 
 
-def fragments_span(manifest: Manifest, start: int, index_size: int) -> Span:
+def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
     """The bytes of a segment's fragments: they lie directly in front of its manifest.
 
     Args:

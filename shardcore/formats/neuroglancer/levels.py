@@ -23,7 +23,7 @@ from shardcore.formats.neuroglancer.layout import (
     entry_count,
     range_fault,
 )
-from shardcore.formats.neuroglancer.minishard import Entries, Numbers, entries_of
+from shardcore.formats.neuroglancer.minishard import MinishardEntries, Numbers, entries_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
@@ -61,7 +61,7 @@ class MinishardTable:
     """
 
     pairs: Numbers
-    entries: Entries
+    entries: MinishardEntries
     damage: MinishardDamage
 
     def rows_of(self, minishard: int) -> range:
@@ -84,7 +84,7 @@ class IndexLevels:
         self.source = source
         self.spec = spec
         self._head = head if len(head) >= spec.index_size else b""
-        self._kept: LruCache[int, tuple[Entries, int]] = LruCache(KEPT_ENTRIES)
+        self._kept: LruCache[int, tuple[MinishardEntries, int]] = LruCache(KEPT_ENTRIES)
         self._table: Once[MinishardTable] = Once()
 
     @property
@@ -129,7 +129,9 @@ class IndexLevels:
         entry = SHARD_INDEX_ENTRY.read_one(data)
         return self._checked(minishard, entry["start_offset"], entry["end_offset"])
 
-    def minishard(self, number: int, source: Source, place: tuple[int, int] | None = None) -> tuple[Entries, int]:
+    def minishard(
+        self, number: int, source: Source, place: tuple[int, int] | None = None
+    ) -> tuple[MinishardEntries, int]:
         """The entries of one minishard and the decoded size of its index, read through `source`.
 
         Args:
@@ -153,7 +155,7 @@ class IndexLevels:
         found = entries_of([decoded], [number], self.base, self.source.size), len(decoded)
         return self._kept.put(number, found, KEPT_PER_BYTE * len(decoded))
 
-    def _listed(self, table: MinishardTable, number: int) -> tuple[Entries, int]:
+    def _listed(self, table: MinishardTable, number: int) -> tuple[MinishardEntries, int]:
         """The entries of one minishard from the whole table."""
         if number in table.damage:
             raise table.damage[number]

@@ -19,10 +19,10 @@ from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import pair_span
-from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
 from shardcore.formats.neuroglancer.regions import WORD
-from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec, parse_key
+from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, parse_key
 from shardcore.formats.neuroglancer.spec_origin import Origin, given_origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.number_words import plural
@@ -47,7 +47,7 @@ class NeuroglancerLookup:
         self._file = file
         self._objects = objects
 
-    def parse(self, text: str) -> Place:
+    def parse(self, text: str) -> KeyLocation:
         """A key from its decimal text, with the numbers of its shard and minishard.
 
         Raises:
@@ -55,7 +55,7 @@ class NeuroglancerLookup:
         """
         return self._file.spec.place(parse_key(text))
 
-    def find(self, key: Place, look: Look) -> ObjectRef:
+    def find(self, key: KeyLocation, look: Look) -> ObjectRef:
         """Steps one to ten; a key that belongs in another shard is absent without a look at this one.
 
         Raises:
@@ -91,7 +91,7 @@ class NeuroglancerLookup:
             _tell_value(file, ref, source, look)
         return ref
 
-    def find_all(self, key: Place) -> tuple[ObjectRef, ...]:
+    def find_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
         """All entries of the key in its minishard, in their order there; values outside the file are left out."""
         try:
             self._check_shard(key)
@@ -119,7 +119,7 @@ class NeuroglancerLookup:
         out[found] = rows[at[found]]
         return out
 
-    def _check_shard(self, key: Place) -> None:
+    def _check_shard(self, key: KeyLocation) -> None:
         if self._file.number is not None and key.shard != self._file.number:
             name = self._file.spec.shard_name(key.shard)
             raise KeyAbsent(str(key), f"key {key} belongs in {name}, not in {self._file.source.name}")
@@ -129,7 +129,7 @@ _VALUE_WHY = "The value lies in one piece, so that one range request brings it, 
 _MEANING_WHY = "A shard stores bytes under numbers; what they stand for, only the info says."
 
 
-def tell_route(place: Place, origin: Origin, look: Look) -> None:
+def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
     """Tells steps one to four: from the key to the numbers of its shard and minishard."""
     if not look.telling:
         return
@@ -210,7 +210,7 @@ def spec_text(spec: ShardingSpec) -> str:
     )
 
 
-def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> tuple[int, int]:
+def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look) -> tuple[int, int]:
     """Step five: the shard index entry."""
     span = pair_span(place.minishard)
     start, stop = file.levels.pair(place.minishard, source)
@@ -241,7 +241,7 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
     return start, stop
 
 
-def _elsewhere(file: NeuroglancerFile, place: Place) -> str:
+def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
     """Which other minishard lists an absent key, as far as that is known: why people miss keys that are there."""
     table = file.levels.known_table
     if table is None:
@@ -255,7 +255,9 @@ def _elsewhere(file: NeuroglancerFile, place: Place) -> str:
     )
 
 
-def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tuple[Span, Span, Span], look: Look) -> int:
+def _position(
+    file: NeuroglancerFile, entries: MinishardEntries, place: KeyLocation, rows: tuple[Span, Span, Span], look: Look
+) -> int:
     """Step seven: the first entry with the key."""
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
@@ -290,7 +292,7 @@ def _none_of(count: int) -> str:
     return "the one key here is another one: it" if count == 1 else f"none of the {count:,} keys"
 
 
-def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
+def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
     """Step eight: where the value lies."""
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])

@@ -23,7 +23,7 @@ Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class MinishardEntries:
     """The entries of one or more minishards, one row each; all arrays have the same length.
 
     Attributes:
@@ -47,10 +47,10 @@ class Entries:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def part(self, rows: range) -> Entries:
+    def part(self, rows: range) -> MinishardEntries:
         """Consecutive rows, without copying."""
         cut = slice(rows.start, rows.stop)
-        return Entries(
+        return MinishardEntries(
             ids=self.ids[cut],
             starts=self.starts[cut],
             sizes=self.sizes[cut],
@@ -76,7 +76,9 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
     return totals - np.repeat(before, filled)
 
 
-def entries_of(indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int) -> Entries:
+def entries_of(
+    indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
+) -> MinishardEntries:
     """The entries of decoded minishard indices.
 
     Args:
@@ -99,7 +101,7 @@ def entries_of(indices: Sequence[bytes], minishards: Sequence[int], index_size: 
     ids = running_sums(id_deltas, counts)
     ends = running_sums(gaps + sizes, counts) + np.uint64(index_size)
     starts = ends - sizes
-    return Entries(
+    return MinishardEntries(
         ids=ids,
         starts=starts,
         sizes=sizes,

@@ -12,7 +12,7 @@ from shardcore.formats.neuroglancer.file import CODECS, NeuroglancerFile
 from shardcore.formats.neuroglancer.info import KeySpace
 from shardcore.formats.neuroglancer.layout import outside_text
 from shardcore.formats.neuroglancer.levels import MinishardTable
-from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
@@ -100,13 +100,13 @@ class NeuroglancerObjects(Objects):
             else:
                 yield self._lost(row, int(table.damage.numbers[row - len(table.entries)]), table)
 
-    def of_entry(self, entries: Entries, at: int) -> ObjectRef:
+    def of_entry(self, entries: MinishardEntries, at: int) -> ObjectRef:
         """Entry `at` of one minishard as an object; its row is known once all minishards are read."""
         table = self._file.levels.known_table
         row = -1 if table is None else table.rows_of(int(entries.minishards[at])).start + int(entries.slots[at])
         return self._made(entries, at, row)
 
-    def _made(self, entries: Entries, at: int, row: int, size: int = -1) -> ObjectRef:
+    def _made(self, entries: MinishardEntries, at: int, row: int, size: int = -1) -> ObjectRef:
         """Entry number `at` as an object.
 
         Args:

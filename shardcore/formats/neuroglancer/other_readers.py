@@ -1,6 +1,6 @@
 """What the reference readers do about damage, as far as it was tried."""
 
-from shardcore.model.other_readers import SILENT, Answer, Peer
+from shardcore.model.other_readers import SILENT, Peer, ReaderAnswer
 
 _TENSORSTORE = "tensorstore 0.1.86"
 _CLOUD_VOLUME = "cloud-volume 12.15"
@@ -12,43 +12,48 @@ def peers() -> tuple[Peer, ...]:
         Peer(
             _TENSORSTORE,
             ("neuroglancer.value-outside",),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "An error for that key; others stay readable.",
         ),
-        Peer(_CLOUD_VOLUME, ("neuroglancer.value-outside",), Answer.WRONG, "The value comes back cut short."),
+        Peer(_CLOUD_VOLUME, ("neuroglancer.value-outside",), ReaderAnswer.WRONG, "The value comes back cut short."),
         Peer(
             _TENSORSTORE,
             ("neuroglancer.range-outside", "neuroglancer.backward-range", "neuroglancer.minishard-index"),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "An error that names the minishard.",
         ),
         Peer(
             _CLOUD_VOLUME,
             ("neuroglancer.range-outside",),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "A range past the end of the file is cut short there: an index that is the last thing in the file is read "
             "all the same, any other is an error.",
         ),
         Peer(
             _CLOUD_VOLUME,
             ("neuroglancer.backward-range", "neuroglancer.minishard-index"),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "An error for the keys of that minishard; in a listing it is taken for an empty one.",
         ),
         Peer(
             _TENSORSTORE,
             ("neuroglancer.wrong-minishard", "neuroglancer.wrong-shard", "neuroglancer.id-overflow"),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "The key is missing for it, and nothing is said.",
         ),
         Peer(
             _TENSORSTORE,
             ("neuroglancer.overlap", "neuroglancer.shared-index"),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "It does not detect that two ranges share bytes, and returns both.",
         ),
         *(
-            Peer(name, (SILENT,), Answer.WRONG, "A value that is stored raw has no checksum: it is returned as it is.")
+            Peer(
+                name,
+                (SILENT,),
+                ReaderAnswer.WRONG,
+                "A value that is stored raw has no checksum: it is returned as it is.",
+            )
             for name in (_TENSORSTORE, _CLOUD_VOLUME)
         ),
     )

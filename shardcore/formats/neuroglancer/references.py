@@ -8,12 +8,12 @@ from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import RangeFault, range_faults
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.regions import WORD
-from shardcore.model.references import Gathered, Pointing
+from shardcore.model.references import Pointing, ReferenceCollector
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
 
-def gather(file: NeuroglancerFile, into: Gathered) -> None:
+def gather(file: NeuroglancerFile, into: ReferenceCollector) -> None:
     """Gathers what leads to bytes of the file, from what is in memory."""
     if into.span.source:
         return
@@ -35,7 +35,7 @@ def gather(file: NeuroglancerFile, into: Gathered) -> None:
         _gather_values(file, table, into)
 
 
-def _gather_values(file: NeuroglancerFile, table: MinishardTable, into: Gathered) -> None:
+def _gather_values(file: NeuroglancerFile, table: MinishardTable, into: ReferenceCollector) -> None:
     entries = table.entries
     rows = np.flatnonzero(entries.inside)
     starts = entries.starts[rows].astype(np.int64)

@@ -16,13 +16,13 @@ from shardcore.codecs.decompress import decompress, decompress_stream
 from shardcore.codecs.frame_length import GZIP_MAGIC, gzip_end
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.levels import TOTAL_FLOOR, TOTAL_RATIO
-from shardcore.formats.neuroglancer.minishard import Entries, entries_of
+from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.model.finding import Work
+from shardcore.model.finding import ContentBudget
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.salvage import Covered, Damaged, Found, indexed, occurrences, pieces_of
+from shardcore.shards.salvage import Covered, Damaged, SalvagedObject, indexed, occurrences, pieces_of
 
 _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
@@ -36,7 +36,7 @@ _TRY = 1 << 12
 """Bytes that a place counts for that is looked at in vain."""
 
 
-def salvage(damaged: Damaged) -> Iterator[Found]:
+def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """What the indices list that are there, what those list that are found again, then members that nothing lists."""
     shard, source = damaged.shard, damaged.source
     covered = Covered()
@@ -76,7 +76,7 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
     for member in members:
         if any(start <= member.start < stop for start, stop in covered.gaps(member.start, member.stop)):
             pieces = partial(_plain, damaged, "gzip", member)
-            yield Found(None, f"gzip-member-at-{member.start}", (member,), pieces, _BY_CRC, without_index=True)
+            yield SalvagedObject(None, f"gzip-member-at-{member.start}", (member,), pieces, _BY_CRC, without_index=True)
 
 
 def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
@@ -90,7 +90,7 @@ def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
 
 def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
     """The whole gzip members in stretches that nothing lists."""
-    left = Work(damaged.source.size).left
+    left = ContentBudget(damaged.source.size).left
     for start, stop in gaps:
         at = start
         for place in occurrences(damaged.source, GZIP_MAGIC, start, stop, damaged.progress):
@@ -107,7 +107,7 @@ def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
             yield Span("", place, at)
 
 
-def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tuple[Span, Entries] | None:
+def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tuple[Span, MinishardEntries] | None:
     """A member that is a minishard index, and what it lists."""
     limit = min(_MOST_INDEX, max(TOTAL_FLOOR, TOTAL_RATIO * damaged.source.size))
     try:
@@ -126,7 +126,9 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
     return None
 
 
-def _plain_indices(damaged: Damaged, gap: tuple[int, int], spec: ShardingSpec) -> Iterator[tuple[Span, Entries]]:
+def _plain_indices(
+    damaged: Damaged, gap: tuple[int, int], spec: ShardingSpec
+) -> Iterator[tuple[Span, MinishardEntries]]:
     """The plain minishard indices in a stretch that nothing lists: each stands right after its values."""
     start, stop = gap
     while (found := _index_before(damaged, start, stop, spec)) is not None:
@@ -134,7 +136,7 @@ def _plain_indices(damaged: Damaged, gap: tuple[int, int], spec: ShardingSpec) -
         stop = int(found[1].starts.min())
 
 
-def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -> tuple[Span, Entries] | None:
+def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -> tuple[Span, MinishardEntries] | None:
     """The plain minishard index that ends at a place, and whose values stand without a gap before it."""
     for count in range(1, min((stop - start) // _ENTRY, _MOST_TRIES) + 1):
         at = stop - _ENTRY * count
@@ -147,7 +149,7 @@ def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -
     return None
 
 
-def _is_index(entries: Entries, spec: ShardingSpec | None) -> bool:
+def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:
     """Whether entries can be those of one minishard."""
     if not len(entries) or entries.wrapped.any() or not entries.inside.all():
         return False
@@ -159,7 +161,9 @@ def _is_index(entries: Entries, spec: ShardingSpec | None) -> bool:
     return len(set(minishards.tolist())) == 1 and len(set(shards.tolist())) == 1
 
 
-def _listed(damaged: Damaged, entries: Entries, members: set[tuple[int, int]], zipped: bool | None) -> Iterator[Found]:
+def _listed(
+    damaged: Damaged, entries: MinishardEntries, members: set[tuple[int, int]], zipped: bool | None
+) -> Iterator[SalvagedObject]:
     """The values of an index that was found again; `zipped` says whether they are gzip members, None: who knows."""
     rows = list(zip(entries.ids.tolist(), entries.starts.tolist(), entries.sizes.tolist(), strict=True))
     if zipped is None:
@@ -167,10 +171,10 @@ def _listed(damaged: Damaged, entries: Entries, members: set[tuple[int, int]], z
     for key, start, size in rows:
         span = Span("", start, start + size)
         if zipped and (span.start, span.stop) not in members:
-            yield Found(str(key), str(key), (span,), why="no whole gzip member stands where the index says")
+            yield SalvagedObject(str(key), str(key), (span,), why="no whole gzip member stands where the index says")
             continue
         pieces = partial(_plain, damaged, "gzip" if zipped else "none", span)
-        yield Found(str(key), str(key), (span,), pieces, _BY_CRC if zipped else "", without_index=True)
+        yield SalvagedObject(str(key), str(key), (span,), pieces, _BY_CRC if zipped else "", without_index=True)
 
 
 def _plain(damaged: Damaged, codec: str, span: Span) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
 from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
-from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
+from shardcore.formats.neuroglancer.sharding import KeyLocation, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
@@ -31,13 +31,13 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import Gathered
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
@@ -201,11 +201,11 @@ class NeuroglancerShard(Shard):
         """Keys in the minishards."""
         return charts.loads(self.file)
 
-    def parse_key(self, text: str) -> Place:
+    def parse_key(self, text: str) -> KeyLocation:
         """A key from its decimal text, with the numbers of its shard and minishard."""
         return self._lookup.parse(text)
 
-    def lookup(self, key: Place, look: Look) -> ObjectRef:
+    def lookup(self, key: KeyLocation, look: Look) -> ObjectRef:
         """See `Shard.lookup`; a key that belongs in another shard is absent without a look at this one."""
         return self._lookup.find(key, look)
 
@@ -214,7 +214,7 @@ class NeuroglancerShard(Shard):
         key = None if trace is None else parse_key(trace.key)
         return (BitsSketch(self.origin, key, lambda: self.file),)
 
-    def lookup_all(self, key: Place) -> tuple[ObjectRef, ...]:
+    def lookup_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
         """All entries of the key in its minishard, the one that `find` gives first."""
         return self._lookup.find_all(key)
 
@@ -262,7 +262,7 @@ class NeuroglancerShard(Shard):
 
         return verify(self.file, Depth(depth), progress)
 
-    def point_to(self, into: Gathered) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:
         """See `Shard.point_to`."""
         leads.gather(self.file, into)
 
@@ -270,7 +270,7 @@ class NeuroglancerShard(Shard):
         """Closes the file."""
         self.file.close()
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         return self._tree.part(name)
 
 

@@ -78,7 +78,7 @@ def murmur_low64_many(keys: Keys) -> Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeyLocation:
     """The way of one key to its minishard.
 
     Attributes:
@@ -179,12 +179,12 @@ class ShardingSpec:
         """Bytes of the shard index; offsets in it and in minishard indices count from its end."""
         return 16 << self.minishard_bits
 
-    def place(self, key: int, *, routed: bool = False) -> Place:
+    def place(self, key: int, *, routed: bool = False) -> KeyLocation:
         """Where `key` lives.
 
         Args:
             key: The key.
-            routed: See `Place`.
+            routed: See `KeyLocation`.
 
         Raises:
             UsageError: `key` is not an unsigned 64-bit integer.
@@ -194,7 +194,7 @@ class ShardingSpec:
         shifted = key >> self.preshift_bits
         hashed = shifted if self.hash == IDENTITY else murmur_low64(shifted)
         shard = (hashed >> self.minishard_bits) & (self.shards - 1)
-        return Place(key, shifted, hashed, hashed & (self.minishards - 1), shard, routed)
+        return KeyLocation(key, shifted, hashed, hashed & (self.minishards - 1), shard, routed)
 
     def hashed_many(self, keys: Keys) -> Keys:
         """The 64-bit hashes of a `uint64` array of keys, same shape."""

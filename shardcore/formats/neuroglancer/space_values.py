@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Columns, Order, Rows, arranged
+from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Rows, ShardOrder, ValueColumns, arranged
 from shardcore.formats.neuroglancer.gzip_member import WHOLE, gzip_member, gzip_stream
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.info_writer import Described
@@ -97,7 +97,7 @@ class SpaceValues:
         output: Output,
         said: Described,
         spec: ShardingSpec | None = None,
-        order: Order = Order.BY_MINISHARD,
+        order: ShardOrder = ShardOrder.BY_MINISHARD,
         *,
         single: bool = False,
         among: int = 1,
@@ -275,10 +275,10 @@ class SpaceValues:
                 shape = ", ".join(map(str, grid))
                 raise UsageError(f"{self._labels.of(row)}: {keys[row]} is the code of no chunk of the grid {shape}")
 
-    def columns(self) -> Columns:
+    def columns(self) -> ValueColumns:
         """What is known of all values."""
         # Copies: as long as an array is looked at, it cannot grow.
-        return Columns(
+        return ValueColumns(
             np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
         )
 
@@ -301,7 +301,7 @@ class SpaceValues:
         """
         starts, stops = bounds
         file.write(shard.head())
-        if shard.order is Order.INDICES_LAST:
+        if shard.order is ShardOrder.INDICES_LAST:
             for piece in self.spool.pieces(starts[shard.rows], stops[shard.rows]):
                 file.write(piece)
             for index in shard.indices:

@@ -23,7 +23,7 @@ from shardcore.formats.neuroglancer.layout import (
 )
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
-from shardcore.formats.neuroglancer.minishard import Entries, entries_of
+from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.regions import (
     REGION_SECTIONS,
     SHARD_INDEX,
@@ -45,7 +45,7 @@ from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import Once, OnceEach
-from shardcore.shards.shard import Part
+from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 
 
@@ -126,7 +126,7 @@ def column_nodes(
         first_row: The row of the first key's value, if that is known.
     """
     # Summed up once for all groups of a thousand, each of which asks for its first and its last number.
-    summed: Once[Entries] = Once()
+    summed: Once[MinishardEntries] = Once()
 
     def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
         data = read()
@@ -178,7 +178,7 @@ class NeuroglancerTree:
         table, meshes = self._file.levels.known_table, self._file.known_meshes
         return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
 
-    def part(self, name: SourceName) -> Part:
+    def part(self, name: SourceName) -> SourcePart:
         """The info, or what the bytes of a minishard index or value decode to.
 
         Raises:
@@ -197,9 +197,9 @@ class NeuroglancerTree:
         section = Section("value", SectionRole.DATA, 0, len(data), "The value of a key, decompressed.")
         row = self._file.row_at(start, stop)
         root = Node(span.source, span, children=self._value_nodes(data, span), row=row)
-        return Part(source, (section,), lambda: root)
+        return SourcePart(source, (section,), lambda: root)
 
-    def _index_part(self, source: BytesSource, span: Span, number: int | None) -> Part:
+    def _index_part(self, source: BytesSource, span: Span, number: int | None) -> SourcePart:
         """The three columns of a decoded minishard index."""
         count = entry_count(span.size)
         starts = [*MINISHARD_INDEX.starts(count).values(), span.size]
@@ -209,7 +209,7 @@ class NeuroglancerTree:
         )
         row = self._first_row(number, self._file.levels.known_table)
         kids = column_nodes(lambda: source.read(0, span.size), span.source, 0, count, self._file.base, row)
-        return Part(source, sections, lambda: Node(span.source, span, children=kids))
+        return SourcePart(source, sections, lambda: Node(span.source, span, children=kids))
 
     def _value_nodes(self, data: bytes, span: Span) -> tuple[Node, ...]:
         if self._file.is_mesh:
@@ -414,12 +414,12 @@ def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
     return nodes
 
 
-def info_part(origin: Origin) -> Part:
+def info_part(origin: Origin) -> SourcePart:
     """The info that states the specification."""
     span = Span(INFO_NAME, 0, len(origin.text))
     section = Section(INFO_NAME, SectionRole.METADATA, 0, span.size, "The description of the data set, JSON.")
     root = Node(INFO_NAME, span, role=FieldRole.TEXT, children=(spec_node(origin),))
-    return Part(BytesSource(origin.text, INFO_NAME), (section,), lambda: root)
+    return SourcePart(BytesSource(origin.text, INFO_NAME), (section,), lambda: root)
 
 
 def _power(name: str, value: object) -> str:

@@ -33,7 +33,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.text import short
 from shardcore.sources.local import read_side_file
 from shardcore.writing.inputs import LeftOut, input_files
-from shardcore.writing.items import Item
+from shardcore.writing.items import InputItem
 
 MANIFEST = ".index"
 LISTED = 3
@@ -59,7 +59,7 @@ class Unsharded:
     folder: Path
     described: Described
 
-    def items(self, above: str = "") -> tuple[list[Item], tuple[str, ...]]:
+    def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
         """The objects, and what is left out, a sentence each.
 
         Args:
@@ -76,7 +76,7 @@ class Unsharded:
         key_of = self._key_rule()
         keys = {name: key_of(plain_name(name)) for name in names}
         items = [
-            Item(key, content_of(self.folder / name), str(self.folder / name), f"{above}{name}")
+            InputItem(key, content_of(self.folder / name), str(self.folder / name), f"{above}{name}")
             for name, key in keys.items()
             if key is not None
         ]
@@ -117,14 +117,14 @@ class UnshardedSet:
     infos: Mapping[str, Mapping[str, Any]]
     notes: tuple[str, ...] = ()
 
-    def items(self) -> tuple[list[Item], tuple[str, ...]]:
+    def items(self) -> tuple[list[InputItem], tuple[str, ...]]:
         """The objects, and what is left out, a sentence each.
 
         Raises:
             UsageError: A file is of a form that cannot be sharded.
             SourceError: A folder cannot be listed.
         """
-        found: list[Item] = []
+        found: list[InputItem] = []
         notes = list(self.notes)
         for part in self.parts:
             folder = part.described.folder(part.described.space())
@@ -169,7 +169,7 @@ def unsharded_at(folder: Path) -> UnshardedSet | None:
     return None
 
 
-def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[Item], list[tuple[Path, str]]]:
+def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tuple[Path, str]]]:
     """Meshes out of files: `<id>.index`, the manifest, and `<id>`, its fragments; and the files that are neither.
 
     Raises:
@@ -179,7 +179,7 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[Item], list[tuple[Pat
     for path, name in files:
         if named.setdefault(plain_name(name), (path, name)) != (path, name):
             raise UsageError(f"{named[plain_name(name)][0]} and {path} are the same file twice")
-    items: list[Item] = []
+    items: list[InputItem] = []
     rest: list[tuple[Path, str]] = []
     for plain, (path, name) in named.items():
         last = plain.rpartition("/")[2]
@@ -192,7 +192,7 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[Item], list[tuple[Pat
             beside = named.get(plain.removesuffix(MANIFEST))
             fragments = content_of(beside[0]) if beside is not None else b""
             key = str(key_number(number, str(path)))
-            items.append(Item(key, content_of(path), str(path), name, {"fragments": fragments}))
+            items.append(InputItem(key, content_of(path), str(path), name, {"fragments": fragments}))
         elif plain + MANIFEST not in named:
             raise UsageError(f"{path} has no manifest beside it, {last}{MANIFEST}")
     return items, rest

@@ -15,7 +15,7 @@ from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.regions import RegionKind, regions_of
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.volume import chunk_sizes
-from shardcore.model.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
+from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Finding, Findings, Report, Severity
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
@@ -135,7 +135,7 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
         place = outside_text(int(entries.starts[row]), int(entries.sizes[row]), file.source.size)
         return f"key {_key(table, row)}: {place}"
 
-    told = _Rows(file, table, findings)
+    told = _RowFindings(file, table, findings)
     told.tell(Severity.ERROR, "neuroglancer.id-overflow", entries.wrapped, overflows)
     same = np.zeros(len(entries), np.bool_)
     order = np.lexsort((np.arange(len(entries)), entries.ids, entries.minishards))
@@ -174,7 +174,7 @@ def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findi
         name = file.spec.shard_name(int(shards[row]))
         return f"key {_key(table, row)} is routed to {name}: no lookup finds it in this file"
 
-    told = _Rows(file, table, findings)
+    told = _RowFindings(file, table, findings)
     wrong = minishards != entries.minishards.astype(np.uint64)
     told.tell(Severity.ERROR, "neuroglancer.wrong-minishard", wrong, in_wrong_minishard)
     if file.number is not None:
@@ -191,7 +191,7 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
     def without_cell(row: int) -> str:
         return f"key {_key(table, row)} is the Morton code of no cell of the grid {shape}"
 
-    _Rows(file, table, findings).tell(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
+    _RowFindings(file, table, findings).tell(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
     if not valid.all() and _fits_older_rule(table, grid):
         text = "all keys are Morton codes by an older rule, with one bit more on axes whose length is a power of two"
         findings.note("neuroglancer.older-codes", None, text)
@@ -239,7 +239,7 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
     sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
     readable = entries.inside.copy()
     if file.spec.data_encoding == "gzip":
-        work = Work(file.source.size)
+        work = ContentBudget(file.source.size)
         for done, (row, value) in enumerate(file.content_sizes(work)):
             if done % PROGRESS_EVERY == 0:
                 progress(done, len(entries))
@@ -270,11 +270,11 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
         return Span("", start, start + int(entries.sizes[row]))
 
     wrong = readable & (expected >= 0) & (sizes != expected)
-    _Rows(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
+    _RowFindings(file, table, findings).tell(Severity.ERROR, "neuroglancer.chunk-size", wrong, of_other_size, stored)
     return checked
 
 
-class _Rows:
+class _RowFindings:
     """Tells what is wrong with many rows: the first ones each, the others as a number."""
 
     def __init__(self, file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:

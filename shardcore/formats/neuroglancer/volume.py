@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.neuroglancer.info import KeySpace, Scale
+from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
 from shardcore.model.number_words import plural
 
@@ -20,7 +20,7 @@ DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class VoxelBox:
     """A half-open box of voxels: `begin[i] <= coordinate < end[i]` on each axis."""
 
     begin: tuple[int, ...]
@@ -44,11 +44,11 @@ def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
     return None if space.grid is None else decode(key, space.grid)
 
 
-def box_of(scale: Scale, cell: tuple[int, ...]) -> Box:
+def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
     """The voxels of a cell; the last cell of an axis is cut where the volume ends."""
     begin = tuple(at * step for at, step in zip(cell, scale.chunk_size, strict=True))
     end = tuple(min(b + step, size) for b, step, size in zip(begin, scale.chunk_size, scale.size, strict=True))
-    return Box(
+    return VoxelBox(
         tuple(b + offset for b, offset in zip(begin, scale.voxel_offset, strict=True)),
         tuple(e + offset for e, offset in zip(end, scale.voxel_offset, strict=True)),
     )
@@ -102,7 +102,7 @@ def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generi
     return np.frombuffer(data, dtype).reshape(shape, order="F")
 
 
-def _raw_type(space: KeySpace) -> tuple[Scale, tuple[int, ...], np.dtype[np.generic]]:
+def _raw_type(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
     """Scale, grid and type of the voxels of raw chunks."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} has no voxels")

@@ -16,7 +16,7 @@ from shardcore.formats.neuroglancer.info import VOLUME_TYPE, SpaceKind
 from shardcore.formats.neuroglancer.info_writer import Described
 from shardcore.formats.neuroglancer.morton import decode_many, encode_many
 from shardcore.formats.neuroglancer.volume import DATA_TYPES, box_of
-from shardcore.writing.items import Item, check_unchanged
+from shardcore.writing.items import InputItem, check_unchanged
 
 CHUNK = "64,64,64"
 RESOLUTION = "1,1,1"
@@ -90,7 +90,7 @@ def loaded(path: str) -> Array:
     return array
 
 
-def chunks(path: str, described: Described) -> Iterator[Item]:
+def chunks(path: str, described: Described) -> Iterator[InputItem]:
     """The chunks of the array, in the order of their keys.
 
     Raises:
@@ -110,7 +110,7 @@ def chunks(path: str, described: Described) -> Iterator[Item]:
     for code, cell in _cells(grid):
         box = box_of(scale, cell)
         part = tuple(slice(begin, end) for begin, end in zip(box.begin, box.end, strict=True))
-        yield Item(str(code), _bytes_of(array, part, dtype), f"{path} at {box}")
+        yield InputItem(str(code), _bytes_of(array, part, dtype), f"{path} at {box}")
     check_unchanged(Path(path), path, before)
 
 

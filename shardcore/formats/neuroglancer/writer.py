@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, SourceError, UsageError
-from shardcore.formats.neuroglancer.arrangement import ArrangedShard, Columns, Order
+from shardcore.formats.neuroglancer.arrangement import ArrangedShard, ShardOrder, ValueColumns
 from shardcore.formats.neuroglancer.file import CODECS
 from shardcore.formats.neuroglancer.info import INFO_LIMIT, PROPERTIES_TYPE, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.info_writer import (
@@ -45,7 +45,7 @@ from shardcore.writing.temporary import Draining, TemporaryFile
 from shardcore.writing.writer import Data, More, Writer
 
 
-def planned_file(name: str, shard: ArrangedShard, columns: Columns, space: KeySpace) -> PlannedFile:
+def planned_file(name: str, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> PlannedFile:
     """One shard.
 
     Args:
@@ -69,7 +69,7 @@ class _PlannedObjects(ColumnObjects):
 
     codecs = CODECS
 
-    def __init__(self, shard: ArrangedShard, columns: Columns, space: KeySpace) -> None:
+    def __init__(self, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> None:
         gzip = space.spec.data_encoding == "gzip"
         self._space = space
         self.kinds = (space.kind.object_kind,)
@@ -126,7 +126,7 @@ class NeuroglancerWriter(Writer):
     Args:
         output: Where to write.
         spec: The sharding object, or the info of the data set; without it the parameters are suggested.
-        order: What follows what in a shard; see `Order`.
+        order: What follows what in a shard; see `ShardOrder`.
         info: Whether the info is written, where enough is known for one.
         kind: What the keys are; see `KINDS`.
         template: The info of a data set that is not sharded (yet). Where it has several key spaces, the infos by their
@@ -144,7 +144,7 @@ class NeuroglancerWriter(Writer):
         output: Output,
         *,
         spec: Any = None,
-        order: str = Order.BY_MINISHARD.value,
+        order: str = ShardOrder.BY_MINISHARD.value,
         info: bool = True,
         kind: str | None = None,
         template: Mapping[str, Any] | None = None,
@@ -190,7 +190,7 @@ class NeuroglancerWriter(Writer):
         for one in said:
             single, among = self._single is not None, len(said)
             # Of meshes and skeletons that go along with a volume, other parameters are sensible than of its scales.
-            found = SpaceValues(output, one, None if one.base else given, Order(order), single=single, among=among)
+            found = SpaceValues(output, one, None if one.base else given, ShardOrder(order), single=single, among=among)
             folder = one.folder(found.space)
             if folder in self._values:
                 raise UsageError(f"the info names the folder {folder or '.'} twice")

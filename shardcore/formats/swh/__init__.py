@@ -1,6 +1,6 @@
 """Software Heritage Read Shard: many small objects, found through a perfect hash function."""
 
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
 from shardcore.writing.declaration import Instead, KeyRule, Without, Writes
 
@@ -35,14 +35,14 @@ FORMAT = Format(
             "seed",
             OptionType.INTEGER,
             "First seed tried for the hash function, 0 to 2^32 - 1; default: 1.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default=1,
         ),
         Option(
             "dedupe",
             OptionType.FLAG,
             "Keep one of several objects with the same key and content; otherwise they are refused.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default=False,
         ),
     ),

@@ -9,7 +9,7 @@ import numpy as np
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import OBJECT, SLOT
-from shardcore.formats.swh.slots import WINDOW, Order, read_slots
+from shardcore.formats.swh.slots import WINDOW, SlotOrder, read_slots
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.children import gaps
 from shardcore.model.number_words import plural
@@ -31,7 +31,7 @@ def shares(file: SwhFile) -> tuple[Share, ...]:
     return budget(file.sections, inside)
 
 
-def _objects(file: SwhFile, order: Order) -> list[Share]:
+def _objects(file: SwhFile, order: SlotOrder) -> list[Share]:
     starts, stops = order.offsets, order.stops
     holes = gaps(starts, stops, file.geometry.objects_start, file.geometry.index_start)
     lengths = share_of(Use.INDEX, "lengths of objects", starts, starts + OBJECT.size, "8 bytes before each content.")
@@ -40,7 +40,7 @@ def _objects(file: SwhFile, order: Order) -> list[Share]:
     return [contents, lengths, share_of(Use.DEAD, "deleted objects", holes[:, 0], holes[:, 1], doc)]
 
 
-def _index(file: SwhFile, order: Order) -> list[Share]:
+def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
     live, slots = len(order.slots), file.geometry.slots
     filled = np.zeros(slots, bool)
     filled[order.slots] = True

@@ -153,7 +153,7 @@ def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:
 
 
 @dataclass(slots=True, eq=False)
-class _Group:
+class _BucketGroup:
     """Buckets of one size that have no place yet, in the order in which they may choose.
 
     Attributes:
@@ -178,7 +178,7 @@ class _Group:
         self.steps = self.steps[:, chosen]
 
 
-def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list[_Group]:
+def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list[_BucketGroup]:
     """Hash the keys and group the buckets by size, largest first (§4, steps 3 and 4)."""
     g, f, h = place(*jenkins(keys, seed, signed), buckets, slots)
     # Bucket and place in one number: a stable order from the quicker sort of numbers.
@@ -193,13 +193,15 @@ def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list
         if size:
             members = np.flatnonzero(sizes == size)
             items = first[members] + np.arange(size)[:, None]
-            groups.append(_Group(members, f[items], h[items]))
+            groups.append(_BucketGroup(members, f[items], h[items]))
     if any(_meet((group.starts << 32) | group.steps).any() for group in groups):
         raise _Inseparable
     return groups
 
 
-def _place_all(groups: list[_Group], slots: int, displacements: U32, total: int, progress: Progress | None) -> None:
+def _place_all(
+    groups: list[_BucketGroup], slots: int, displacements: U32, total: int, progress: Progress | None
+) -> None:
     """Find the displacement of every bucket and store it (§4, step 5)."""
     free = np.ones(slots, np.bool_)
     claims = np.empty(slots, np.int64)
@@ -211,7 +213,7 @@ def _place_all(groups: list[_Group], slots: int, displacements: U32, total: int,
             placed += count
 
 
-def _place_group(group: _Group, free: Flags, claims: I64, displacements: U32) -> Iterator[int]:
+def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U32) -> Iterator[int]:
     """Place the buckets of one size; yields the number of keys placed after each step."""
     slots, size = len(free), group.size
     limit = min(MAX_PROBES, slots * slots)
@@ -237,7 +239,7 @@ def _place_group(group: _Group, free: Flags, claims: I64, displacements: U32) ->
         raise _Inseparable
 
 
-def _probes_at_once(group: _Group, free: Flags) -> int:
+def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
     """How many probes to try in one step: as many as pay, and no more than the buckets are likely to need."""
     affordable = _BUDGET // (len(group.buckets) * group.size)
     hits = (np.count_nonzero(free) - np.arange(group.size)) / len(free)  # a free slot for one key after the other
@@ -245,7 +247,7 @@ def _probes_at_once(group: _Group, free: Flags) -> int:
     return max(1, min(affordable, _MOST_PROBES, int(2 / max(success, 1e-6))))
 
 
-def _openings(group: _Group, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
+def _openings(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
     """All (probe, bucket) pairs of a step whose slots are free and differ, by probe, then by bucket.
 
     Args:

@@ -18,7 +18,7 @@ UNARY_GUESS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DisplacementLocation:
     """Where the displacement of a bucket is kept.
 
     Attributes:
@@ -40,7 +40,7 @@ class Place:
     unary: tuple[tuple[int, bytes], ...]
 
 
-def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
+def bucket_place(source: Source, parts: HashParts, bucket: int) -> DisplacementLocation:
     """Where the displacement of a bucket is kept, from a few small ranges (one parallel group in the usual case).
 
     Raises:
@@ -50,7 +50,7 @@ def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
     return _place(source, parts, bucket, source.read_many(ranges))
 
 
-def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[Place]:
+def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[DisplacementLocation]:
     """The same for some buckets at once: what lies together is one range. Only that of the first has to be sound.
 
     Raises:
@@ -93,7 +93,7 @@ def _guess(parts: HashParts, bucket: int) -> list[tuple[int, int]]:
     ]
 
 
-def _place(source: Source, parts: HashParts, bucket: int, fetched: Sequence[bytes]) -> Place:
+def _place(source: Source, parts: HashParts, bucket: int, fetched: Sequence[bytes]) -> DisplacementLocation:
     unary, low = parts.part("unary bits"), parts.part("low bits")
     entry_bytes, guessed, lows = fetched
     (entry_start, _), guess, lows_at = _guess(parts, bucket)
@@ -122,15 +122,15 @@ def _place(source: Source, parts: HashParts, bucket: int, fetched: Sequence[byte
         *(Span("", unary.start + at, unary.start + at + len(data)) for at, data in looked),
         Span("", low.start + low_start, low.start + low_stop),
     )
-    return Place(positions, start, length, spans, entry, (before, own), tuple(looked))
+    return DisplacementLocation(positions, start, length, spans, entry, (before, own), tuple(looked))
 
 
-def single_displacement(source: Source, parts: HashParts, place: Place) -> tuple[int, Span]:
+def single_displacement(source: Source, parts: HashParts, place: DisplacementLocation) -> tuple[int, Span]:
     """The displacement kept at a place of the value store, and the bytes it was read from."""
     return displacements(source, parts, [place])[0]
 
 
-def displacements(source: Source, parts: HashParts, places: Sequence[Place]) -> list[tuple[int, Span]]:
+def displacements(source: Source, parts: HashParts, places: Sequence[DisplacementLocation]) -> list[tuple[int, Span]]:
     """The same for some places at once."""
     store, found = parts.part("value store"), []
     fields = [chd_code.byte_range(place.start, place.length) for place in places]

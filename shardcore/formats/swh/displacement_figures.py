@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardcore.formats.swh import chd_code
-from shardcore.formats.swh.displacement import Place
+from shardcore.formats.swh.displacement import DisplacementLocation
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_TAIL
 from shardcore.model.drawing import Bits, Cells, Figure, Item, Link, Table, Tone, window
@@ -39,7 +39,7 @@ class Value:
     displacement: int
 
 
-def directory_figure(parts: HashParts, bucket: int, place: Place) -> Cells:
+def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Cells:
     """Where to begin counting: the entry of the select directory before the bucket."""
     number = bucket // chd_code.ONES_PER_ENTRY
     span = parts.part("select directory")
@@ -60,7 +60,7 @@ def directory_figure(parts: HashParts, bucket: int, place: Place) -> Cells:
     return Cells(title, len(shown), (item,), first=shown.start)
 
 
-def unary_figure(parts: HashParts, bucket: int, place: Place) -> Bits | None:
+def unary_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits | None:
     """The unary bits around the one-bits of the bucket and of the one before; None where they were not looked at."""
     before, own = place.positions
     first = max(before, 0) // 8
@@ -91,7 +91,7 @@ def _one_bit(parts: HashParts, bucket: int, position: int, base: int, tone: Tone
     )
 
 
-def low_figure(parts: HashParts, bucket: int, place: Place) -> Bits:
+def low_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits:
     """The low bits of the bucket and of the one before."""
     r = parts.low_width
     items = [_low_item(parts, bucket, r if bucket else 0, place.lows[1], Tone.HIT)]
@@ -117,7 +117,7 @@ def _low_item(parts: HashParts, bucket: int, at: int, low: int, tone: Tone) -> I
     )
 
 
-def ends_figure(parts: HashParts, bucket: int, place: Place) -> Table:
+def ends_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Table:
     """How the ends of two neighbours come out of their bits."""
     r = parts.low_width
     stop = place.start + place.length
@@ -140,7 +140,9 @@ def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str 
     )
 
 
-def store_figure(parts: HashParts, bucket: int, place: Place, first: int, data: bytes, beside: list[Value]) -> Figure:
+def store_figure(
+    parts: HashParts, bucket: int, place: DisplacementLocation, first: int, data: bytes, beside: list[Value]
+) -> Figure:
     """The bits of the value store around the value.
 
     Args:
@@ -170,7 +172,7 @@ def store_figure(parts: HashParts, bucket: int, place: Place, first: int, data: 
     return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
 
 
-def value_figure(bucket: int, place: Place, displacement: int, span: Span) -> Figure:
+def value_figure(bucket: int, place: DisplacementLocation, displacement: int, span: Span) -> Figure:
     """The bits of the value alone."""
     doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
     if not place.length:
@@ -181,12 +183,12 @@ def value_figure(bucket: int, place: Place, displacement: int, span: Span) -> Fi
     return Bits(title, place.length, displacement - (1 << place.length) + 1, (item,))
 
 
-def value_span(parts: HashParts, place: Place) -> Span:
+def value_span(parts: HashParts, place: DisplacementLocation) -> Span:
     """The bytes of the value store that the value's bits lie in."""
     return parts.where("value store", *chd_code.byte_range(place.start, place.length))
 
 
-def split_figure(parts: HashParts, place: Place, displacement: int, title: str) -> Table:
+def split_figure(parts: HashParts, place: DisplacementLocation, displacement: int, title: str) -> Table:
     """From the stored bits to d, p0 and p1."""
     stored = displacement - (1 << place.length) + 1
     turns, probes = divmod(displacement, parts.slots)

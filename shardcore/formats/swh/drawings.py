@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.displacement import Place
+from shardcore.formats.swh.displacement import DisplacementLocation
 from shardcore.formats.swh.displacement_figures import (
     directory_figure,
     ends_figure,
@@ -17,7 +17,7 @@ from shardcore.formats.swh.displacement_figures import (
     value_figure,
 )
 from shardcore.formats.swh.hash_section import HashParts
-from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, Geometry, length_span
+from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, SwhGeometry, length_span
 from shardcore.formats.swh.slot_placement_figures import (
     WHOLE_RING,
     long_ring_figure,
@@ -147,7 +147,7 @@ def _placed_row(mixed: str, taken: str, spans: tuple[Span, ...], gives: str, doc
     return (Item(mixed), Item(taken, spans, tone=Tone.LOOKUP, doc=doc), Item(gives, tone=Tone.KEY, doc=doc))
 
 
-def place_drawing(parts: HashParts, bucket: int, place: Place) -> Drawing:
+def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) -> Drawing:
     """Where the displacement of a bucket is kept, from the bits that were looked at."""
     found = (
         directory_figure(parts, bucket, place),
@@ -160,7 +160,9 @@ def place_drawing(parts: HashParts, bucket: int, place: Place) -> Drawing:
     return Drawing(f"Where bucket {bucket}'s value lies", figures, links_between(figures), caption)
 
 
-def displacement_drawing(parts: HashParts, bucket: int, place: Place, displacement: int, span: Span) -> Drawing:
+def displacement_drawing(
+    parts: HashParts, bucket: int, place: DisplacementLocation, displacement: int, span: Span
+) -> Drawing:
     """From the stored bits to d, p0 and p1."""
     figures = (
         value_figure(bucket, place, displacement, span),
@@ -172,7 +174,7 @@ def displacement_drawing(parts: HashParts, bucket: int, place: Place, displaceme
     return Drawing(f"The displacement of bucket {bucket}", figures, links_between(figures), caption)
 
 
-def slot_drawing(geometry: Geometry, first: int, step: int, displacement: int, slot: int) -> Drawing:
+def slot_drawing(geometry: SwhGeometry, first: int, step: int, displacement: int, slot: int) -> Drawing:
     """The jumps from the first slot to the key's."""
     path, _ = path_of(first, step, displacement, geometry.slots)
     start = Table(
@@ -204,7 +206,7 @@ def slot_drawing(geometry: Geometry, first: int, step: int, displacement: int, s
     return Drawing(title, (start, ring), tuple(ring_links(path)), caption)
 
 
-def compared_drawing(geometry: Geometry, slot: int, key: bytes, stored: bytes, state: State) -> Drawing:
+def compared_drawing(geometry: SwhGeometry, slot: int, key: bytes, stored: bytes, state: State) -> Drawing:
     """The key looked for and the key in the slot, one under the other."""
     at = geometry.key_span(slot).start
     groups = range(0, chd.KEY_SIZE, _GROUP)
@@ -230,7 +232,7 @@ def compared_drawing(geometry: Geometry, slot: int, key: bytes, stored: bytes, s
     return Drawing("Is it really this key?", figures, (), caption)
 
 
-def offset_drawing(geometry: Geometry, slot: int, offset: int, state: State) -> Drawing:
+def offset_drawing(geometry: SwhGeometry, slot: int, offset: int, state: State) -> Drawing:
     """The slot, and where its offset leads to."""
     start, stop = geometry.objects_start, geometry.index_start
     key, place = geometry.key_span(slot), geometry.offset_span(slot)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
-from shardcore.formats.swh.displacement import Place, bucket_place, single_displacement
+from shardcore.formats.swh.displacement import DisplacementLocation, bucket_place, single_displacement
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.slots import read_slots
 from shardcore.model.objects import State
@@ -46,7 +46,7 @@ class Hashed:
     bucket: int
     first: int
     step: int
-    place: Place
+    place: DisplacementLocation
     displacement: int
     stored: Span
 

@@ -12,7 +12,7 @@ from shardcore.formats.swh.shard import SwhShard
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.writing.in_place import Change, Edit, Zeros, edit_of
+from shardcore.writing.in_place import Edit, FileChange, Zeros, edit_of
 
 MANY = 100
 """More keys than this are looked up all at once, for which the whole index is read."""
@@ -31,9 +31,9 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     if not keys:
         raise UsageError("no keys: give the keys of objects")
     rows: dict[int, str] = {}
-    contents: list[Change] = []
-    lengths: list[Change] = []
-    slots: list[Change] = []
+    contents: list[FileChange] = []
+    lengths: list[FileChange] = []
+    slots: list[FileChange] = []
     found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
     for key, row in zip(keys, found, strict=True):
         # What is not found at once is looked up alone: that says why.
@@ -43,11 +43,11 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
         rows[ref.row] = key
         content = _extent(shard, ref)
         if content.size:
-            contents.append(Change(content.start, Zeros(content.size), f"content of {ref.key}"))
+            contents.append(FileChange(content.start, Zeros(content.size), f"content of {ref.key}"))
         start = content.start - layout.OBJECT.size
-        lengths.append(Change(start, Zeros(layout.OBJECT.size), f"length of {ref.key}"))
+        lengths.append(FileChange(start, Zeros(layout.OBJECT.size), f"length of {ref.key}"))
         slot = shard.file.geometry.slot_span(ref.row)
-        slots.append(Change(slot.start, _EMPTY, f"slot {ref.row}"))
+        slots.append(FileChange(slot.start, _EMPTY, f"slot {ref.row}"))
     changes = (*contents, *lengths, *slots)
     return edit_of(
         shard.source, f"delete {plural(len(rows), 'object')}", changes, verb="delete", keys=tuple(rows.values())

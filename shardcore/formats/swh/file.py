@@ -17,8 +17,8 @@ from shardcore.errors import FormatError, ShardError
 from shardcore.formats.swh import chd, chd_code
 from shardcore.formats.swh.displacement import slot_of_key, together
 from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
-from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, Geometry, length_span, sections_of
-from shardcore.formats.swh.slots import Order, load_order, read_slots
+from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, SwhGeometry, length_span, sections_of
+from shardcore.formats.swh.slots import SlotOrder, load_order, read_slots
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.section import tile
@@ -105,7 +105,7 @@ class SwhFile:
         self.header = header
         self.parts = parts
         self.damage = damage
-        self.geometry = Geometry.of(header)
+        self.geometry = SwhGeometry.of(header)
         hash_stop = parts.stop if parts is not None else source.size
         self.sections, _ = tile(sections_of(header, hash_stop, source.size), source.size)
         self.signed: bool | None = None
@@ -114,7 +114,7 @@ class SwhFile:
         self._section = window[: parts.stop - parts.start] if parts is not None and whole else None
         self._function: Once[WholeFunction] = Once()
         self._tail: Once[dict[str, Any]] = Once()
-        self._order: Once[Order] = Once()
+        self._order: Once[SlotOrder] = Once()
         self._ahead: tuple[int, bytes] = (0, b"")
         self._last = slots
 
@@ -125,11 +125,11 @@ class SwhFile:
     # --- the index -------------------------------------------------------------------------------------------------
 
     @property
-    def order(self) -> Order | None:
+    def order(self) -> SlotOrder | None:
         """The live slots in the order of their objects; None before `load`."""
         return self._order.value
 
-    def load(self, progress: Progress) -> Order:
+    def load(self, progress: Progress) -> SlotOrder:
         """Reads the offsets of all slots, and lengths where deletions leave them open.
 
         Raises:

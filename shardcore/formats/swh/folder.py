@@ -18,7 +18,7 @@ from shardcore.formats.swh.lookup import SwhKey, parse_key
 from shardcore.formats.swh.objects import KEY_FORM, key_bytes
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.formats.swh.step_values import MEANINGS
-from shardcore.model.drawing import Sketch, Still
+from shardcore.model.drawing import Sketch, StaticSketch
 from shardcore.model.number_words import plural
 from shardcore.model.parallel import in_order
 from shardcore.shards.dataset import DataSet, Member
@@ -116,7 +116,7 @@ class SwhDataSet(DataSet):
         """The shards that a lookup asked."""
         names = [member.name for member in self.members]
         key = key_bytes(trace.key)
-        return Still("shards", "Shards", asked_drawing(names, key, trace.member, found=trace.outcome == FOUND))
+        return StaticSketch("shards", "Shards", asked_drawing(names, key, trace.member, found=trace.outcome == FOUND))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; each shard is asked once for all that are still missing. Loads the index.

@@ -176,7 +176,7 @@ SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class SwhGeometry:
     """Where the parts of a shard lie, and what a slot and an object may say.
 
     Attributes:
@@ -192,10 +192,10 @@ class Geometry:
     declared: int
 
     @staticmethod
-    def of(header: dict[str, Any]) -> Geometry:
+    def of(header: dict[str, Any]) -> SwhGeometry:
         """The geometry that a header states."""
         slots = header["index_size"] // SLOT.size
-        return Geometry(header["objects_position"], header["index_position"], slots, header["objects_count"])
+        return SwhGeometry(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
     def slot_start(self, slot: int) -> int:
         """First byte of a slot."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError
+from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, shown_key
 from shardcore.formats.swh import chd, drawings
-from shardcore.formats.swh.displacement import Place, bucket_places, displacements
+from shardcore.formats.swh.displacement import DisplacementLocation, bucket_places, displacements
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT
 from shardcore.formats.swh.objects import key_bytes, live_ref
@@ -56,7 +56,7 @@ def parse_key(text: str) -> SwhKey:
     return SwhKey(key_bytes(text))
 
 
-def _ends_text(bucket: int, place: Place, low: int) -> str:
+def _ends_text(bucket: int, place: DisplacementLocation, low: int) -> str:
     """How the ends of two values are put together from unary and low bits."""
 
     def end(number: int, which: int) -> str:
@@ -78,7 +78,7 @@ def _ends_text(bucket: int, place: Place, low: int) -> str:
     )
 
 
-def _value_text(place: Place, displacement: int) -> str:
+def _value_text(place: DisplacementLocation, displacement: int) -> str:
     """How the stored bits become the displacement."""
     if not place.length:
         return "The value takes no bits, and a value of no bits is 0: d = 0"
@@ -294,29 +294,32 @@ class SwhLookup:
         )
         return displacement, companion.apart if companion is not None else 0
 
-    def _doubt(self, key: SwhKey, stored: bytes, slot: int, state: State, look: Look) -> str:
-        """Return why a slot without the key does not prove that the shard has no such key; empty where it does.
+    def _not_found(self, key: SwhKey, slot: int, stored: bytes, state: State) -> ShardError:
+        """The error of a slot without the key: `KeyAbsent`, or a `FormatError` where damage makes it prove nothing.
 
-        Only bytes that are at hand are looked at: explaining costs no request.
+        Only bytes that are at hand are looked at: no request is made to explain.
         """
+        span = self._geometry.offset_span(slot) if state is State.UNUSED else self._geometry.key_span(slot)
         geometry, parts, source = self._geometry, self._file.hash_parts(), self._file.source
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop
-        if (
-            not look.telling
-            or geometry.slots > MOST_SEARCHED
-            or source.loaded(start, parts.stop) != ((start, parts.stop),)
-        ):
-            return ""
+        if geometry.slots > MOST_SEARCHED or source.loaded(start, parts.stop) != ((start, parts.stop),):
+            return KeyAbsent(str(key), span=span)
         rows = SLOT.read(source.read(start, stop), count=geometry.slots)
         live = geometry.states(rows["offset"]) == State.LIVE
         same = live & (rows["key"] == np.frombuffer(key.digest, np.uint8)).all(axis=1)
+        what = f"lookup of {shown_key(str(key))} leads to slot {slot}"
         if same.any():
             other = int(np.flatnonzero(same)[0])
-            return f"slot {other} holds this key, but the key does not hash to it: hash function or slot are damaged"
+            return FormatError(
+                f"{what}, but slot {other} holds this key: the hash function or one of the slots is damaged",
+                span=geometry.slot_span(other),
+            )
         keys = np.frombuffer(stored, np.uint8).reshape(1, 32)
         if state is not State.UNUSED and self._file.slots_of(keys, signed=self._file.signed is True)[0] != slot:
-            return f"slot {slot} is damaged: the key in it does not hash to it, so it may have been this one"
-        return ""
+            return FormatError(
+                f"{what}, which is damaged: the key in it does not hash to it, so it may have been this one", span=span
+            )
+        return KeyAbsent(str(key), span=span)
 
     def _told_slot(self, key: SwhKey, slot: int, row: dict[str, object], look: Look) -> int:
         """Steps 9 and 10: whether it is this key, and where the object is."""
@@ -326,10 +329,10 @@ class SwhLookup:
         assert isinstance(offset, int)
         state = self._geometry.state(offset)
         equal = stored == key.digest
-        verdict = "it is this key" if equal else "it is another key, so this one is not in the shard"
-        doubt = "" if equal else self._doubt(key, stored, slot, state, look)
-        if doubt and state is not State.UNUSED:
-            verdict = f"it is another key. Not found by this lookup; {doubt}"
+        missing = None if equal and state is not State.UNUSED else self._not_found(key, slot, stored, state)
+        verdict = "it is this key" if equal else "it is another key"
+        if isinstance(missing, KeyAbsent):
+            verdict += ", so this one is not in the shard"
         if state is State.UNUSED:
             verdict = "whether it holds an object, its offset tells"
         look.step(
@@ -341,19 +344,18 @@ class SwhLookup:
             equal=equal,
             draw=lambda: drawings.compared_drawing(self._geometry, slot, key.digest, stored, state),
         )
-        if not equal and state is not State.UNUSED:
-            raise KeyAbsent(str(key), span=key_span)
+        if missing is not None and state is not State.UNUSED:
+            raise missing
         if state is State.UNUSED:
             look.step(
                 "Where the object is",
-                "Its offset says that there is no object: the slot was never used, or its object was deleted."
-                + (f" Not found by this lookup; {doubt}." if doubt else ""),
+                "Its offset says that there is no object: the slot was never used, or its object was deleted.",
                 offset_span,
                 why="There are more slots than objects, to find free ones sooner; the offset shows which are unused.",
                 offset=offset,
                 draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
             )
-            raise KeyAbsent(str(key), span=offset_span)
+            raise missing or KeyAbsent(str(key), span=offset_span)
         look.step(
             "Where the object is",
             f"The object begins at byte {offset}, with the 8 bytes of its length.",

@@ -1,6 +1,6 @@
 """What the reference reader does about damage, as far as it was tried."""
 
-from shardcore.model.other_readers import Answer, Peer
+from shardcore.model.other_readers import Peer, ReaderAnswer
 
 _NAME = "swh.shard 2.2.1"
 _COMPARED = ((0, 9), (32, 40))
@@ -15,39 +15,39 @@ def peers() -> tuple[Peer, ...]:
         Peer(
             _NAME,
             ("swh.content-hash",),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "It compares the key of the slot, not the sha256 of the content; only `check --with-hash` does.",
         ),
         Peer(
             _NAME,
             ("swh.hash-function", "swh.select-directory"),
-            Answer.CRASHES,
+            ReaderAnswer.CRASHES,
             "It trusts every length of the hash function: one changed byte ended it with a signal in 45 of 120 trials.",
         ),
         Peer(
             _NAME,
             ("swh.slot-offset",),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "It follows an offset into header, padding and index, and takes what stands there for a length: it serves "
             "an empty content, or fails. Past the end of the file the key is not there for it.",
         ),
         Peer(
             _NAME,
             ("swh.object-length",),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It fails where a content would end after the file; where it ends inside, it returns what follows, too.",
         ),
         Peer(
             _NAME,
             ("swh.damaged",),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It compares the first 9 bytes of the magic, and the version.",
             within=_COMPARED,
         ),
         Peer(
             _NAME,
             ("swh.damaged", "swh.objects-count", "swh.objects-position"),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "It goes by index_position and hash_position alone and adds nothing up: where one of these is wrong, keys "
             "are not there for it or the file does not open; all other damage does not affect it.",
             within=_FIELDS,
@@ -55,15 +55,15 @@ def peers() -> tuple[Peer, ...]:
         Peer(
             _NAME,
             ("swh.hash-misfit",),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "No key is where the hash function says: none is there for it, and no error is raised.",
         ),
-        Peer(_NAME, ("swh.magic-rest",), Answer.IGNORES, "It compares the first 9 bytes of the magic only."),
-        Peer(_NAME, ("swh.padding", "swh.trailing"), Answer.IGNORES, "It never looks at these bytes."),
+        Peer(_NAME, ("swh.magic-rest",), ReaderAnswer.IGNORES, "It compares the first 9 bytes of the magic only."),
+        Peer(_NAME, ("swh.padding", "swh.trailing"), ReaderAnswer.IGNORES, "It never looks at these bytes."),
         Peer(
             _NAME,
             ("swh.slot-mismatch",),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "A key whose slot holds another one is not there for it, and no error is raised; `check` finds it.",
         ),
     )

@@ -10,11 +10,11 @@ from shardcore.formats.swh.displacement import bucket_place, single_displacement
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import SLOT
 from shardcore.model.objects import State
-from shardcore.model.references import Gathered, Pointing
+from shardcore.model.references import Pointing, ReferenceCollector
 from shardcore.model.span import Span
 
 
-def gather(file: SwhFile, into: Gathered) -> None:
+def gather(file: SwhFile, into: ReferenceCollector) -> None:
     """Gathers what leads to bytes of the file, from what is in memory."""
     if into.span.source:
         return
@@ -34,7 +34,7 @@ def gather(file: SwhFile, into: Gathered) -> None:
         _gather_slot(file, first, into)
 
 
-def _gather_slot(file: SwhFile, slot: int, into: Gathered) -> None:
+def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
     """What parks the key of a slot there: the displacement of its bucket."""
     span = file.geometry.slot_span(slot)
     row = SLOT.read_one(file.source.read(span.start, span.stop))

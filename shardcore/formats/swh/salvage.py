@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 
 from shardcore.formats.swh.layout import HEADER, MAGIC, NO_OBJECT, OBJECT, SLOT
-from shardcore.model.finding import Work
+from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
-from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Found, Near, occurrences, pieces_of
+from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Near, SalvagedObject, occurrences, pieces_of
 from shardcore.sources.base import Source
 
 _ALGORITHM = b"chd_ph\0"
@@ -46,10 +46,10 @@ class _Layout:
     places: dict[str, int]
 
 
-def salvage(damaged: Damaged) -> Iterator[Found]:
+def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """Looks at the places that the index names, then walks from object to object, then tells what is left of keys."""
     source, layout = damaged.source, _layout(damaged)
-    work = Work(source.size)
+    work = ContentBudget(source.size)
     seen: set[str] = set()
     covered = Covered()
     read = partial(_content_at, source, stop=layout.stop)
@@ -61,7 +61,7 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
             custom = True
             seen.add(key)
             covered.add(at, span.stop)
-            yield Found(key, key, (span,), partial(pieces_of, source, span.start, span.stop), _BY_KEY)
+            yield SalvagedObject(key, key, (span,), partial(pieces_of, source, span.start, span.stop), _BY_KEY)
     for start, stop in list(covered.gaps(layout.start, layout.stop)):
         for span in _walk(damaged, layout, start, stop):
             if not work.takes(span.size):
@@ -75,22 +75,22 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
             covered.add(span.start - OBJECT.size, span.stop)
             pieces = partial(pieces_of, source, span.start, span.stop)
             by = _BY_KEY if known else ""
-            yield Found(digest if known else None, digest, (span,), pieces, by, without_index=True)
+            yield SalvagedObject(digest if known else None, digest, (span,), pieces, by, without_index=True)
     for key, at in layout.places.items():
         if key not in seen:
             yield _left(source, layout, key, at, custom=custom)
 
 
-def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -> Found:
+def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -> SalvagedObject:
     """What there is of a key whose content was not found."""
     span = _content_at(source, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
         why = "the length at its place cannot be right" if inside else f"its slot points to byte {at}"
-        return Found(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
+        return SalvagedObject(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
     if custom:
-        return Found(key, key, (span,), why="the sha256 of what stands at its place is not its key")
-    return Found(key, key, (span,), partial(pieces_of, source, span.start, span.stop))
+        return SalvagedObject(key, key, (span,), why="the sha256 of what stands at its place is not its key")
+    return SalvagedObject(key, key, (span,), partial(pieces_of, source, span.start, span.stop))
 
 
 def _layout(damaged: Damaged) -> _Layout:

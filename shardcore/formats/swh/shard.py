@@ -18,7 +18,7 @@ from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
 from shardcore.formats.swh.objects import KEY_FORM, SwhObjects
-from shardcore.formats.swh.slot_placement import ParkingSketch
+from shardcore.formats.swh.slot_placement import SlotPlacementSketch
 from shardcore.formats.swh.step_values import MEANINGS
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.model.byte_shares import Share
@@ -29,7 +29,7 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import Gathered
+from shardcore.model.references import ReferenceCollector
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard
@@ -161,7 +161,7 @@ class SwhShard(Shard):
 
         return verify(self.file, Depth(depth), progress)
 
-    def point_to(self, into: Gathered) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:
         """See `Shard.point_to`."""
         leads.gather(self.file, into)
 
@@ -172,7 +172,7 @@ class SwhShard(Shard):
 
 def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
     """What is drawn of a key: where it lives, and how the displacement of its bucket is found."""
-    return ParkingSketch(scene), DisplacementSketch(scene)
+    return SlotPlacementSketch(scene), DisplacementSketch(scene)
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
@@ -205,7 +205,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
             draft.add(section, node)
         raise
     start = header["hash_position"]
-    geometry = layout.Geometry.of(header)
+    geometry = layout.SwhGeometry.of(header)
     last = max(geometry.slots - LAST_SLOTS, 0)
     lead = start - geometry.slot_start(last)
     window = source.read(start - lead, min(start + SECTION_GUESS, source.size))
@@ -233,7 +233,7 @@ def _note_header(head: bytes, draft: Draft) -> None:
 
 def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
     """The parts of the hash function, and its end where the window reaches it."""
-    geometry = layout.Geometry.of(header)
+    geometry = layout.SwhGeometry.of(header)
     parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
     stop = parts.stop - parts.start
     if stop <= len(window):

@@ -11,7 +11,7 @@ from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement_figures import value_span
 from shardcore.formats.swh.drawn_hash import HASHED_KEYS, Hashed
 from shardcore.formats.swh.drawn_key import KeyedScene
-from shardcore.formats.swh.layout import Geometry
+from shardcore.formats.swh.layout import SwhGeometry
 from shardcore.formats.swh.slot_placement_figures import (
     SLOTS_AROUND,
     WHOLE_RING,
@@ -30,7 +30,7 @@ from shardcore.formats.swh.slot_placement_figures import (
     tag,
 )
 from shardcore.formats.swh.slots import read_slots
-from shardcore.model.drawing import Control, Drawing, Figure, Kind, Link, Tone, chosen, window
+from shardcore.model.drawing import Control, ControlKind, Drawing, Figure, Link, Tone, chosen, window
 from shardcore.model.number_words import plural
 from shardcore.model.objects import State
 
@@ -44,7 +44,7 @@ def title_of(hashed: Hashed, tried: int, street: Street) -> str:
     return f"Why the {key} is in slot {slot}" if lives else f"The {key} belongs in slot {slot}, and is not there"
 
 
-def caption_of(geometry: Geometry, hashed: Hashed, tried: int, street: Street, *, few: bool) -> str:
+def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street, *, few: bool) -> str:
     """What to see.
 
     Args:
@@ -111,7 +111,7 @@ _SLID = 1 << 24
 """Displacements that a slider is offered for; no writer goes so far."""
 
 
-class ParkingSketch:
+class SlotPlacementSketch:
     """The keys of one bucket, moved by its displacement.
 
     Args:
@@ -128,13 +128,17 @@ class ParkingSketch:
     def controls(self) -> tuple[Control, ...]:
         """The displacement, once it is known, and whether the mixing is unfolded."""
         mixing = Control(
-            "mixing", "Unfold the mixing", Kind.SWITCH, False, doc="Shows the state of the hash after each round."
+            "mixing",
+            "Unfold the mixing",
+            ControlKind.SWITCH,
+            False,
+            doc="Shows the state of the hash after each round.",
         )
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
             return (mixing,)
         doc = "Moves all keys of the bucket: red where a slot is taken. Reset returns to what the file keeps."
-        slider = Control("displacement", "Displacement d", Kind.SLIDER, stored, 0, _highest(stored), doc=doc)
+        slider = Control("displacement", "Displacement d", ControlKind.SLIDER, stored, 0, _highest(stored), doc=doc)
         return (slider, mixing)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.hash_section import HashParts
-from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, Geometry
+from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, SwhGeometry
 from shardcore.model.drawing import Cells, Item, Link, Ruler, Table, Tone, window
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.span import Span
@@ -175,7 +175,7 @@ def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int)
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
 
 
-def ring_figure(geometry: Geometry, held: Sequence[Held], cars: Sequence[Car], title: str) -> Cells:
+def ring_figure(geometry: SwhGeometry, held: Sequence[Held], cars: Sequence[Car], title: str) -> Cells:
     """The whole ring of a small shard.
 
     Args:
@@ -188,7 +188,7 @@ def ring_figure(geometry: Geometry, held: Sequence[Held], cars: Sequence[Car], t
     return Cells(title, geometry.slots, items, ring=True)
 
 
-def slot_item(geometry: Geometry, slot: int, held: Held, cars: Sequence[Car]) -> Item:
+def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car]) -> Item:
     """One slot: what it holds, and which keys are on it."""
     here = [car for car in cars if car.slot == slot]
     span = (geometry.slot_span(slot),)
@@ -246,7 +246,7 @@ def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
 
 
 def long_ring_figure(
-    geometry: Geometry, path: Sequence[tuple[int, str]], cars: Sequence[Car]
+    geometry: SwhGeometry, path: Sequence[tuple[int, str]], cars: Sequence[Car]
 ) -> tuple[Ruler, list[Link]]:
     """A ring of many slots as one line: where the key begins, jumps and ends, and where its bucket's others lie."""
     items, links = [], [Link("f", "jump 0", "start", Tone.KEY)]
@@ -269,7 +269,7 @@ def long_ring_figure(
     return Ruler(title, 0, geometry.slots, tuple(items), "slots", ring=True), links
 
 
-def around_figure(geometry: Geometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
+def around_figure(geometry: SwhGeometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
     """Slots around the key's."""
     items = tuple(slot_item(geometry, slot, each, cars) for slot, each in zip(shown, held, strict=True))
     return Cells(f"Slots {shown.start} to {shown.stop - 1}: what they hold", len(shown), items, first=shown.start)

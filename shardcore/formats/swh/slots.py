@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.swh.layout import OBJECT, SLOT, Geometry
+from shardcore.formats.swh.layout import OBJECT, SLOT, SwhGeometry
 from shardcore.model.budget import charge_items
 from shardcore.model.objects import State
 from shardcore.model.span import Span
@@ -25,7 +25,7 @@ LENGTHS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Order:
+class SlotOrder:
     """The live slots, sorted by the offset of their object.
 
     Attributes:
@@ -53,7 +53,7 @@ class Order:
         return self.offsets + OBJECT.size + self.sizes
 
 
-def load_order(source: Source, geometry: Geometry, progress: Progress) -> Order:
+def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> SlotOrder:
     """Reads all offsets of the index, and the lengths where the offsets alone do not tell them.
 
     Raises:
@@ -82,10 +82,10 @@ def load_order(source: Source, geometry: Geometry, progress: Progress) -> Order:
     # and only the counts tell, when all are of one kind.
     all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)
     progress(geometry.slots, geometry.slots)
-    return Order(slots, starts, row_sizes, State.DELETED if all_deleted else State.UNUSED, zeros)
+    return SlotOrder(slots, starts, row_sizes, State.DELETED if all_deleted else State.UNUSED, zeros)
 
 
-def _sizes(source: Source, geometry: Geometry, starts: I64, progress: Progress) -> I64:
+def _sizes(source: Source, geometry: SwhGeometry, starts: I64, progress: Progress) -> I64:
     """From the offsets, where nothing was deleted and the objects therefore touch; else from the length fields."""
     if not len(starts):
         return np.empty(0, np.int64)
@@ -100,13 +100,13 @@ def _sizes(source: Source, geometry: Geometry, starts: I64, progress: Progress) 
     return sizes
 
 
-def read_slots(source: Source, geometry: Geometry, first: int, last: int) -> NDArray[Any]:
+def read_slots(source: Source, geometry: SwhGeometry, first: int, last: int) -> NDArray[Any]:
     """The slots `[first, last)`, as an array of `SLOT` rows."""
     start, stop = geometry.slot_start(first), geometry.slot_start(last)
     return SLOT.read(source.read(start, stop), count=last - first, place=Span("", start, stop))
 
 
-def read_slots_at(source: Source, geometry: Geometry, rows: I64) -> NDArray[Any]:
+def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[Any]:
     """Any slots, in the order asked for; neighbours are read at once."""
     if not len(rows):
         return np.empty(0, SLOT.dtype)
@@ -125,7 +125,7 @@ def read_slots_at(source: Source, geometry: Geometry, rows: I64) -> NDArray[Any]
     return SLOT.read(data, count=len(rows))
 
 
-def read_lengths(source: Source, geometry: Geometry, starts: I64) -> I64:
+def read_lengths(source: Source, geometry: SwhGeometry, starts: I64) -> I64:
     """The length fields at some places; where one does not fit the objects section it is cut to what does."""
     places = starts.tolist()
     data = b"".join(source.read_many([(start, start + OBJECT.size) for start in places]))

@@ -21,11 +21,11 @@ from shardcore.formats.swh.layout import (
     SLOT,
     VARIABLE_PARTS,
     WHOLE_MAGIC,
-    Geometry,
+    SwhGeometry,
     cut_sections,
     length_span,
 )
-from shardcore.formats.swh.slots import Order, read_slots, read_slots_at
+from shardcore.formats.swh.slots import SlotOrder, read_slots, read_slots_at
 from shardcore.model.children import BitFields, Deferred, Extents, RecordTable, field_nodes, grouped
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import grouped_digits, plural, product_text
@@ -219,7 +219,7 @@ class ObjectExtents(Extents):
         order: Its live slots.
     """
 
-    def __init__(self, file: SwhFile, order: Order) -> None:
+    def __init__(self, file: SwhFile, order: SlotOrder) -> None:
         self._file = file
         self._order = order
         starts, stops = order.offsets, order.stops
@@ -296,14 +296,14 @@ class ObjectExtents(Extents):
         return Runs.of(both_starts, both_stops, both_roles, np.repeat(parity, 2))
 
 
-def _slot_roles(geometry: Geometry, rows: NDArray[Any]) -> NDArray[np.uint8]:
+def _slot_roles(geometry: SwhGeometry, rows: NDArray[Any]) -> NDArray[np.uint8]:
     roles = np.empty((len(rows), 2), np.uint8)
     roles[:] = (FieldRole.KEY, FieldRole.OFFSET)
     roles[geometry.states(rows["offset"]) == State.UNUSED] = FieldRole.UNUSED
     return roles
 
 
-def _slot_node(geometry: Geometry, number: int, row: Any) -> Node:
+def _slot_node(geometry: SwhGeometry, number: int, row: Any) -> Node:
     values, span = SLOT.values(row), geometry.slot_span(number)
     state = geometry.state(values["offset"])
     texts: dict[str, str] = {}

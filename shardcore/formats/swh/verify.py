@@ -55,7 +55,7 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
         _check_function(file, slots, keys, findings)
         if depth.reaches(Depth.CONTENT):
             order = np.argsort(offsets, kind="stable")
-            contents = Contents(file, slots[order], offsets[order], keys[order], findings)
+            contents = ContentCheck(file, slots[order], offsets[order], keys[order], findings)
             contents.check(progress)
             checked, without = contents.checked, contents.without_checksum
     progress(1, 1)
@@ -190,7 +190,7 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
         findings.error("swh.slot-mismatch", file.geometry.key_span(slot), message, key=key)
 
 
-class Contents:
+class ContentCheck:
     """The objects section against the index: the live objects tile it, and what lies between is zero.
 
     Args:

@@ -1,6 +1,6 @@
 """Xet xorbs: the containers of chunks that MDB shards point at."""
 
-from shardcore.model.options import Option, OptionType, Purpose
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.shards.format import Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
@@ -31,7 +31,7 @@ FORMAT = Format(
             "compression",
             OptionType.CHOICE,
             "How chunks are compressed: auto, what gives the fewest bytes for each; default: auto.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default="auto",
             choices=("auto", "none", "lz4", "bg4"),
         ),
@@ -39,10 +39,12 @@ FORMAT = Format(
             "cut",
             OptionType.FLAG,
             "Cut inputs into chunks; with `no`, each is one chunk as it is; default: yes.",
-            Purpose.WRITE,
+            OptionPurpose.WRITE,
             default=True,
         ),
-        Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
+        Option(
+            "chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", OptionPurpose.FACT
+        ),
     ),
     peers=lazily("shardcore.formats.xorb.other_readers:peers"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),

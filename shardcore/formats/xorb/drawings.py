@@ -16,9 +16,9 @@ from shardcore.model.drawing import (
     Band,
     Cells,
     Control,
+    ControlKind,
     Drawing,
     Item,
-    Kind,
     Link,
     Ribbon,
     Ruler,
@@ -155,7 +155,7 @@ class RecordsSketch:
             Control(
                 "chunk",
                 "Chunk",
-                Kind.SLIDER,
+                ControlKind.SLIDER,
                 min(number, last),
                 0,
                 last,
@@ -199,7 +199,7 @@ class RecordsSketch:
         return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
 
 
-class LanesSketch:
+class BytePlanesSketch:
     """Numbers of four bytes, and the same bytes in four byte planes.
 
     Args:
@@ -220,9 +220,18 @@ class LanesSketch:
         last = max(file.records.count - 1, 0)
         self.controls = (
             Control(
-                "chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Whose bytes are drawn.", follows="row"
+                "chunk",
+                "Chunk",
+                ControlKind.SLIDER,
+                min(number, last),
+                0,
+                last,
+                doc="Whose bytes are drawn.",
+                follows="row",
             ),
-            Control("first", "From number", Kind.SLIDER, 0, 0, 1000, doc="The first number of four bytes drawn."),
+            Control(
+                "first", "From number", ControlKind.SLIDER, 0, 0, 1000, doc="The first number of four bytes drawn."
+            ),
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

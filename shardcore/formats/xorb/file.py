@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash
-from shardcore.codecs.xet.xorb_info import Info, InfoPart, info_parts
+from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, IDENT, INFO_BLOCK, SENTENCES
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.records import Records, chunks, read_headers, stored_records, unpack
@@ -52,7 +52,7 @@ class XorbFile:
         self,
         source: Source,
         records: Records,
-        info: Info | None = None,
+        info: XorbInfo | None = None,
         *,
         info_damage: FormatError | None = None,
         fault: FormatError | None = None,

@@ -1,6 +1,6 @@
 """What other readers do about damage, as far as it was tried."""
 
-from shardcore.model.other_readers import Answer, Peer
+from shardcore.model.other_readers import Peer, ReaderAnswer
 
 _NAME = "hf-xet 1.8.0"
 
@@ -11,26 +11,26 @@ def peers() -> tuple[Peer, ...]:
         Peer(
             _NAME,
             ("xorb.chunk-hash",),
-            Answer.WRONG,
+            ReaderAnswer.WRONG,
             "Out of a local store it writes what a chunk decompresses to, and compares it with no hash.",
         ),
         Peer(
             _NAME,
             ("xorb.chunk", "xorb.record"),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It fails where a chunk does not decompress, or not to the size that its header states.",
         ),
         Peer(
             _NAME,
             ("xorb.info-block", "xorb.damaged"),
-            Answer.REFUSES,
+            ReaderAnswer.REFUSES,
             "It reads the info block first, and none of the chunks where its form is wrong.",
         ),
-        Peer(_NAME, ("xorb.hash", "xorb.name"), Answer.IGNORES, "It does not compute the hash of a xorb again."),
+        Peer(_NAME, ("xorb.hash", "xorb.name"), ReaderAnswer.IGNORES, "It does not compute the hash of a xorb again."),
         Peer(
             "hf-xet before November 2025",
             ("xorb.tail",),
-            Answer.IGNORES,
+            ReaderAnswer.IGNORES,
             "Readers of October 2025 stopped where the info block is cut; newer ones fail there.",
         ),
     )

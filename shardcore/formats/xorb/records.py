@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.chunk import read_chunk
 from shardcore.codecs.xet.hashes import HashArray, chunk_hash, to_text
-from shardcore.codecs.xet.xorb_info import Info
+from shardcore.codecs.xet.xorb_info import XorbInfo
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HEADER,
     HEADER_SIZE,
@@ -57,7 +57,7 @@ class Records:
     hashes: HashArray | None = None
 
     @staticmethod
-    def of(info: Info) -> Records:
+    def of(info: XorbInfo) -> Records:
         """What an info block says."""
         return Records(info.ends, info.unpacked_ends, info.hashes)
 

@@ -7,13 +7,13 @@ import numpy as np
 from shardcore.codecs.xet.xorb_info import info_parts
 from shardcore.codecs.xet.xorb_layout import CHUNK_HASH, HEADER_SIZE, STORED_END
 from shardcore.formats.xorb.file import XorbFile
-from shardcore.model.references import Gathered, Pointing
+from shardcore.model.references import Pointing, ReferenceCollector
 from shardcore.model.span import Span
 
 _HASH_WHY = "The info block lists the hash of chunk {}."
 
 
-def gather(file: XorbFile, into: Gathered) -> None:
+def gather(file: XorbFile, into: ReferenceCollector) -> None:
     """Gathers what leads to bytes of the file."""
     records = file.records
     if into.span.source:

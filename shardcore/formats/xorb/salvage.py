@@ -26,14 +26,14 @@ from shardcore.errors import FormatError, ShardError, ends_reading
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Found, indexed, occurrences
+from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, SalvagedObject, indexed, occurrences
 
 _BY_INFO = "its hash in the info block"
 _HASHES = 16
 """Hashes of a list that cost one look more: lists may be said to overlap, each as long as the rest of the file."""
 
 
-def salvage(damaged: Damaged) -> Iterator[Found]:
+def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
     """The chunks that the records lead to, then those that stand elsewhere."""
     shard = damaged.shard
     covered = Covered()
@@ -84,7 +84,7 @@ def _hash_of(shard: XorbShard, ref: ObjectRef) -> str:
         return ""
 
 
-def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> Iterator[Found]:
+def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> Iterator[SalvagedObject]:
     """Records one after the other; where one cannot be right, from the next LZ4 frame on."""
     source, at = damaged.source, start
     frames = occurrences(source, LZ4_MAGIC, start, stop, damaged.progress)
@@ -97,7 +97,7 @@ def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> I
             span = Span("", at + HEADER_SIZE, end)
             name = to_text(chunk_hash(data))
             by = _BY_INFO if name in left else ""
-            yield Found(None, name, (span,), partial(_again, damaged, at, stop), by, without_index=True)
+            yield SalvagedObject(None, name, (span,), partial(_again, damaged, at, stop), by, without_index=True)
             at = end
             continue
         at = next((place - HEADER_SIZE for place in frames if place - HEADER_SIZE > at), stop)

@@ -14,7 +14,7 @@ from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, I
 from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.formats.xorb import charts
 from shardcore.formats.xorb import references as leads
-from shardcore.formats.xorb.drawings import LanesSketch, RecordsSketch
+from shardcore.formats.xorb.drawings import BytePlanesSketch, RecordsSketch
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbKey, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
@@ -29,12 +29,12 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import Gathered
+from shardcore.model.references import ReferenceCollector
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
@@ -163,7 +163,7 @@ class XorbShard(Shard):
         """The records, and the lanes of one chunk; see `Shard.sketches`."""
         number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
         absent = "Nothing has this key. " if trace is not None and trace.ref is None else ""
-        return (RecordsSketch(self.file, number, absent), LanesSketch(self.file, number, absent))
+        return (RecordsSketch(self.file, number, absent), BytePlanesSketch(self.file, number, absent))
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""
@@ -209,11 +209,11 @@ class XorbShard(Shard):
 
         return verify(self.file, Depth(depth), progress)
 
-    def point_to(self, into: Gathered) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:
         """See `Shard.point_to`."""
         leads.gather(self.file, into)
 
-    def _part(self, name: SourceName) -> Part:
+    def _part(self, name: SourceName) -> SourcePart:
         """By `@start-stop` a chunk unpacked."""
         return self._tree.part(name) or super()._part(name)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
-from shardcore.codecs.xet.xorb_info import Info, InfoPart, info_parts
+from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
 from shardcore.codecs.xet.xorb_layout import (
     CHUNK_HASH,
     CHUNK_HEADER,
@@ -31,7 +31,7 @@ from shardcore.model.runs import Runs
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName, decoded_name
 from shardcore.model.span import Span
-from shardcore.shards.shard import Part
+from shardcore.shards.shard import SourcePart
 from shardcore.sources.memory import BytesSource
 
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
@@ -67,7 +67,7 @@ class XorbTree:
             children=section_nodes(self.file.sections, makers),
         )
 
-    def part(self, name: SourceName) -> Part | None:
+    def part(self, name: SourceName) -> SourcePart | None:
         """What the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
 
         Raises:
@@ -80,7 +80,7 @@ class XorbTree:
         span = records.span(number)
         data = unpack(self.file.source.read(span.start, span.stop), records, number)
         section = Section("chunk", SectionRole.DATA, 0, len(data), "A chunk, decompressed.")
-        return Part(BytesSource(data, str(name)), (section,), lambda: _chunk_root(str(name), len(data), number))
+        return SourcePart(BytesSource(data, str(name)), (section,), lambda: _chunk_root(str(name), len(data), number))
 
     def _chunks_node(self, section: Section) -> Node:
         records = self.file.records
@@ -162,7 +162,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
     return Node(f"chunk {number}", span, text=text, error=fault, children=(*fields, data), row=number)
 
 
-def info_children(data: bytes, start: int, info: Info, records: Records) -> tuple[Node, ...]:
+def info_children(data: bytes, start: int, info: XorbInfo, records: Records) -> tuple[Node, ...]:
     """The nodes of the info block and of the length after it.
 
     Args:

@@ -9,13 +9,13 @@ from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.file import TAIL_FAULT, XorbFile
 from shardcore.formats.xorb.records import stored_records, unpack
-from shardcore.model.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
+from shardcore.model.finding import MAX_PER_CODE, ContentBudget, Depth, Findings, Report, Severity
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 CHUNK_COST = 64 << 10
-"""What a chunk costs besides its bytes, as `Work` counts: xorbs have few, because writers make large ones."""
+"""What a chunk costs besides its bytes, as `ContentBudget` counts: xorbs have few, because writers make large ones."""
 
 
 def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
@@ -93,7 +93,7 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> int
     """Decompress and hash every chunk; return how many were."""
     records = file.records
     found: list[bytes] = []
-    work = Work(file.source.size, CHUNK_COST)
+    work = ContentBudget(file.source.size, CHUNK_COST)
     for number, data in stored_records(file.source.read, records, 0, records.count):
         if not work.takes(len(data)):
             work.unchecked = records.count - number

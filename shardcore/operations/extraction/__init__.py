@@ -1,7 +1,7 @@
 """Extracting objects into files: options, names, files that exist already, and a manifest."""
 
 from shardcore.operations.extraction.files import ANY_SIZE, Extracted, extract_objects, files_of, write_object
-from shardcore.operations.extraction.manifest import MANIFEST, Manifest
+from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
 from shardcore.operations.extraction.names import MAX_NAME_BYTES, Names
 from shardcore.operations.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.operations.extraction.selection import Extraction, extract, extract_each
@@ -17,7 +17,7 @@ __all__ = [
     "ExtractOptions",
     "Extracted",
     "Extraction",
-    "Manifest",
+    "ManifestWriter",
     "Names",
     "extract",
     "extract_each",

@@ -16,7 +16,7 @@ from typing import Any
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
 from shardcore.model.objects import ObjectRef, State
-from shardcore.operations.extraction.manifest import MANIFEST, Manifest
+from shardcore.operations.extraction.manifest import MANIFEST, ManifestWriter
 from shardcore.operations.extraction.names import Names
 from shardcore.operations.extraction.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardcore.progress import Progress, no_progress
@@ -240,7 +240,7 @@ def extract_objects(
         what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
         raise SourceError(f"cannot create the folder {where}: {what}") from error
     taking = _Taking(shard, where, options, each_piece)
-    manifest = Manifest(shard, where) if options.manifest else None
+    manifest = ManifestWriter(shard, where) if options.manifest else None
     try:
         for number, ref in enumerate(fetched_ahead(shard, _each(refs), _sound)):
             results = [Extracted.failed(None, ref)] if isinstance(ref, ShardError) else taking.take(ref)

@@ -14,7 +14,7 @@ from shardcore.writing.temporary import TemporaryFile
 MANIFEST = "manifest.json"
 
 
-class Manifest:
+class ManifestWriter:
     """Written line by line while objects are taken out; appears when it is complete.
 
     Args:

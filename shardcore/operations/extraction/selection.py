@@ -27,7 +27,7 @@ from shardcore.operations.extraction.files import Extracted, extract_objects
 from shardcore.operations.extraction.options import ExtractOptions
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.member_work import Row, RowsAsked, row_of, rows_of, wanted_rows
+from shardcore.shards.member_work import ObjectRow, RowsAsked, row_of, rows_of, wanted_rows
 from shardcore.shards.prefetch import WINDOW
 from shardcore.shards.shard import Shard
 
@@ -215,7 +215,7 @@ class _MemberRefs:
         """Ends what is under way."""
         self._rows.close()
 
-    def _found(self) -> Generator[Row]:
+    def _found(self) -> Generator[ObjectRow]:
         given, ended = 0, deque[tuple[int, str]]()
         ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
         kinds: dict[str, None] = {}
@@ -240,7 +240,7 @@ class _MemberRefs:
         if self._asked.kind is not None and kinds and self._asked.kind not in kinds:
             raise no_kind(self._asked.kind, tuple(kinds))
 
-    def _large(self, name: str) -> Iterator[Row]:
+    def _large(self, name: str) -> Iterator[ObjectRow]:
         with self._shard.borrowed(name) as member:
             member.load_index()
             for rows in all_rows(member.objects):
@@ -249,13 +249,13 @@ class _MemberRefs:
                     if (found := row_of(member, row, self._asked)) is not None:
                         yield found
 
-    def _matches(self, row: Row) -> bool:
+    def _matches(self, row: ObjectRow) -> bool:
         if self._match is None or row.ref is None:
             return self._match is None
         return row.ref.key is not None and fnmatch.fnmatchcase(row.ref.key, self._match)
 
 
-def _given(row: Row) -> ObjectRef:
+def _given(row: ObjectRow) -> ObjectRef:
     if row.ref is None:
         raise FormatError(row.error)
     return row.ref

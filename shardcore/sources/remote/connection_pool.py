@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from shardcore.sources.block_cache import BlockCache
@@ -13,9 +16,6 @@ from shardcore.sources.remote.options import RemoteOptions
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.response import Transport
-import heapq
-from collections.abc import Callable
-from itertools import count
 
 
 class Workers:
@@ -65,7 +65,7 @@ class _Key:
         return f"_Key({self.scheme!r}, {self.place!r})"
 
 
-class Line:
+class Connection:
     """The way to one place, as one person: a client, threads, blocks.
 
     Attributes:
@@ -84,15 +84,15 @@ class Line:
         self.transport.close()
 
 
-class Lines:
+class ConnectionPool:
     """The lines in use. Each is made once, under a lock, and closed when the last who uses it leaves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lines: dict[_Key, tuple[Line, int]] = {}
+        self._lines: dict[_Key, tuple[Connection, int]] = {}
         self._given_back: deque[_Key] = deque()
 
-    def take(self, address: Address, options: RemoteOptions) -> tuple[Line, _Key]:
+    def take(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
         """The line to an address; who takes it gives it back once.
 
         Raises:
@@ -124,7 +124,7 @@ class Lines:
             if unused is not None:
                 unused.close()
 
-    def _one_less(self) -> Line | None:
+    def _one_less(self) -> Connection | None:
         """The line that nobody uses any more, if it is so with the next one that was given back."""
         if not self._given_back:
             return None
@@ -137,7 +137,7 @@ class Lines:
         return line
 
 
-LINES = Lines()
+LINES = ConnectionPool()
 """All lines of this process: clients are shared, whoever opens."""
 
 
@@ -151,11 +151,11 @@ def _key(address: Address, options: RemoteOptions) -> _Key:
     return _Key(address.scheme, "", (*who, *where, *timing))
 
 
-def _make(address: Address, options: RemoteOptions) -> Line:
+def _make(address: Address, options: RemoteOptions) -> Connection:
     if address.in_store:
         from shardcore.sources.remote.s3 import S3Transport
 
-        return Line(S3Transport(options, address.scheme, address.region), options)
+        return Connection(S3Transport(options, address.scheme, address.region), options)
     from shardcore.sources.remote.http import HttpTransport, proxy_for
 
-    return Line(HttpTransport(options, proxy_for(address)), options)
+    return Connection(HttpTransport(options, proxy_for(address)), options)

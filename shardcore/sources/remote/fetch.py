@@ -6,14 +6,14 @@ import time
 from dataclasses import dataclass
 
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
-from shardcore.sources.read_purpose import Purpose
+from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import told_to
-from shardcore.sources.remote.connection_pool import Line
-from shardcore.sources.remote.range_request import CalledOff, Flight
+from shardcore.sources.remote.connection_pool import Connection
+from shardcore.sources.remote.range_request import CalledOff, RangeRequest
 from shardcore.sources.remote.request_log import CALLED_OFF, Request
-from shardcore.sources.remote.response import Asked, Broken, Reply
-from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.response import Broken, RangeQuery, Reply
+from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Body, Pin, body_of
 
 
@@ -45,7 +45,9 @@ class Fetch:
         known: What is known of the file.
     """
 
-    def __init__(self, remote: Remote, line: Line, address: Address, flight: Flight, known: Fetched) -> None:
+    def __init__(
+        self, remote: RemoteSession, line: Connection, address: Address, flight: RangeRequest, known: Fetched
+    ) -> None:
         self._remote, self._line, self._address = remote, line, address
         self._flight, self._known = flight, known
         self._attempt = 0
@@ -78,7 +80,7 @@ class Fetch:
         known, flight = self._known, self._flight
         stop = flight.stop if known.pin is None else min(flight.stop, known.pin.size)
         match = known.pin.match if known.pin is not None else ""
-        asked = Asked(self._address, flight.start + len(known.data), stop, match, known.location)
+        asked = RangeQuery(self._address, flight.start + len(known.data), stop, match, known.location)
         if asked.start >= asked.stop and known.pin is not None:
             return
         self._remote.spend(asked.stop - asked.start)
@@ -142,7 +144,7 @@ class Fetch:
 class _Note:
     """One line of the tape, while it is written."""
 
-    def __init__(self, remote: Remote, asked: Asked, purpose: Purpose, attempt: int) -> None:
+    def __init__(self, remote: RemoteSession, asked: RangeQuery, purpose: ReadPurpose, attempt: int) -> None:
         self._remote, self._asked, self._purpose, self._attempt = remote, asked, purpose, attempt
         self._at = remote.tape.now
         self._began = self._answered = time.monotonic()
@@ -150,11 +152,11 @@ class _Note:
         self._error = ""
         self._had_answer = False
 
-    def answered(self, reply: Reply, line: Line) -> None:
+    def answered(self, reply: Reply, line: Connection) -> None:
         """The answer begins."""
         self._answered, self._status, self._had_answer = time.monotonic(), reply.status, True
         for _ in range(line.transport.redirects):
-            self._add(Request(self._at, "GET", self._asked.address.shown, None, None, Purpose.PROBE, status=301))
+            self._add(Request(self._at, "GET", self._asked.address.shown, None, None, ReadPurpose.PROBE, status=301))
 
     def failed(self, error: BaseException | str) -> None:
         """It failed; errors have no secrets in them."""
@@ -164,7 +166,7 @@ class _Note:
         told = error.error if isinstance(error, Broken) else error
         self._error = getattr(told, "message", type(told).__name__)
         if getattr(told, "status", 0) in (403, 404, 410) and self._asked.start == 0:
-            self._purpose = Purpose.PROBE
+            self._purpose = ReadPurpose.PROBE
 
     def write(self, size: int) -> None:
         """Writes the line."""

@@ -11,12 +11,12 @@ from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy,
 from shardcore.model.number_words import plural
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, merged
 from shardcore.sources.block_cache import Piece, ReadAhead, joined, missing
-from shardcore.sources.read_purpose import Priority, Purpose, most, priority, purpose
+from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, most, priority, purpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.fetch import Fetch, Fetched
-from shardcore.sources.remote.range_request import CalledOff, Flight
+from shardcore.sources.remote.range_request import CalledOff, RangeRequest
 from shardcore.sources.remote.request_log import Request
-from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import Pin, packed
 
 FIRST = 1 << 16
@@ -37,17 +37,17 @@ class RemoteFile:
         sibling: Whether it is a neighbour of what was opened.
     """
 
-    def __init__(self, remote: Remote, address: Address, *, sibling: bool) -> None:
+    def __init__(self, remote: RemoteSession, address: Address, *, sibling: bool) -> None:
         self.remote, self.address = remote, address
         self._line = remote.line(address)
         self._lock = threading.Lock()
-        self._flights: list[Flight] = []
-        self._opening: Flight | None = None
+        self._flights: list[RangeRequest] = []
+        self._opening: RangeRequest | None = None
         self._pin: Pin | None = None
         self._whole: bytes | None = None
         self._location = ""
         self._identity = ""
-        self._other = Purpose.PAYLOAD if sibling else Purpose.INDEX
+        self._other = ReadPurpose.PAYLOAD if sibling else ReadPurpose.INDEX
         self._run = ReadAhead()
 
     @property
@@ -121,7 +121,7 @@ class RemoteFile:
         with self._lock:
             for hole in missing(self._blocks(start, stop), start, stop):
                 for first, last in _outside(hole, self._flights):
-                    self._start(Flight(first, last, Priority.PREFETCH, self._purpose(first), kept=True))
+                    self._start(RangeRequest(first, last, ReadPriority.PREFETCH, self._purpose(first), kept=True))
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """The parts of `[start, stop)` that are here."""
@@ -189,12 +189,12 @@ class RemoteFile:
 
     # --- what is to be fetched -----------------------------------------------------------------------------
 
-    def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[Flight]]:
+    def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[RangeRequest]]:
         """What is here of some ranges, and the flights that bring the rest; the caller has joined each."""
         with self._lock:
             pieces: list[Piece] = []
             holes: list[tuple[int, int]] = []
-            flights: dict[int, Flight] = {}
+            flights: dict[int, RangeRequest] = {}
             for start, stop in wanted:
                 here = [] if fresh else self._blocks(start, stop)
                 pieces += here
@@ -203,13 +203,13 @@ class RemoteFile:
             for first, last, _ in merged(self._ahead(holes), FAR_GAP):
                 for at in range(first, last, MERGE_LIMIT):
                     purpose_here = self._purpose(at)
-                    flight = Flight(at, min(at + MERGE_LIMIT, last), priority(), purpose_here)
+                    flight = RangeRequest(at, min(at + MERGE_LIMIT, last), priority(), purpose_here)
                     flight.join()
                     self._start(flight)
                     flights[id(flight)] = flight
             return pieces, list(flights.values())
 
-    def _not_coming(self, start: int, stop: int, joined_ones: dict[int, Flight]) -> list[tuple[int, int]]:
+    def _not_coming(self, start: int, stop: int, joined_ones: dict[int, RangeRequest]) -> list[tuple[int, int]]:
         """The parts of a range that no flight brings; those that bring the others are joined."""
         for flight in self._flights:
             apart = flight.stop <= start or stop <= flight.start
@@ -226,9 +226,9 @@ class RemoteFile:
         if len(holes) != 1 or self._pin is None:
             return holes
         start, stop = holes[0]
-        return [(start, self._run.beyond(start, stop, self._pin.size, lookup=purpose() is Purpose.LOOKUP))]
+        return [(start, self._run.beyond(start, stop, self._pin.size, lookup=purpose() is ReadPurpose.LOOKUP))]
 
-    def _purpose(self, start: int) -> Purpose:
+    def _purpose(self, start: int) -> ReadPurpose:
         return purpose() or self.remote.tape.purpose_of(self.address.shown, start) or self._other
 
     def _blocks(self, start: int, stop: int) -> list[Piece]:
@@ -244,14 +244,14 @@ class RemoteFile:
 
     # --- flights -------------------------------------------------------------------------------------------
 
-    def _start(self, flight: Flight) -> None:
+    def _start(self, flight: RangeRequest) -> None:
         self._flights.append(flight)
         self._queue(flight)
 
-    def _queue(self, flight: Flight) -> None:
+    def _queue(self, flight: RangeRequest) -> None:
         self._line.workers.submit(flight.priority, lambda: self._fly(flight))
 
-    def _fly(self, flight: Flight) -> None:
+    def _fly(self, flight: RangeRequest) -> None:
         """Fetches a range, on a thread of the line."""
         if not flight.begin():
             if flight.off:
@@ -267,7 +267,7 @@ class RemoteFile:
         else:
             self._end(flight, known, None)
 
-    def _end(self, flight: Flight, known: Fetched | None, error: BaseException | None) -> None:
+    def _end(self, flight: RangeRequest, known: Fetched | None, error: BaseException | None) -> None:
         data = b""
         try:
             with self._lock:
@@ -281,7 +281,7 @@ class RemoteFile:
             # Whatever happens, nobody waits for ever.
             flight.land(data, error)
 
-    def _keep(self, flight: Flight, known: Fetched, pin: Pin) -> bytes:
+    def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
         """Keeps what was fetched; returns the bytes of the range."""
         data = bytes(known.data)
         self._location = known.location
@@ -317,7 +317,7 @@ class RemoteFile:
             if flight is None or not flight.join():
                 start, stop = at or (0, first)
                 stop = start + self.remote.room(stop - start)
-                flight = self._opening = Flight(start, stop, priority(), purpose() or Purpose.HEAD)
+                flight = self._opening = RangeRequest(start, stop, priority(), purpose() or ReadPurpose.HEAD)
                 flight.join()
                 self._queue(flight)
         try:
@@ -328,7 +328,7 @@ class RemoteFile:
             raise _again(flight.error)
 
 
-def _outside(hole: tuple[int, int], flights: Iterable[Flight]) -> list[tuple[int, int]]:
+def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tuple[int, int]]:
     """The parts of a range that none of some flights brings."""
     parts = [hole]
     for flight in flights:

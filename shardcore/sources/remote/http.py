@@ -14,7 +14,7 @@ from shardcore.errors import CannotList, RangeRefused, RemoteError
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import let_tell
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.response import Asked, Broken, Page, Reply, close_pools, failure, timeout
+from shardcore.sources.remote.response import Broken, ListingPage, RangeQuery, Reply, close_pools, failure, timeout
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -48,7 +48,7 @@ class HttpTransport:
             self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False)
         let_tell(self._pool)
 
-    def get(self, asked: Asked) -> Reply:
+    def get(self, asked: RangeQuery) -> Reply:
         """Asks for a range, and follows redirects; where they led is in the reply.
 
         Raises:
@@ -72,7 +72,7 @@ class HttpTransport:
         """How many requests the last `get` of this thread needed beyond its own."""
         return max(getattr(self._hops, "count", 0) - 1, 0)
 
-    def page(self, folder: Address, token: str, most: int) -> Page:
+    def page(self, folder: Address, token: str, most: int) -> ListingPage:
         """Refuses: a web server opens only what is named.
 
         Raises:

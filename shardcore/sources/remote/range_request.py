@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from shardcore.progress import check_stopped
-from shardcore.sources.read_purpose import Priority, Purpose
+from shardcore.sources.read_purpose import ReadPriority, ReadPurpose
 from shardcore.sources.remote.cancel import Connection, hang_up
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class CalledOff(Exception):
     """Nobody waits for a range any more."""
 
 
-class Flight:
+class RangeRequest:
     """A range that is being fetched, or waits for a thread.
 
     Attributes:
@@ -35,7 +35,9 @@ class Flight:
         began: Whether a thread works on it.
     """
 
-    def __init__(self, start: int, stop: int, priority: Priority, purpose: Purpose, *, kept: bool = False) -> None:
+    def __init__(
+        self, start: int, stop: int, priority: ReadPriority, purpose: ReadPurpose, *, kept: bool = False
+    ) -> None:
         self.start, self.stop = start, stop
         self.priority, self.purpose = priority, purpose
         self.data = b""

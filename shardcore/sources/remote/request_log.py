@@ -11,7 +11,7 @@ from typing import Any
 
 from shardcore.model.number_words import plural
 from shardcore.sources.base import PurposeAt
-from shardcore.sources.read_purpose import Purpose
+from shardcore.sources.read_purpose import ReadPurpose
 
 CALLED_OFF = "called off"
 """The error of a request that nobody wanted any more."""
@@ -45,7 +45,7 @@ class Request:
     address: str
     start: int | None
     stop: int | None
-    purpose: Purpose
+    purpose: ReadPurpose
     bytes: int = 0
     wait: float = 0.0
     transfer: float = 0.0
@@ -63,7 +63,7 @@ class Request:
         return found
 
 
-class Tape:
+class RequestLog:
     """The requests of one opened thing, in the order in which they ended. Thread-safe.
 
     Attributes:
@@ -119,7 +119,7 @@ class Tape:
         """Keeps a record."""
         with self._lock:
             self._records.append(record)
-            if record.purpose is Purpose.INDEX and record.address not in self._purposes:
+            if record.purpose is ReadPurpose.INDEX and record.address not in self._purposes:
                 self._unnamed.setdefault(record.address, []).append(self._added)
             self._added += 1
             if record.cached:
@@ -156,12 +156,12 @@ class Tape:
                 if known is not None:
                     self._records[number - first] = replace(record, purpose=known)
 
-    def purpose_of(self, address: str, start: int) -> Purpose | None:
+    def purpose_of(self, address: str, start: int) -> ReadPurpose | None:
         """What the bytes at an offset of a file are for; None while nobody said."""
         with self._lock:
             return self._known(address, start)
 
-    def _known(self, address: str, start: int | None) -> Purpose | None:
+    def _known(self, address: str, start: int | None) -> ReadPurpose | None:
         at = self._purposes.get(address)
         return at(start) if at is not None and start is not None else None
 

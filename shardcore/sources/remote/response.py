@@ -41,7 +41,7 @@ class Broken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RangeQuery:
     """What is asked for.
 
     Attributes:
@@ -138,7 +138,7 @@ class Transport(Protocol):
 
     anonymous: bool | None
 
-    def get(self, asked: Asked) -> Reply:
+    def get(self, asked: RangeQuery) -> Reply:
         """Asks for a range.
 
         Raises:
@@ -150,7 +150,7 @@ class Transport(Protocol):
     def redirects(self) -> int:
         """How many requests the last `get` of this thread needed beyond its own."""
 
-    def page(self, folder: Address, token: str, most: int) -> Page:
+    def page(self, folder: Address, token: str, most: int) -> ListingPage:
         """A part of what lies directly in a folder.
 
         Raises:
@@ -164,7 +164,7 @@ class Transport(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListingPage:
     """A part of a listing.
 
     Attributes:

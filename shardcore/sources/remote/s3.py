@@ -19,7 +19,15 @@ from shardcore.model.text import short
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.cancel import NoXml, let_tell
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.response import Asked, Broken, ListingRefused, Page, Reply, close_pools, failure
+from shardcore.sources.remote.response import (
+    Broken,
+    ListingPage,
+    ListingRefused,
+    RangeQuery,
+    Reply,
+    close_pools,
+    failure,
+)
 
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"
@@ -113,7 +121,7 @@ class S3Transport:
             **({name: value for name, value in keys.items() if value} if not self.anonymous else {}),
         )
 
-    def get(self, asked: Asked) -> Reply:
+    def get(self, asked: RangeQuery) -> Reply:
         """Asks for a range.
 
         Raises:
@@ -145,7 +153,7 @@ class S3Transport:
         """How many requests the last `get` of this thread needed beyond its own."""
         return max(getattr(self._sent, "count", 0) - 1, 0)
 
-    def page(self, folder: Address, token: str, most: int) -> Page:
+    def page(self, folder: Address, token: str, most: int) -> ListingPage:
         """A part of what lies directly in a folder.
 
         Args:
@@ -174,7 +182,7 @@ class S3Transport:
         except NO_ANSWERS as error:
             raise broken_error(error, folder) from error
         # The folder itself may be there as an empty object.
-        return Page(
+        return ListingPage(
             [(name, size) for name, size in found if name],
             [name for name in below if name],
             answer.get("NextContinuationToken", "") if answer.get("IsTruncated") else "",

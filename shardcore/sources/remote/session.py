@@ -13,9 +13,9 @@ from typing import TypeVar
 from shardcore.errors import BudgetSpent, Remedy, RemoteError, SourceError
 from shardcore.model.number_words import plural
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.connection_pool import LINES, Line
+from shardcore.sources.remote.connection_pool import LINES, Connection
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.request_log import Tape
+from shardcore.sources.remote.request_log import RequestLog
 from shardcore.sources.remote.response import Broken
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 
 
-class Remote:
+class RemoteSession:
     """Everything that the files of one opened thing share. Thread-safe.
 
     Attributes:
@@ -38,18 +38,18 @@ class Remote:
         tape: See above; None for a new one.
     """
 
-    def __init__(self, options: RemoteOptions, tape: Tape | None = None) -> None:
+    def __init__(self, options: RemoteOptions, tape: RequestLog | None = None) -> None:
         self.options = options
-        self.tape = tape if tape is not None else Tape()
+        self.tape = tape if tape is not None else RequestLog()
         self._lock = threading.Lock()
         self._closed = False
         self._lost: RemoteError | None = None
         self._trouble: float | None = None
         self._asked = self._asked_bytes = 0
-        self._lines: dict[tuple[str, str, str], Line] = {}
-        self._ends: list[weakref.finalize[..., Remote]] = []
+        self._lines: dict[tuple[str, str, str], Connection] = {}
+        self._ends: list[weakref.finalize[..., RemoteSession]] = []
 
-    def line(self, address: Address) -> Line:
+    def line(self, address: Address) -> Connection:
         """The line to an address, taken once and given back at the end.
 
         Raises:

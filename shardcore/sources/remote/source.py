@@ -10,13 +10,13 @@ from contextlib import suppress
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.progress import check_stopped, wait_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
-from shardcore.sources.read_purpose import Purpose, reading_for
+from shardcore.sources.read_purpose import ReadPurpose, reading_for
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.request_log import Request, Tape
-from shardcore.sources.remote.response import Broken, ListingRefused, Page
-from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.request_log import Request, RequestLog
+from shardcore.sources.remote.response import Broken, ListingPage, ListingRefused
+from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
 
 FOLDER_MARK = "info"
@@ -26,15 +26,15 @@ MOST_LISTED = 100_000
 """Entries of one folder that are kept; larger ones are listed again."""
 
 
-class Opened:
+class OpenedFiles:
     """What belongs to one opened thing, and its files by address: each is asked for its beginning once.
 
     Attributes:
         remote: How it is reached, and what it cost.
     """
 
-    def __init__(self, options: RemoteOptions, tape: Tape | None) -> None:
-        self.remote = Remote(options, tape)
+    def __init__(self, options: RemoteOptions, tape: RequestLog | None) -> None:
+        self.remote = RemoteSession(options, tape)
         self._lock = threading.Lock()
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
@@ -129,7 +129,7 @@ class RemoteSource(Source):
 
     near = False
 
-    def __init__(self, opened: Opened, file: RemoteFile, *, root: bool, first: int = FIRST) -> None:
+    def __init__(self, opened: OpenedFiles, file: RemoteFile, *, root: bool, first: int = FIRST) -> None:
         self._opened, self._file, self._root = opened, file, root
         self.head_size = first
         self._closed = False
@@ -149,7 +149,7 @@ class RemoteSource(Source):
         return self._file.identity
 
     @property
-    def tape(self) -> Tape:
+    def tape(self) -> RequestLog:
         """What was requested for the opened thing."""
         return self._opened.remote.tape
 
@@ -186,7 +186,7 @@ class RemoteSource(Source):
         return self._read_many([(start, stop)])[0]
 
     def _read_last(self, count: int) -> bytes:
-        with reading_for(Purpose.FOOTER):
+        with reading_for(ReadPurpose.FOOTER):
             return super()._read_last(count)
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -200,13 +200,13 @@ class RemoteFolder(Folder):
 
     lists_cheaply = False
 
-    def __init__(self, opened: Opened, address: Address, *, root: bool = False) -> None:
+    def __init__(self, opened: OpenedFiles, address: Address, *, root: bool = False) -> None:
         self._opened, self._address, self._root = opened, address, root
         self.name, self.uri = address.name, address.shown
         self.listable = address.in_store
 
     @property
-    def tape(self) -> Tape:
+    def tape(self) -> RequestLog:
         """What was requested for the opened thing."""
         return self._opened.remote.tape
 
@@ -301,12 +301,12 @@ class RemoteFolder(Folder):
             text = f"{self.uri} has no {FOLDER_MARK}, and a web server lists nothing: give the address of a file in it"
             raise NoSuchObject(text, status=error.status) from error
 
-    def _page(self, where: Address, token: str, most: int) -> Page:
+    def _page(self, where: Address, token: str, most: int) -> ListingPage:
         """A part of a listing; asked for again when there is no answer."""
         remote = self._opened.remote
         transport = remote.line(where).transport
 
-        def ask(attempt: int) -> Page:
+        def ask(attempt: int) -> ListingPage:
             check_stopped()
             if where.in_store:
                 remote.spend(0)
@@ -330,14 +330,14 @@ class RemoteFolder(Folder):
     def _tell(self, where: Address, at: float, status: int, attempt: int, error: str) -> None:
         tape = self.tape
         record = Request(
-            at, "GET", where.shown, None, None, Purpose.LISTING,
+            at, "GET", where.shown, None, None, ReadPurpose.LISTING,
             wait=tape.now - at, status=status, retry=attempt, error=error,
         )  # fmt: skip
         tape.add(record)
 
 
 def open_remote(
-    address: Address, options: RemoteOptions, tape: Tape | None = None, first: int = FIRST
+    address: Address, options: RemoteOptions, tape: RequestLog | None = None, first: int = FIRST
 ) -> RemoteSource | RemoteFolder:
     """Opens what lies at an address: a file, or a folder where it ends with a slash or no file is there.
 
@@ -350,7 +350,7 @@ def open_remote(
     in_store = address.store
     if in_store is not None and (options.asks_for_s3 or address.is_folder):
         address = in_store
-    opened = Opened(options, tape)
+    opened = OpenedFiles(options, tape)
     try:
         if address.is_folder:
             return RemoteFolder(opened, address, root=True)
@@ -365,7 +365,7 @@ def open_remote(
         raise
 
 
-def _holds_something(opened: Opened, address: Address) -> bool:
+def _holds_something(opened: OpenedFiles, address: Address) -> bool:
     """Whether a folder is there: it has an `info`, which is asked for soon anyway, or something else in it."""
     folder = RemoteFolder(opened, address)
     try:

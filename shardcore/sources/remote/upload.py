@@ -11,12 +11,12 @@ import botocore.exceptions as refused
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.model.parallel import in_order
 from shardcore.progress import Progress, check_stopped, no_progress, wait_for
-from shardcore.sources.read_purpose import Purpose
+from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.request_log import Request
 from shardcore.sources.remote.response import Broken
 from shardcore.sources.remote.s3 import NO_ANSWERS, S3Transport, broken_error, error_reply
-from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
 
 PART = 16 << 20
@@ -37,7 +37,7 @@ class Upload:
         force: Whether objects that exist are replaced.
     """
 
-    def __init__(self, remote: Remote, *, force: bool) -> None:
+    def __init__(self, remote: RemoteSession, *, force: bool) -> None:
         self._remote = remote
         self._only_new: dict[str, str] = {} if force else {"IfNoneMatch": "*"}
         self._force = force
@@ -152,7 +152,7 @@ class Upload:
     def _tell(self, address: Address, at: float, attempt: int, size: int, status: int) -> None:
         tape = self._remote.tape
         sending = {"bytes": size, "wait": tape.now - at, "status": status, "retry": attempt}
-        tape.add(Request(at, "PUT", address.shown, None, None, Purpose.PAYLOAD, **sending))  # type: ignore[arg-type]
+        tape.add(Request(at, "PUT", address.shown, None, None, ReadPurpose.PAYLOAD, **sending))  # type: ignore[arg-type]
 
 
 def _exists(address: Address) -> UsageError:

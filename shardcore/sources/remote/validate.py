@@ -18,7 +18,7 @@ from shardcore.errors import (
     WrongRegion,
 )
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.response import Asked, Broken, Reply
+from shardcore.sources.remote.response import Broken, RangeQuery, Reply
 
 MOST_WAIT = 20.0
 """Seconds that a server may ask us to wait."""
@@ -77,7 +77,9 @@ class Body:
     stop: int | None
 
 
-def body_of(reply: Reply, asked: Asked, pin: Pin | None, whole_limit: int, *, anonymous: bool | None = None) -> Body:
+def body_of(
+    reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int, *, anonymous: bool | None = None
+) -> Body:
     """What the body of a good answer has.
 
     Args:
@@ -104,7 +106,7 @@ def body_of(reply: Reply, asked: Asked, pin: Pin | None, whole_limit: int, *, an
     raise refusal(reply, asked.address, anonymous=anonymous)
 
 
-def _part(reply: Reply, asked: Asked, pin: Pin | None) -> Body:
+def _part(reply: Reply, asked: RangeQuery, pin: Pin | None) -> Body:
     shown = asked.address.shown
     said = reply.headers.get("content-range", "")
     found = _RANGE.fullmatch(said.strip())
@@ -119,7 +121,7 @@ def _part(reply: Reply, asked: Asked, pin: Pin | None) -> Body:
     return Body(_same(reply, size, pin, asked.address), first, last + 1)
 
 
-def _whole(reply: Reply, asked: Asked, pin: Pin | None, limit: int) -> Body:
+def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body:
     length = reply.headers.get("content-length", "")
     size = int(length) if length.isascii() and length.isdigit() else None
     if pin is not None and size is not None and size != pin.size:

@@ -27,7 +27,7 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 
-class Scale(Enum):
+class AxisScale(Enum):
     """How an axis is divided."""
 
     LINEAR = "linear"
@@ -61,7 +61,7 @@ class Chart:
     y: str
     edges: NDArray[np.float64] | I64
     values: F64
-    scale: Scale = Scale.LINEAR
+    scale: AxisScale = AxisScale.LINEAR
     ideal: F64 | None = None
     ideal_name: str = ""
     most: float = 0.0
@@ -119,7 +119,7 @@ class Sizes:
             plural(2, noun).partition(" ")[2],
             self.edges,
             self.counts.astype(np.float64),
-            Scale.SIZES,
+            AxisScale.SIZES,
         )
 
 
@@ -221,13 +221,13 @@ def entropy_chart(entropy: Entropy) -> Chart:
         "bits per byte",
         entropy.edges,
         entropy.bits,
-        Scale.OFFSETS,
+        AxisScale.OFFSETS,
         most=8.0,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouped:
+class BinnedLoad:
     """The places of a load, several in each bin where there are too many.
 
     Attributes:
@@ -239,7 +239,7 @@ class Grouped:
     bounds: I64
 
 
-def load_chart(load: Load, most: int = MOST_BINS) -> Grouped:
+def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
     """What lies in each place, in the order of the places."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
@@ -257,7 +257,7 @@ def load_chart(load: Load, most: int = MOST_BINS) -> Grouped:
     note = f"{load.doc} {load_sentence(load)}"
     title = load.title
     chart = Chart("load", title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
-    return Grouped(chart, bounds)
+    return BinnedLoad(chart, bounds)
 
 
 def load_sentence(load: Load) -> str:

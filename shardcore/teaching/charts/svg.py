@@ -13,16 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.number_words import plural
 from shardcore.model.text import visible
-from shardcore.teaching.charts.charts import Chart, Scale
+from shardcore.teaching.charts.charts import AxisScale, Chart
 from shardcore.teaching.markup import escaped
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def positions(scale: Scale, values: ArrayLike) -> NDArray[np.float64]:
+def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
     """Where values stand: sizes by their logarithm, with 0 one step before 1; all others where they are."""
     numbers = np.asarray(values, np.float64)
-    if scale is not Scale.SIZES:
+    if scale is not AxisScale.SIZES:
         return numbers
     return np.where(numbers < 1, -1.0, np.log2(np.maximum(numbers, 1.0)))
 
@@ -34,7 +34,7 @@ def size_words(size: float) -> str:
     return f"{value:,.0f} {_UNITS[power]}" if value == round(value) else f"{value:,.1f} {_UNITS[power]}"
 
 
-def ticks(scale: Scale, low: float, high: float, most: int) -> list[tuple[float, str]]:
+def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[float, str]]:
     """Values to write beside an axis, with their positions.
 
     Args:
@@ -45,9 +45,9 @@ def ticks(scale: Scale, low: float, high: float, most: int) -> list[tuple[float,
     """
     if high <= low or most < 1:
         return []
-    if scale is Scale.SIZES:
+    if scale is AxisScale.SIZES:
         return _size_ticks(low, high, most)
-    if scale is Scale.OFFSETS:
+    if scale is AxisScale.OFFSETS:
         return [(at, size_words(at) if at else "0") for at in _binary_steps(low, high, most)]
     return [(at, number_words(at)) for at in _decimal_steps(low, high, most)]
 
@@ -63,14 +63,14 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
         return []
     edges = positions(chart.scale, chart.edges)
     low, high = float(edges[0]), float(edges[-1])
-    if chart.scale is Scale.LINEAR and float(chart.edges[1] - chart.edges[0]) == 1:
-        found = ticks(Scale.LINEAR, low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
+    if chart.scale is AxisScale.LINEAR and float(chart.edges[1] - chart.edges[0]) == 1:
+        found = ticks(AxisScale.LINEAR, low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
         return [(at + 0.5, text) for at, text in found if at == round(at)]
-    if chart.scale is Scale.SIZES and len(edges) <= most and chart.edges[0]:
+    if chart.scale is AxisScale.SIZES and len(edges) <= most and chart.edges[0]:
         # So few that each has room.
         return [(float(at), size_words(float(edge))) for at, edge in zip(edges, chart.edges, strict=True)]
     found = ticks(chart.scale, low, high, most)
-    return [(-0.5, text) if chart.scale is Scale.SIZES and at == -1 else (at, text) for at, text in found]
+    return [(-0.5, text) if chart.scale is AxisScale.SIZES and at == -1 else (at, text) for at, text in found]
 
 
 def number_words(number: float) -> str:
@@ -181,7 +181,7 @@ def chart_svg(chart: Chart, inks: Inks = LIGHT) -> str:
     def down(value: float) -> float:
         return y + height * (1 - value / top)
 
-    for at, text in ticks(Scale.LINEAR, 0.0, top, 5):
+    for at, text in ticks(AxisScale.LINEAR, 0.0, top, 5):
         parts.append(_line(x, down(at), x + width, down(at), inks.line))
         parts.append(_text(x - 6, down(at) + 4, text, inks.muted, "end"))
     for at, text in chart_ticks(chart, 7):

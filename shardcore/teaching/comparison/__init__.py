@@ -1,7 +1,14 @@
 """The same objects in every format: what each makes of them, and what it costs to find one again."""
 
 from shardcore.teaching.comparison.comparison import Comparison, about_text, compare, compared_formats, left_out
-from shardcore.teaching.comparison.contents import BUILT_IN, MOST_BYTES, MOST_OBJECTS, Contents, Object, files_of
+from shardcore.teaching.comparison.contents import (
+    BUILT_IN,
+    MOST_BYTES,
+    MOST_OBJECTS,
+    ComparedContents,
+    ComparedObject,
+    files_of,
+)
 from shardcore.teaching.comparison.costs import ACTIONS
 from shardcore.teaching.comparison.drawing import to_svg
 from shardcore.teaching.comparison.measure import (
@@ -15,8 +22,8 @@ from shardcore.teaching.comparison.measure import (
     uncompressed,
     with_costs,
 )
-from shardcore.teaching.comparison.packed import Packed
-from shardcore.teaching.comparison.row import Cost, How, Lookup, Piece, Row
+from shardcore.teaching.comparison.packed import PackedFormat
+from shardcore.teaching.comparison.row import ActionCost, FormatRow, How, Lookup, SectionShare
 from shardcore.teaching.comparison.tables import COLUMNS, to_csv, to_json
 
 __all__ = [
@@ -26,16 +33,16 @@ __all__ = [
     "MORE",
     "MOST_BYTES",
     "MOST_OBJECTS",
+    "ActionCost",
+    "ComparedContents",
+    "ComparedObject",
     "Comparison",
-    "Contents",
-    "Cost",
+    "FormatRow",
     "How",
     "Lookup",
-    "Object",
-    "Packed",
-    "Piece",
+    "PackedFormat",
     "Points",
-    "Row",
+    "SectionShare",
     "about_text",
     "blank",
     "compare",

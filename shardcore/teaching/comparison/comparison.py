@@ -9,12 +9,12 @@ from typing import Any
 
 from shardcore.errors import UsageError
 from shardcore.model.number_words import plural
-from shardcore.model.options import Purpose, read_options
+from shardcore.model.options import OptionPurpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import all_formats, format_of, writes_of
-from shardcore.teaching.comparison.contents import Contents, Object
+from shardcore.teaching.comparison.contents import ComparedContents, ComparedObject
 from shardcore.teaching.comparison.measure import measured, uncompressed
-from shardcore.teaching.comparison.row import Row
+from shardcore.teaching.comparison.row import FormatRow
 from shardcore.writing.temporary import TemporaryFile
 
 
@@ -32,7 +32,7 @@ class Comparison:
     """
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[FormatRow, ...]
     count: int
     content: int
     notes: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def compared_formats() -> tuple[str, ...]:
 
 
 def compare(
-    contents: Contents,
+    contents: ComparedContents,
     *,
     count: int | None = None,
     size: int | None = None,
@@ -96,12 +96,12 @@ def compare(
     return Comparison(contents.title, tuple(rows), len(objects), content_of(objects), notes, own_codecs)
 
 
-def content_of(objects: Sequence[Object]) -> int:
+def content_of(objects: Sequence[ComparedObject]) -> int:
     """Bytes of the contents."""
     return sum(len(one.data) for one in objects)
 
 
-def left_out(contents: Contents, count: int | None, size: int | None) -> tuple[str, ...]:
+def left_out(contents: ComparedContents, count: int | None, size: int | None) -> tuple[str, ...]:
     """What people should know of a choice of objects, a sentence each."""
     most = contents.most(size)
     if count is None or count <= most:
@@ -125,7 +125,7 @@ def check_options(name: str, values: Mapping[str, Any]) -> None:
             raise UsageError(f"{dial.name} must be one of {', '.join(dial.values)}, not {value}")
         if dial.options is None:
             rest[dial.name] = value
-    read_options(found.options, rest, Purpose.WRITE, name)
+    read_options(found.options, rest, OptionPurpose.WRITE, name)
 
 
 def write_text(path: Path, text: str, *, force: bool = False) -> None:

@@ -87,7 +87,7 @@ class HeldThing:
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
+class ComparedObject:
     """One object that is packed.
 
     Attributes:
@@ -100,7 +100,7 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ComparedContents:
     """What there is to choose from.
 
     Attributes:
@@ -130,7 +130,7 @@ class Contents:
         sizes = [thing.size for thing in self.things]
         return wanted, turns * sum(sizes) + sum(sizes[:rest])
 
-    def objects(self, count: int | None = None, size: int | None = None) -> list[Object]:
+    def objects(self, count: int | None = None, size: int | None = None) -> list[ComparedObject]:
         """The objects: the first so many, and where there are fewer, numbered variants of them.
 
         Args:
@@ -143,7 +143,7 @@ class Contents:
         if (count is not None and count < 1) or (size is not None and size < 1):
             raise UsageError("give at least one object, of at least one byte")
         wanted, _ = self.amount(count, size)
-        found: list[Object] = []
+        found: list[ComparedObject] = []
         names: set[str] = set()
         for number in range(wanted):
             check_stopped()
@@ -155,7 +155,7 @@ class Contents:
                 copy += 1
                 name = numbered(thing.name, copy)
             names.add(name)
-            found.append(Object(name, _stamped(data, turn) if turn else data))
+            found.append(ComparedObject(name, _stamped(data, turn) if turn else data))
         return found
 
 
@@ -174,7 +174,7 @@ def _stamped(data: bytes, turn: int) -> bytes:
     return stamp + data[len(stamp) :]
 
 
-def files_of(inputs: Sequence[str | Path]) -> Contents:
+def files_of(inputs: Sequence[str | Path]) -> ComparedContents:
     """The files that are named, and those in folders that are named, as far as they are compared.
 
     Raises:
@@ -202,7 +202,7 @@ def files_of(inputs: Sequence[str | Path]) -> Contents:
     if not taken:
         raise UsageError(f"there is no file to compare{f'; {notes[0]}' if notes else ''}")
     names = ", ".join(str(one) for one in inputs[:2]) + (" …" if len(inputs) > 2 else "")
-    return Contents(names, _distinct(taken), (*notes, *left_out.notes()))
+    return ComparedContents(names, _distinct(taken), (*notes, *left_out.notes()))
 
 
 def _beginning(path: Path, size: int) -> bytes:
@@ -229,7 +229,7 @@ def _distinct(things: Iterable[HeldThing]) -> tuple[Thing, ...]:
     return tuple(found)
 
 
-BUILT_IN = Contents(
+BUILT_IN = ComparedContents(
     "Built-in contents of ten kinds",
     tuple(
         MadeThing(name, size, make)

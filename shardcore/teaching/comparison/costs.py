@@ -19,12 +19,12 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.cold import Bill
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesFolder, BytesSource
-from shardcore.sources.read_purpose import Purpose, reading_for
-from shardcore.teaching.comparison.contents import Object
-from shardcore.teaching.comparison.packed import Packed, pack_in_memory
-from shardcore.teaching.comparison.row import Cost, How, Lookup
+from shardcore.sources.read_purpose import ReadPurpose, reading_for
+from shardcore.teaching.comparison.contents import ComparedObject
+from shardcore.teaching.comparison.packed import PackedFormat, pack_in_memory
+from shardcore.teaching.comparison.row import ActionCost, How, Lookup
 from shardcore.writing.declaration import Instead
-from shardcore.writing.edit_options import APPEND, VERBS, Takes, Verb, made
+from shardcore.writing.edit_options import APPEND, VERBS, EditSubject, Verb, made
 from shardcore.writing.in_place import Edit, Rewrite
 
 Ranges = dict[str, list[tuple[int, int]]]
@@ -110,7 +110,7 @@ _THEN = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
 """When deletions are noted: no time of a clock, so that the same is counted each time."""
 
 
-def cold_lookup(packed: Packed) -> Lookup:
+def cold_lookup(packed: PackedFormat) -> Lookup:
     """Opens what was packed, finds an object and reads it; of some objects, the one in the middle of their costs.
 
     Raises:
@@ -127,12 +127,12 @@ def spread(count: int) -> list[int]:
     return sorted({count * (2 * n + 1) // (2 * LOOKED_UP) for n in range(LOOKED_UP)})
 
 
-def _looked_up(packed: Packed, number: int) -> Lookup:
+def _looked_up(packed: PackedFormat, number: int) -> Lookup:
     check_stopped()
     # Which key a number means, where the format gives none, is asked of a reader of its own: that is not counted.
     key = (packed.keys[number] if packed.name else "") or _key_at(packed, number)
     bill = Bill(fetch=True)
-    with packed.open_cold(bill, packed.file_of(number)) as shard, reading_for(Purpose.LOOKUP):
+    with packed.open_cold(bill, packed.file_of(number)) as shard, reading_for(ReadPurpose.LOOKUP):
         opening = bill.cost.requests
         ref = shard.find(key)
         size = sum(len(piece) for piece in shard.stream(ref))
@@ -140,7 +140,7 @@ def _looked_up(packed: Packed, number: int) -> Lookup:
         return Lookup(paid.requests, opening, paid.bytes, paid.rounds, size, ref.kind)
 
 
-def _key_at(packed: Packed, number: int) -> str:
+def _key_at(packed: PackedFormat, number: int) -> str:
     """The key in the place of an object, where objects have none that the writer tells."""
     with packed.open_cold(Bill(fetch=True), packed.file_of(number)) as shard:
         rows = next(taken_rows(shard.objects, all_rows(shard.objects), ExtractOptions(), outer_kinds(shard.objects)))
@@ -148,7 +148,7 @@ def _key_at(packed: Packed, number: int) -> str:
         return str(shard.objects.keys[int(rows[at])])
 
 
-def action_costs(packed: Packed, options: Mapping[str, Any]) -> dict[str, Cost]:
+def action_costs(packed: PackedFormat, options: Mapping[str, Any]) -> dict[str, ActionCost]:
     """What it costs to add one more object, to delete one, and to verify all.
 
     Args:
@@ -158,7 +158,9 @@ def action_costs(packed: Packed, options: Mapping[str, Any]) -> dict[str, Cost]:
     Raises:
         ShardError: What was packed cannot be read.
     """
-    deleting = next((verb for verb in VERBS if verb.takes is Takes.KEYS and verb.name in packed.format.edits), None)
+    deleting = next(
+        (verb for verb in VERBS if verb.takes is EditSubject.KEYS and verb.name in packed.format.edits), None
+    )
     adding = APPEND if APPEND.name in packed.format.edits else None
     return {
         "append": _edited(packed, adding) if adding else _without(packed, "append", options),
@@ -167,35 +169,35 @@ def action_costs(packed: Packed, options: Mapping[str, Any]) -> dict[str, Cost]:
     }
 
 
-def _without(packed: Packed, action: str, options: Mapping[str, Any]) -> Cost:
+def _without(packed: PackedFormat, action: str, options: Mapping[str, Any]) -> ActionCost:
     """The cost of what has to be done where the format has no edit."""
     declared = writes_of(packed.format).without.get(action)
     if declared is None:
-        return Cost(How.REWRITE, packed.plan.size, what="The file is written anew.", exact=False)
+        return ActionCost(How.REWRITE, packed.plan.size, what="The file is written anew.", exact=False)
     how, written = _HOW[declared.instead], 0
     one = packed.objects[len(packed.objects) // 2]
     if how is How.BESIDE:
         written = pack_in_memory(packed.format, [one], options).plan.size
     elif how is How.REWRITE:
         written, exact = _rewritten(packed, options, more=action == "append")
-        return Cost(how, written, what=declared.why, exact=exact)
-    return Cost(how, written, what=declared.why)
+        return ActionCost(how, written, what=declared.why, exact=exact)
+    return ActionCost(how, written, what=declared.why)
 
 
-def _rewritten(packed: Packed, options: Mapping[str, Any], *, more: bool) -> tuple[int, bool]:
+def _rewritten(packed: PackedFormat, options: Mapping[str, Any], *, more: bool) -> tuple[int, bool]:
     """Bytes of what is written anew with one object more, or less; and whether that was counted."""
     objects, middle = list(packed.objects), len(packed.objects) // 2
     if len(objects) <= PACKED_AGAIN:
         one = objects.pop(middle)
         if more:
-            objects += [one, Object(f"one-more-{one.name}", one.data[::-1] + b"+")]
+            objects += [one, ComparedObject(f"one-more-{one.name}", one.data[::-1] + b"+")]
         with suppress(UsageError):  # there may be no shard without objects
             return pack_in_memory(packed.format, objects, options).plan.size, True
     each = packed.plan.size // len(packed.objects)
     return max(packed.plan.size + (each if more else -each), 0), False
 
 
-def _edited(packed: Packed, verb: Verb) -> Cost:
+def _edited(packed: PackedFormat, verb: Verb) -> ActionCost:
     """The cost of an edit, which is made for a private copy and not carried out."""
     number = len(packed.objects) // 2
     name = packed.file_of(number)
@@ -203,15 +205,15 @@ def _edited(packed: Packed, verb: Verb) -> Cost:
         more = path.parent / "more"
         more.write_bytes(packed.objects[number].data)
         source.taken = 0
-        keys = [] if verb.takes is Takes.FILES else [packed.keys[number]]
+        keys = [] if verb.takes is EditSubject.FILES else [packed.keys[number]]
         edit = made(
             verb, packed.format.edits[verb.name], shard, keys=keys, paths=[more], values={"date": _THEN}, now=_THEN
         )
         if isinstance(edit, Edit):
             written = sum(change.size for change in edit.changes)
-            return Cost(How.IN_PLACE, written, source.taken, verb.help)
+            return ActionCost(How.IN_PLACE, written, source.taken, verb.help)
         beside = sum(len(one.new) for one in edit if isinstance(one, Rewrite))
-        return Cost(How.BESIDE, beside, source.taken, verb.help)
+        return ActionCost(How.BESIDE, beside, source.taken, verb.help)
 
 
 class _Watched(FileSource):
@@ -225,7 +227,7 @@ class _Watched(FileSource):
 
 
 @contextmanager
-def _copied(packed: Packed, name: str) -> Iterator[tuple[Path, _Watched]]:
+def _copied(packed: PackedFormat, name: str) -> Iterator[tuple[Path, _Watched]]:
     """One of the files in a private folder, which goes afterwards: edits are made for files that are there."""
     with tempfile.TemporaryDirectory(prefix="shardcore-") as folder:
         path = Path(folder) / (name.rpartition("/")[2])
@@ -233,7 +235,7 @@ def _copied(packed: Packed, name: str) -> Iterator[tuple[Path, _Watched]]:
         yield path, _Watched(path)
 
 
-def _verified(packed: Packed) -> Cost:
+def _verified(packed: PackedFormat) -> ActionCost:
     """The cost of verifying all contents, from a cold start."""
     names = [packed.name] if packed.name else list(packed.files)
     some = names[:: max(len(names) // FILES_VERIFIED, 1)]
@@ -245,4 +247,6 @@ def _verified(packed: Packed) -> Cost:
     whole = len(some) == len(names)
     scale = packed.plan.size / max(sum(len(packed.files[name]) for name in some), 1)
     what = "All contents are read, and compared with what the format keeps to compare them with."
-    return Cost(How.READ, read=folder.read_bytes if whole else round(folder.read_bytes * scale), what=what, exact=whole)
+    return ActionCost(
+        How.READ, read=folder.read_bytes if whole else round(folder.read_bytes * scale), what=what, exact=whole
+    )

@@ -10,7 +10,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.section import SECTION_LETTERS, SectionRole
 from shardcore.model.text import visible
 from shardcore.teaching.comparison.comparison import Comparison
-from shardcore.teaching.comparison.row import Piece, Row
+from shardcore.teaching.comparison.row import FormatRow, SectionShare
 from shardcore.teaching.comparison.words import ABOUT, HEADINGS, cells, overhead_text, short_size
 from shardcore.teaching.markup import escaped, quoted
 
@@ -77,7 +77,7 @@ def to_svg(comparison: Comparison) -> str:
     return "\n".join([head, title, f'<rect width="{WIDTH}" height="{y + 10}" fill="#fff"/>', *parts, "</svg>", ""])
 
 
-def _strip(row: Row, y: int, scale: float) -> list[str]:
+def _strip(row: FormatRow, y: int, scale: float) -> list[str]:
     """The name of a format and its strip."""
     about = "" if row.exact else ABOUT
     dial = f" · {row.dial} {row.value}" if row.dial else ""
@@ -95,7 +95,7 @@ def _strip(row: Row, y: int, scale: float) -> list[str]:
     return [*parts, "</g>"]
 
 
-def _piece(piece: Piece, x: float, y: float, width: float) -> str:
+def _piece(piece: SectionShare, x: float, y: float, width: float) -> str:
     told = f"{piece.name}: {plural(piece.size, 'byte')}"
     if piece.count > 1:
         told += f" in {plural(piece.count, 'file')}"

@@ -10,10 +10,10 @@ from shardcore.errors import ShardError
 from shardcore.model.section import SectionRole
 from shardcore.shards.format import Format
 from shardcore.shards.registry import format_of, writes_of
-from shardcore.teaching.comparison.contents import Object
+from shardcore.teaching.comparison.contents import ComparedObject
 from shardcore.teaching.comparison.costs import action_costs, cold_lookup
-from shardcore.teaching.comparison.packed import Packed, pack_in_memory, pieces_of_plan
-from shardcore.teaching.comparison.row import Piece, Row
+from shardcore.teaching.comparison.packed import PackedFormat, pack_in_memory, pieces_of_plan
+from shardcore.teaching.comparison.row import FormatRow, SectionShare
 
 FEW, MORE = 10, 40
 """A sketch packs as many objects, and as many; how the sections grow between the two is how they go on growing."""
@@ -21,7 +21,7 @@ FEW, MORE = 10, 40
 Options = Mapping[str, Any]
 
 
-def blank(format: str, options: Options) -> Row:
+def blank(format: str, options: Options) -> FormatRow:
     """What a format says of itself, before anything was packed.
 
     Args:
@@ -31,7 +31,7 @@ def blank(format: str, options: Options) -> Row:
     found = format_of(format)
     writes = writes_of(found)
     dial = writes.dial
-    return Row(
+    return FormatRow(
         format,
         found.title,
         cannot=writes.cannot,
@@ -65,7 +65,7 @@ def written_with(found: Format, options: Options) -> dict[str, Any]:
     return dial.options_for(str(given.pop(dial.name, dial.usual))) | given
 
 
-def measured(format: str, objects: Sequence[Object], options: Options) -> Row:
+def measured(format: str, objects: Sequence[ComparedObject], options: Options) -> FormatRow:
     """Packs objects into a format, and looks one up, adds, deletes and verifies, counting.
 
     Args:
@@ -83,7 +83,9 @@ def measured(format: str, objects: Sequence[Object], options: Options) -> Row:
     return with_costs(row, packed, options) if packed is not None else row
 
 
-def looked_up(format: str, objects: Sequence[Object], options: Options) -> tuple[Row, Packed | None]:
+def looked_up(
+    format: str, objects: Sequence[ComparedObject], options: Options
+) -> tuple[FormatRow, PackedFormat | None]:
     """The first half of `measured`: packs, and looks one up; what was packed is for the other half.
 
     Args:
@@ -104,7 +106,7 @@ def looked_up(format: str, objects: Sequence[Object], options: Options) -> tuple
         return replace(row, error=error.message), None
 
 
-def with_costs(row: Row, packed: Packed, options: Options) -> Row:
+def with_costs(row: FormatRow, packed: PackedFormat, options: Options) -> FormatRow:
     """The other half: a row with what append, delete and verify cost.
 
     Args:
@@ -121,7 +123,7 @@ def with_costs(row: Row, packed: Packed, options: Options) -> Row:
         return replace(row, error=error.message)
 
 
-def _with(row: Row, packed: Packed, count: int) -> Row:
+def _with(row: FormatRow, packed: PackedFormat, count: int) -> FormatRow:
     return replace(
         row,
         content=packed.content,
@@ -146,16 +148,16 @@ class Points:
         notes: What people should know.
     """
 
-    row: Row
-    fewer: tuple[Piece, ...] = ()
+    row: FormatRow
+    fewer: tuple[SectionShare, ...] = ()
     fewer_content: int = 0
-    few: tuple[Piece, ...] = ()
+    few: tuple[SectionShare, ...] = ()
     few_content: int = 0
     files: tuple[int, int] = (0, 0)
     notes: tuple[str, ...] = ()
 
 
-def points_of(format: str, objects: Sequence[Object], options: Options) -> Points:
+def points_of(format: str, objects: Sequence[ComparedObject], options: Options) -> Points:
     """Packs a few objects, to sketch many.
 
     Args:
@@ -184,7 +186,7 @@ def points_of(format: str, objects: Sequence[Object], options: Options) -> Point
     )
 
 
-def sketched(points: Points, count: int, content: int) -> Row:
+def sketched(points: Points, count: int, content: int) -> FormatRow:
     """Estimates what packing many objects would give; that takes no time.
 
     Args:
@@ -200,7 +202,7 @@ def sketched(points: Points, count: int, content: int) -> Row:
     before = {(piece.name, piece.role): piece for piece in points.fewer}
     pieces = []
     for piece in points.few:
-        last = before.get((piece.name, piece.role), Piece(piece.name, piece.role, 0, 0))
+        last = before.get((piece.name, piece.role), SectionShare(piece.name, piece.role, 0, 0))
         if piece.role is SectionRole.DATA:
             size = _further(points.fewer_content, last.size, points.few_content, piece.size, content)
         else:

@@ -19,8 +19,8 @@ from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.cold import Bill, ColdFolder, ColdSource
 from shardcore.sources.memory import BytesFolder
-from shardcore.teaching.comparison.contents import Object
-from shardcore.teaching.comparison.row import Piece
+from shardcore.teaching.comparison.contents import ComparedObject
+from shardcore.teaching.comparison.row import SectionShare
 from shardcore.writing.declaration import KeyRule, Writes
 from shardcore.writing.memory import MemoryOutput
 from shardcore.writing.plan import Plan, PlannedFile
@@ -36,7 +36,7 @@ STEM, NUMBERED = "objects", "0"
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedFormat:
     """What a format made of objects.
 
     Attributes:
@@ -56,7 +56,7 @@ class Packed:
     files: Mapping[str, bytes]
     plan: Plan
     keys: tuple[str, ...]
-    objects: tuple[Object, ...]
+    objects: tuple[ComparedObject, ...]
     content: int
     opening: Mapping[str, Any]
     notes: tuple[str, ...]
@@ -89,7 +89,7 @@ class Packed:
         return open_shard(source, format=self.format.name, jobs=1, **self.opening)
 
 
-def pack_in_memory(found: Format, objects: Sequence[Object], options: Mapping[str, Any]) -> Packed:
+def pack_in_memory(found: Format, objects: Sequence[ComparedObject], options: Mapping[str, Any]) -> PackedFormat:
     """Packs objects into a format.
 
     Args:
@@ -117,7 +117,7 @@ def pack_in_memory(found: Format, objects: Sequence[Object], options: Mapping[st
         plan = writer.plan()
     content = sum(len(one.data) for one in objects)
     notes += writer.notes
-    return Packed(
+    return PackedFormat(
         found, name, output.files, plan, tuple(keys), tuple(taken), content, dict(writer.opening), tuple(notes)
     )
 
@@ -132,7 +132,7 @@ def _key_of(writes: Writes, name: str, number: int) -> str | None:
         return str(number)
 
 
-def _once_each(objects: Sequence[Object], writes: Writes) -> tuple[list[Object], list[str]]:
+def _once_each(objects: Sequence[ComparedObject], writes: Writes) -> tuple[list[ComparedObject], list[str]]:
     """The objects without those that are the same to a format whose keys come from the content."""
     if writes.keys is not KeyRule.CONTENT:
         return list(objects), []
@@ -142,27 +142,27 @@ def _once_each(objects: Sequence[Object], writes: Writes) -> tuple[list[Object],
     return taken, [f"{plural(more, 'object')} with a content that is there already: stored once"] if more else []
 
 
-def pieces_of_plan(plan: Plan) -> tuple[Piece, ...]:
+def pieces_of_plan(plan: Plan) -> tuple[SectionShare, ...]:
     """The sections of all files, one after the other; where they are many, those of one name together."""
     every = [piece for file in plan.files for piece in _pieces_of_file(file)]
     if len(every) <= MOST_PIECES:
         return tuple(every)
-    joined: dict[tuple[str, SectionRole], Piece] = {}
+    joined: dict[tuple[str, SectionRole], SectionShare] = {}
     for one in every:
         key = one.name, one.role
-        before = joined.get(key, Piece(one.name, one.role, 0, 0, one.doc))
-        joined[key] = Piece(one.name, one.role, before.size + one.size, before.count + 1, one.doc)
+        before = joined.get(key, SectionShare(one.name, one.role, 0, 0, one.doc))
+        joined[key] = SectionShare(one.name, one.role, before.size + one.size, before.count + 1, one.doc)
     return tuple(joined.values())
 
 
-def _pieces_of_file(file: PlannedFile) -> list[Piece]:
+def _pieces_of_file(file: PlannedFile) -> list[SectionShare]:
     """The sections of a file; what lies between stored contents, such as minishard indices, is one of its own."""
-    pieces = [Piece(one.name, one.role, one.size, 1, one.doc) for one in file.sections if one.size]
+    pieces = [SectionShare(one.name, one.role, one.size, 1, one.doc) for one in file.sections if one.size]
     data = [number for number, piece in enumerate(pieces) if piece.role is SectionRole.DATA]
     columns = file.objects.columns(np.arange(len(file.objects)))
     stored = int(columns.stored_size[columns.start >= 0].sum())
     if len(data) == 1 and 0 < stored < pieces[data[0]].size:
         whole = pieces[data[0]]
-        between = Piece(BETWEEN, SectionRole.INDEX, whole.size - stored, 1, _BETWEEN_DOC)
+        between = SectionShare(BETWEEN, SectionRole.INDEX, whole.size - stored, 1, _BETWEEN_DOC)
         pieces[data[0] : data[0] + 1] = [replace(whole, size=stored), between]
     return pieces

@@ -10,7 +10,7 @@ from shardcore.model.section import SectionRole
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SectionShare:
     """A section of what is packed; sections of one name are one piece where there are many files.
 
     Attributes:
@@ -67,7 +67,7 @@ class How(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ActionCost:
     """What one action costs.
 
     Attributes:
@@ -86,7 +86,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FormatRow:
     """One format.
 
     Attributes:
@@ -116,10 +116,10 @@ class Row:
     content: int = 0
     objects: int = 0
     files: int = 0
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[SectionShare, ...] = ()
     exact: bool = True
     lookup: Lookup | None = None
-    costs: Mapping[str, Cost] = field(default_factory=dict)
+    costs: Mapping[str, ActionCost] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     error: str = ""
 

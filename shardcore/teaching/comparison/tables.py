@@ -9,7 +9,7 @@ from typing import Any
 
 from shardcore.teaching.comparison.comparison import Comparison
 from shardcore.teaching.comparison.costs import ACTIONS
-from shardcore.teaching.comparison.row import Cost, Lookup, Row
+from shardcore.teaching.comparison.row import ActionCost, FormatRow, Lookup
 
 COLUMNS = (
     "format",
@@ -54,7 +54,7 @@ def to_csv(comparison: Comparison) -> str:
     return out.getvalue()
 
 
-def _cells(row: Row) -> dict[str, Any]:
+def _cells(row: FormatRow) -> dict[str, Any]:
     costs = {name: _cost_cells(name, row.costs[name]) for name in ACTIONS if name in row.costs}
     found: dict[str, Any] = {
         "format": row.format,
@@ -80,7 +80,7 @@ def _cells(row: Row) -> dict[str, Any]:
     )
 
 
-def _cost_cells(action: str, cost: Cost) -> dict[str, Any]:
+def _cost_cells(action: str, cost: ActionCost) -> dict[str, Any]:
     return {
         f"{action}_how": cost.how.value,
         f"{action}_written": cost.written,
@@ -104,7 +104,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def row_json(row: Row) -> dict[str, Any]:
+def row_json(row: FormatRow) -> dict[str, Any]:
     """One format, as JSON."""
     sections = [{"name": one.name, "role": one.role.value, "size": one.size, "count": one.count} for one in row.pieces]
     return {
@@ -139,7 +139,7 @@ def lookup_json(lookup: Lookup) -> Mapping[str, Any]:
     }
 
 
-def cost_json(cost: Cost) -> Mapping[str, Any]:
+def cost_json(cost: ActionCost) -> Mapping[str, Any]:
     """The cost of an action, as JSON."""
     return {
         "how": cost.how.value,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardcore.model.number_words import plural
 from shardcore.teaching.comparison.costs import ACTIONS
-from shardcore.teaching.comparison.row import Cost, How, Row
+from shardcore.teaching.comparison.row import ActionCost, FormatRow, How
 
 ABOUT = "≈ "
 """Stands before what was not counted."""
@@ -33,7 +33,7 @@ def short_size(size: int) -> str:
     return f"{sign}{digits} {_UNITS[power - 1]}"
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: FormatRow) -> tuple[str, ...]:
     """What stands in the columns, after the name of the format."""
     if row.error:
         return (*("—" for _ in HEADINGS[1:-1]), row.error)
@@ -50,18 +50,18 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def files_text(row: Row) -> str:
+def files_text(row: FormatRow) -> str:
     """In how many files, where it is not one."""
     return f" in {plural(row.files, 'file')}" if row.files > 1 else ""
 
 
-def overhead_text(row: Row) -> str:
+def overhead_text(row: FormatRow) -> str:
     """The overhead, in bytes and as a share."""
     sign = "+" if row.overhead > 0 else ""
     return f"{sign}{short_size(row.overhead)}, {sign}{row.share * 100:.1f} %".replace("-", "−")
 
 
-def lookup_text(row: Row) -> str:
+def lookup_text(row: FormatRow) -> str:
     """What one cold lookup costs."""
     if row.lookup is None:
         return UNKNOWN
@@ -69,7 +69,7 @@ def lookup_text(row: Row) -> str:
     return f"{plural(one.requests, 'request')}, {short_size(one.bytes)}, {plural(one.rounds, 'round trip')}"
 
 
-def cost_text(cost: Cost | None) -> str:
+def cost_text(cost: ActionCost | None) -> str:
     """What an action costs, in few words."""
     if cost is None:
         return UNKNOWN

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shardcore.model.drawing import Link, Tone
 from shardcore.teaching.drawing.lettering import SMALL
-from shardcore.teaching.drawing.page import Sheet
+from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
 
 _LOWEST = 14.0
@@ -54,7 +54,7 @@ class Arcs:
         """How much higher the next level is: texts stand between arcs."""
         return _RISE_TOLD if self._told else _RISE
 
-    def draw(self, sheet: Sheet, bounds: Mapping[int, Rect]) -> None:
+    def draw(self, sheet: DrawingPage, bounds: Mapping[int, Rect]) -> None:
         """Draws them over boxes that have their places."""
         each = list(zip(self.links, self.levels, self.round, strict=True))
         for (start, stop, link), level, around in each:
@@ -108,7 +108,7 @@ def _dashed(link: Link) -> bool:
     return link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY)
 
 
-def _arc(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
+def _arc(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
     onwards = stop.middle[0] >= start.middle[0]
     aside = min(_ASIDE, start.w / 4, stop.w / 4) * (1 if onwards else -1)
     x0, x1 = start.middle[0] + aside, stop.middle[0] - aside
@@ -121,7 +121,7 @@ def _arc(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> No
     sheet.lines.append(Path((x0, y0), (move,), ink_of(link), 1.5, _dashed(link), arrow=True))
 
 
-def _arc_around(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
+def _arc_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
     """An arc in two pieces: out at the right edge of the page, and in again at the left, equally high."""
     x0, x1 = start.middle[0] + min(_ASIDE, start.w / 4), stop.middle[0] - min(_ASIDE, stop.w / 4)
     top, left, right = min(start.y, stop.y) - height, _EDGE, sheet.width - _EDGE
@@ -132,7 +132,7 @@ def _arc_around(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float
     sheet.lines.append(Path((left, top), (comes,), ink_of(link), 1.5, arrow=True))
 
 
-def _words_around(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
+def _words_around(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
     """The text of an arc that goes around: at the edge where it leaves, or where it comes back."""
     if not link.text:
         return
@@ -146,7 +146,7 @@ def _words_around(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: flo
                 return
 
 
-def _words(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
+def _words(sheet: DrawingPage, start: Rect, stop: Rect, link: Link, height: float) -> None:
     """The text of an arc over its top; beside the top or under it where other arcs pass there."""
     if not link.text:
         return

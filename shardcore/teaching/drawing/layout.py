@@ -12,9 +12,9 @@ from shardcore.teaching.drawing.figures.ribbon import place_ribbon
 from shardcore.teaching.drawing.figures.ruler import place_ruler
 from shardcore.teaching.drawing.figures.table import place_table
 from shardcore.teaching.drawing.lettering import LARGE, NORMAL, SMALL, Measure, lines_of, measured
-from shardcore.teaching.drawing.page import LINE, MARGIN, Sheet
+from shardcore.teaching.drawing.page import LINE, MARGIN, DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Path, Picture, Rect, Shape
-from shardcore.teaching.drawing.routes import TRACK, Stretch, draw_routes
+from shardcore.teaching.drawing.routes import TRACK, FigureExtent, draw_routes
 
 LEAST_WIDTH = 320
 """Pixels: what a drawing needs."""
@@ -44,7 +44,7 @@ def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = meas
         width: Pixels that there are; at least `LEAST_WIDTH` are taken.
         measure: How wide texts are in the fonts that it will be drawn with.
     """
-    sheet = Sheet(max(width, LEAST_WIDTH), measure)
+    sheet = DrawingPage(max(width, LEAST_WIDTH), measure)
     figure_of = [n for n, figure in enumerate(drawing.figures) for _ in figure.items]
     number_of = {item.name: n for n, item in enumerate(drawing.items) if item.name}
     links = [(number_of[link.start], number_of[link.stop], link) for link in drawing.links]
@@ -55,7 +55,7 @@ def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = meas
     for n, figure in enumerate(drawing.figures):
         sheet.links = [ends for ends in links if figure_of[ends[0]] == n == figure_of[ends[1]] and _in_row(figure)]
         bottom = _place(sheet, figure, first, y)
-        parts.append(Stretch(y, bottom))
+        parts.append(FigureExtent(y, bottom))
         y = bottom + _BETWEEN + (_LINKED + TRACK * gaps[n] if gaps[n] else 0)
         first += len(figure.items)
     drawn = {id(line) for line in _arcs_drawn(sheet, links, figure_of, drawing.figures)}
@@ -64,7 +64,7 @@ def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = meas
     return _picture(sheet, drawing, y)
 
 
-def _place(sheet: Sheet, figure: Figure, first: int, y: float) -> float:
+def _place(sheet: DrawingPage, figure: Figure, first: int, y: float) -> float:
     if isinstance(figure, Bits):
         return place_bits(sheet, figure, first, y)
     if isinstance(figure, Ruler):
@@ -82,7 +82,7 @@ def _in_row(figure: Figure) -> bool:
 
 
 def _arcs_drawn(
-    sheet: Sheet, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], figures: Sequence[Figure]
+    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], figures: Sequence[Figure]
 ) -> list[Link]:
     """The arrows that figures drew as arcs: both ends in one row of a figure."""
     drawn = []
@@ -106,7 +106,7 @@ def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> C
     return gaps
 
 
-def _heading(sheet: Sheet, drawing: Drawing) -> float:
+def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
     """The title; and at its right, that this is not what the file says."""
     top = MARGIN - 4
     if drawing.what_if:
@@ -121,7 +121,7 @@ def _heading(sheet: Sheet, drawing: Drawing) -> float:
     return top + (14 if drawing.title else 8)
 
 
-def _foot(sheet: Sheet, drawing: Drawing, y: float) -> float:
+def _foot(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
     """What is left out, the legend, and the caption."""
     if drawing.more > 0:
         sheet.write((sheet.left, y + 8), f"… {drawing.more:,} more", size=NORMAL, ink=Ink.MUTED)
@@ -133,7 +133,7 @@ def _foot(sheet: Sheet, drawing: Drawing, y: float) -> float:
     return y + MARGIN - 6
 
 
-def _legend(sheet: Sheet, drawing: Drawing, y: float) -> float:
+def _legend(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
     """What hatches and dashes mean, of those that are there."""
     meanings = MEANINGS | dict(drawing.legend)
     tones = [tone for tone in meanings if any(item.tone is tone for item in drawing.items)]
@@ -154,7 +154,7 @@ def _legend(sheet: Sheet, drawing: Drawing, y: float) -> float:
     return y + 26
 
 
-def _picture(sheet: Sheet, drawing: Drawing, height: float) -> Picture:
+def _picture(sheet: DrawingPage, drawing: Drawing, height: float) -> Picture:
     frame: list[Shape] = []
     if drawing.what_if:
         start, *others = Rect(4, 4, sheet.width - 8, height - 8).corners

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore.teaching.drawing.lettering import SMALL, cut
-from shardcore.teaching.drawing.page import Sheet
+from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import NO_ITEM, Anchor, Face, Ink
 
 LANE = 17.0
@@ -20,7 +20,7 @@ _MOST_WIDE = 260.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NameRequest:
     """A name that is to be placed.
 
     Attributes:
@@ -55,7 +55,7 @@ class Name:
         wide: How wide it is.
     """
 
-    wanted: Wanted
+    wanted: NameRequest
     text: str
     lane: int
     x: float
@@ -66,7 +66,7 @@ class Name:
         return self.x - 2.5 < x < self.x + self.wide + 2.5
 
 
-def in_lanes(sheet: Sheet, wanted: Sequence[Wanted]) -> list[Name]:
+def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
     """Names in lanes; what finds no room is left out, and what is in question is placed first."""
     found: list[Name] = []
     fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
@@ -88,7 +88,7 @@ def lanes_of(names: Sequence[Name]) -> int:
     return max((name.lane + 1 for name in names), default=0)
 
 
-def write_names(sheet: Sheet, names: Sequence[Name], base: float, *, up: bool = True, reach: float = 0.0) -> None:
+def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: bool = True, reach: float = 0.0) -> None:
     """Writes names away from `base`: upwards or downwards, with leaders for those that are not right at it.
 
     Args:
@@ -111,11 +111,11 @@ def write_names(sheet: Sheet, names: Sequence[Name], base: float, *, up: bool = 
             )
 
 
-def _wide(sheet: Sheet, one: Wanted) -> float:
+def _wide(sheet: DrawingPage, one: NameRequest) -> float:
     return sheet.measure(one.text, SMALL, Face.BOLD if one.strong else Face.SANS)
 
 
-def _first_free(sheet: Sheet, one: Wanted, found: Sequence[Name], waiting: Sequence[float]) -> Name | None:
+def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], waiting: Sequence[float]) -> Name | None:
     """The nearest lane where a name meets no other and, if that can be, covers no place where another one waits."""
     face = Face.BOLD if one.strong else Face.SANS
     text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, face, sheet.measure)

@@ -12,7 +12,7 @@ from shardcore.teaching.drawing.svg import svg
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class RenderedDrawing:
     """A drawing that has its place and its colours; a notebook shows it, `str` of it is SVG.
 
     Attributes:
@@ -31,7 +31,7 @@ class Shown:
         return str(self)
 
 
-def picture_of(drawing: Drawing, width: float = USUAL_WIDTH, *, dark: bool = False) -> Shown:
+def picture_of(drawing: Drawing, width: float = USUAL_WIDTH, *, dark: bool = False) -> RenderedDrawing:
     """A drawing as a picture: `str` of it is the text of an SVG file, and a notebook shows it.
 
     Args:
@@ -39,4 +39,4 @@ def picture_of(drawing: Drawing, width: float = USUAL_WIDTH, *, dark: bool = Fal
         width: In pixels.
         dark: Whether it is light on dark.
     """
-    return Shown(placed(drawing, width), DARK if dark else LIGHT)
+    return RenderedDrawing(placed(drawing, width), DARK if dark else LIGHT)

@@ -36,7 +36,7 @@ _GRIP_WIDTH = 8.0
 
 
 @dataclass(slots=True)
-class Sheet:
+class DrawingPage:
     """What has been placed so far.
 
     Attributes:

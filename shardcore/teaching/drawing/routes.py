@@ -9,7 +9,7 @@ from itertools import pairwise
 from shardcore.model.drawing import Link, Tone
 from shardcore.teaching.drawing.arcs import ink_of
 from shardcore.teaching.drawing.lettering import SMALL
-from shardcore.teaching.drawing.page import Sheet
+from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Move, Path, Point, Rect
 
 TRACK = 6.0
@@ -30,7 +30,7 @@ _NARROW = 12.0
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FigureExtent:
     """The part of the page that a figure takes, from top to bottom."""
 
     top: float
@@ -38,7 +38,7 @@ class Stretch:
 
 
 def draw_routes(
-    sheet: Sheet, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[Stretch]
+    sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
 ) -> None:
     """Draws arrows between items that have their places.
 
@@ -62,7 +62,12 @@ def draw_routes(
 
 
 def _route(
-    sheet: Sheet, upper: int, lower: int, figure_of: Sequence[int], parts: Sequence[Stretch], tracks: list[int]
+    sheet: DrawingPage,
+    upper: int,
+    lower: int,
+    figure_of: Sequence[int],
+    parts: Sequence[FigureExtent],
+    tracks: list[int],
 ) -> list[Point]:
     """The corners of a way from the lower side of one item to the upper side of another."""
     a, b = sheet.bounds[upper], sheet.bounds[lower]
@@ -83,7 +88,7 @@ def _route(
     return _without_stops(points)
 
 
-def _away(sheet: Sheet, item: int, y: float, towards: float, track: int) -> list[Point]:
+def _away(sheet: DrawingPage, item: int, y: float, towards: float, track: int) -> list[Point]:
     """From an item down to `y`: from its lower side, or from the side of its row in a table that goes on below."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
     if row is None or item in sheet.feet:
@@ -93,7 +98,7 @@ def _away(sheet: Sheet, item: int, y: float, towards: float, track: int) -> list
     return [(row.right + 1, row.middle[1]), (x, row.middle[1])]
 
 
-def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Point]:
+def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> list[Point]:
     """From `(x, y)` to an item: to its upper side, or to the side of its row in a table."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
     if row is not None and row.x + 2 < box.x and box.right < row.right - 2:
@@ -124,7 +129,7 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
     return [(clear, y), (clear, low), (entry, low), end]
 
 
-def _under_title(sheet: Sheet, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
+def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
     """The corner just below the title over an item, from which a line goes straight down to it.
 
     So what is drawn between them is crossed over the item alone. None where texts leave no room for it.
@@ -143,7 +148,7 @@ def _under_title(sheet: Sheet, ends: tuple[float, float], above: float, box: Rec
     return (entry, low) if free else None
 
 
-def _level(sheet: Sheet, ends: tuple[float, float], above: float, y: float) -> float:
+def _level(sheet: DrawingPage, ends: tuple[float, float], above: float, y: float) -> float:
     """The height nearest to `y` where a level line meets no text; `y` itself where there is none below `above`."""
     left, right = min(ends) - _CLEAR, max(ends) + _CLEAR
     band = [text.rect for text in sheet.texts if text.rect.x < right and left < text.rect.right]
@@ -151,14 +156,14 @@ def _level(sheet: Sheet, ends: tuple[float, float], above: float, y: float) -> f
     return next((one for one in heights if all(not rect.y - 1 < one < rect.bottom + 1 for rect in band)), y)
 
 
-def _name_of(sheet: Sheet, item: int) -> Rect | None:
+def _name_of(sheet: DrawingPage, item: int) -> Rect | None:
     """Where the name of a mark stands, above it at the end of its leader: an arrow comes to it. None without."""
     box = sheet.bounds[item]
     names = (text.rect for text in sheet.texts if text.item == item and text.rect.bottom < box.y + _ENTRY)
     return next((name for name in names if box.w <= _NARROW and name.x - 2 <= box.middle[0] <= name.right + 2), None)
 
 
-def _under_heading(sheet: Sheet, item: int, y: float, x: float) -> list[Point] | None:
+def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Point] | None:
     """Down to an item of the first row of a table: past the title, then beside the heading of its column.
 
     None for items of other rows, and where the heading leaves no room.
@@ -175,14 +180,14 @@ def _under_heading(sheet: Sheet, item: int, y: float, x: float) -> list[Point] |
     return [(clear, y), (clear, low), (entry, low), (entry, box.y - 1)]
 
 
-def _within_table(sheet: Sheet, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:
+def _within_table(sheet: DrawingPage, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:
     """A way from row to row of a table: around at the right."""
     a, b = sheet.rows[upper], sheet.rows[lower]
     x = min(a.right + _ASIDE + _NEXT * (tracks[figure] + 1), sheet.width - 3)
     return [(a.right + 1, a.middle[1]), (x, a.middle[1]), (x, b.middle[1]), (b.right + 2, b.middle[1])]
 
 
-def _between_rows(sheet: Sheet, a: Rect, b: Rect) -> list[Point]:
+def _between_rows(sheet: DrawingPage, a: Rect, b: Rect) -> list[Point]:
     """A way between two boxes of one figure that no arc joins: down, along between the rows, and down again."""
     if b.y <= a.bottom:
         return [a.middle, b.middle]
@@ -191,7 +196,7 @@ def _between_rows(sheet: Sheet, a: Rect, b: Rect) -> list[Point]:
     return _without_stops([(x, a.bottom + 1), (x, y), (entry, y), (entry, b.y - 2)])
 
 
-def _past(sheet: Sheet, y0: float, y1: float, x: float) -> float:
+def _past(sheet: DrawingPage, y0: float, y1: float, x: float) -> float:
     """The place nearest to `x` where a line passes a whole figure: beside its boxes, or at least between its texts."""
     boxes = [box.rect for box in sheet.boxes if box.rect.y < y1 and y0 < box.rect.bottom]
     texts = [text.rect for text in sheet.texts if text.rect.y < y1 and y0 < text.rect.bottom]
@@ -199,7 +204,7 @@ def _past(sheet: Sheet, y0: float, y1: float, x: float) -> float:
     return _nearest([*boxes, *texts, *rows], x, (4.0, sheet.width - 4))
 
 
-def _leave(sheet: Sheet, box: Rect, y0: float, y1: float, towards: float) -> float:
+def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) -> float:
     """Where a line leaves a box, or enters it: as near to its middle as texts let it."""
     inset = min(_INSET, box.w / 3)
     middle = box.middle[0]
@@ -208,14 +213,16 @@ def _leave(sheet: Sheet, box: Rect, y0: float, y1: float, towards: float) -> flo
     return _clear(sheet, y0, y1, middle, (box.x + inset, box.right - inset))
 
 
-def _meets(sheet: Sheet, x: float, y0: float, y1: float) -> bool:
+def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
     low, high = min(y0, y1), max(y0, y1)
     return high - low > 1 and any(
         text.rect.meets(Rect(x - _CLEAR, low, 2 * _CLEAR, high - low)) for text in sheet.texts
     )
 
 
-def _clear(sheet: Sheet, y0: float, y1: float, x: float, within: tuple[float, float], room: float = _CLEAR) -> float:
+def _clear(
+    sheet: DrawingPage, y0: float, y1: float, x: float, within: tuple[float, float], room: float = _CLEAR
+) -> float:
     """The place nearest to `x` where a line from `y0` to `y1` meets no text; `x` itself where there is none."""
     band = [text.rect for text in sheet.texts if text.rect.y < max(y0, y1) and min(y0, y1) < text.rect.bottom]
     return _nearest(band, x, within, room)
@@ -273,7 +280,7 @@ def _towards(a: Point, b: Point, by: float) -> Point:
     return a[0] + (b[0] - a[0]) * by / far, a[1] + (b[1] - a[1]) * by / far
 
 
-def _words(sheet: Sheet, points: Sequence[Point], link: Link) -> None:
+def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
     """The text of an arrow, above its longest level piece or beside an upright one, where there is room."""
     if not link.text:
         return
@@ -290,6 +297,6 @@ def _words(sheet: Sheet, points: Sequence[Point], link: Link) -> None:
                 return
 
 
-def _free(sheet: Sheet, rect: Rect) -> bool:
+def _free(sheet: DrawingPage, rect: Rect) -> bool:
     """Whether nothing is there: no box, and no line."""
     return not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)

@@ -25,10 +25,10 @@ from PySide6.QtWidgets import (
 from shardcore.model.drawing import Item
 from shardscope.learning.charts.pages import ChartPages
 from shardscope.learning.charts.panel import Charts
-from shardscope.learning.comparison.window import CompareSheet
+from shardscope.learning.comparison.window import CompareWindow
 from shardscope.learning.drawings.panel import DrawingPanel
 from shardscope.shell.main_window import MainWindow
-from shardscope.tasks.recover.dialog import SalvageSheet
+from shardscope.tasks.recover.dialog import RecoverDialog
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.trace.panel import TracePanel
 from shardscope.widgets.wrap_text import WrapText
@@ -287,14 +287,14 @@ def _choice(shown: MainWindow, name: str) -> Where | None:
 
 def _strip(shown: MainWindow, name: str) -> Where | None:
     sheet = shown.comparing.sheet
-    if not isinstance(sheet, CompareSheet) or int(name) >= len(sheet.strips.rows):
+    if not isinstance(sheet, CompareWindow) or int(name) >= len(sheet.strips.rows):
         return None
     return sheet.strips, sheet.strips.strip_of(int(name)).toRect()
 
 
 def _saved(shown: MainWindow, name: str) -> Where | None:
     sheet = shown.breaking.salvaging.sheet
-    if not isinstance(sheet, SalvageSheet) or (item := sheet.rows.topLevelItem(int(name))) is None:
+    if not isinstance(sheet, RecoverDialog) or (item := sheet.rows.topLevelItem(int(name))) is None:
         return None
     return sheet.rows.viewport(), sheet.rows.visualItemRect(item)
 

@@ -12,7 +12,7 @@ import pytest
 from shardcore import Shard, SourceChanged
 from shardcore.operations.extraction import Conflict, ExtractOptions
 from shardcore.progress import no_progress
-from shardscope.session.extraction import Extracted, Extraction, existing, outlook, write
+from shardscope.session.extraction import ExtractionOutcome, ExtractionRequest, existing, outlook, write
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.row_ranges import RowRanges
 
@@ -27,12 +27,12 @@ def request_(data: Path, tmp_path: Path) -> OpenRequest:
     return OpenRequest(str(folder / "20261103_51_0000.des"))
 
 
-def wanted(shard: Shard, request: OpenRequest, where: Path, **options: Any) -> Extraction:
+def wanted(shard: Shard, request: OpenRequest, where: Path, **options: Any) -> ExtractionRequest:
     """All objects."""
-    return Extraction(shard, request, RowRanges.all_of(3), where, ExtractOptions(**options))
+    return ExtractionRequest(shard, request, RowRanges.all_of(3), where, ExtractOptions(**options))
 
 
-def counts(found: Extracted) -> dict[str, int]:
+def counts(found: ExtractionOutcome) -> dict[str, int]:
     """What is not zero."""
     numbers = {"files": found.files, "skipped": found.skipped, "failed": found.failed, "left_out": found.left_out}
     return {name: number for name, number in numbers.items() if number}
@@ -121,7 +121,7 @@ def test_everything(data: Path, tmp_path: Path, path: str, objects: int) -> None
     """Everything is what the command line takes: no unused slots, and the whole content where there is a view of it."""
     request = OpenRequest(str(data / path))
     with request.open(no_progress) as shard:
-        all_of_it = Extraction(shard, request, None, tmp_path / "out")
+        all_of_it = ExtractionRequest(shard, request, None, tmp_path / "out")
         assert outlook(all_of_it).objects == objects
         found = write(all_of_it, no_progress)
     assert counts(found) == {"files": objects}

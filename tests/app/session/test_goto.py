@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardscope.session.goto import GotoError, Places, evaluate, starts_of
+from shardscope.session.goto import GotoError, GotoNames, evaluate, starts_of
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL, sample_tree
 
-PLACES = Places(
+PLACES = GotoNames(
     size=SIZE,
     caret=1000,
     sections=SECTIONS,
@@ -110,15 +110,15 @@ def test_nothing_else_is_raised(text: str) -> None:
 @given(st.integers(0, 2**70), st.integers(0, 2**70), st.integers(1, 2**40))
 def test_arithmetic_is_exact(one: int, two: int, three: int) -> None:
     """No offset is too large."""
-    huge = Places(size=2**200)
+    huge = GotoNames(size=2**200)
     assert evaluate(f"{one} + {two} * {three} / {three} % 7 + {one:#x}", huge) == one + two * three // three % 7 + one
 
 
 def test_an_empty_source_has_its_first_offset() -> None:
     """In a source without bytes 0 is the only place."""
-    assert evaluate("0", Places(size=0)) == 0
+    assert evaluate("0", GotoNames(size=0)) == 0
     with pytest.raises(GotoError):
-        evaluate("1", Places(size=0))
+        evaluate("1", GotoNames(size=0))
 
 
 def test_starts_come_from_the_tree() -> None:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QThread
 from pytestqt.qtbot import QtBot
 
 from shardcore import Cancelled
-from shardscope.session.jobs import Job, Jobs, JobState, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Jobs, JobState, Pool
 
 
 class Reports:
@@ -109,11 +109,11 @@ def test_what_is_on_the_screen_goes_first(qtbot: QtBot) -> None:
     gate = threading.Event()
     jobs.submit(hold(gate))
     for name, priority in [
-        ("scan", Priority.SCAN),
-        ("selected", Priority.SELECTED),
-        ("screen 1", Priority.SCREEN),
-        ("prefetch", Priority.PREFETCH),
-        ("screen 2", Priority.SCREEN),
+        ("scan", JobPriority.SCAN),
+        ("selected", JobPriority.SELECTED),
+        ("screen 1", JobPriority.SCREEN),
+        ("prefetch", JobPriority.PREFETCH),
+        ("screen 2", JobPriority.SCREEN),
     ]:
         jobs.submit(lambda _, name=name: order.append(name), priority=priority)  # type: ignore[misc]
     gate.set()

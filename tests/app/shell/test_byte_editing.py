@@ -264,6 +264,7 @@ def test_del_on_an_object_asks_to_delete_it(window: MainWindow, file: Path) -> N
     QTest.keyClick(table, Qt.Key.Key_Delete)
     assert "Allow changes" in window.notices.text
     window.changing.actions.allow.trigger()
+    until(lambda: any(action.isEnabled() for action in window.changing.actions.for_objects))
     QTest.keyClick(table, Qt.Key.Key_Delete)
     sheet = window.changing.editor.sheet
     assert sheet is not None

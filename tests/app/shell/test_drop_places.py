@@ -15,7 +15,7 @@ from shardscope.shell.drop_targets import DropPlace
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.new_shard.new_shards import PackSheet
+from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from tests.app.conftest import open_in
 
 COPY = Qt.DropAction.CopyAction
@@ -156,12 +156,12 @@ def test_several_files_are_packed(window: MainWindow, qtbot: QtBot, data: Path) 
         drag.to(QPoint(600, 400))
         assert window.drop_places.places == (DropPlace.PACK,)
         drag.drop(QPoint(300, 400))
-        qtbot.waitUntil(lambda: window.findChild(PackSheet) is not None)
-        sheet = window.findChild(PackSheet)
+        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
+        sheet = window.findChild(NewShardDialog)
         assert sheet is not None
         assert sheet.form.inputs == tuple(map(str, paths))
         sheet.reject()
-        qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
+        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
 
 
 @pytest.mark.thorough

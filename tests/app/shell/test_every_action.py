@@ -347,9 +347,9 @@ FILE_DIALOG = dialog("QFileDialog")
 WELCOME = (
     Row("File > Open…", FILE_DIALOG),
     Row("File > Open folder…", FILE_DIALOG),
-    Row("File > Open address…", dialog("AddressSheet")),
+    Row("File > Open address…", dialog("AddressDialog")),
     Row("File > Open with…", dialog("OpenWith")),
-    Row("File > New shard…", dialog("PackSheet")),
+    Row("File > New shard…", dialog("NewShardDialog")),
     *(
         Row(f"File > Open sample > {one.title}", lambda window: window.session.shard is not None)
         for one in assets.main_samples()
@@ -362,8 +362,8 @@ WELCOME = (
     changing("View > Reduced motion", lambda window: window.settings.reduced_motion),
     changing("View > Full screen", lambda window: window.isFullScreen()),
     Row("View > Save picture of the window…", FILE_DIALOG),
-    Row("Tools > Compare formats…", dialog("CompareSheet")),
-    Row("Help > Keyboard shortcuts", dialog("ShortcutSheet")),
+    Row("Tools > Compare formats…", dialog("CompareWindow")),
+    Row("Help > Keyboard shortcuts", dialog("ShortcutDialog")),
     Row("Help > What is this?", lambda _: QWhatsThis.inWhatsThisMode()),
     Row("Help > About Shardscope", dialog("QMessageBox")),
     Row("File > Quit", lambda window: not window.isVisible()),
@@ -372,9 +372,9 @@ WELCOME = (
 
 
 SWH = (
-    Row("File > Convert to…", dialog("PackSheet")),
-    Row("File > Extract…", dialog("ExtractSheet")),
-    Row("File > Extract all…", dialog("ExtractSheet")),
+    Row("File > Convert to…", dialog("NewShardDialog")),
+    Row("File > Extract…", dialog("ExtractDialog")),
+    Row("File > Extract all…", dialog("ExtractDialog")),
     Row("File > Change how it is read…", dialog("OpenWith")),
     changing("File > Reload", lambda window: id(window.session.shard)),
     Row("Edit > Copy", copies("00"), at(32, 40)),
@@ -434,7 +434,7 @@ SWH = (
     Row("Tools > Verify selected objects", lambda window: "sha256" in window.notices.text),
     Row("Tools > Look up", lambda window: window.session.walk.steps, lambda window: window.session.look_up("")),
     Row("Tools > Stop all jobs", lambda window: not window.transfers.model.running, endless),
-    Row("Tools > Recover objects…", dialog("SalvageSheet")),
+    Row("Tools > Recover objects…", dialog("RecoverDialog")),
     Row("Tools > Missions…", brings("lessons"), away("lessons")),
     Row("Help > Lessons", brings("lessons"), away("lessons")),
     Row("Help > Teach me this file", brings("lessons"), away("lessons")),
@@ -459,13 +459,13 @@ SWH = (
     Row("Lessons > Next", lesson_step(STEP + 1), lesson(STEP)),
     Row("Lessons > Back", lesson_step(STEP), lesson(STEP + 1)),
     changing("Edit > Allow changes to this file", lambda window: window.changing.switch.allowed),
-    Row("Edit > Delete objects…", dialog("EditSheet"), allow),
-    Row("Edit > Truncate…", dialog("EditSheet"), allow),
-    Row("Edit > Write typed bytes…", dialog("EditSheet"), typed),
+    Row("Edit > Delete objects…", dialog("EditDialog"), allow),
+    Row("Edit > Truncate…", dialog("EditDialog"), allow),
+    Row("Edit > Write typed bytes…", dialog("EditDialog"), typed),
     Row("Edit > Undo typing", typed_bytes(0), typed),
     Row("Edit > Redo typing", typed_bytes(1), typing_undone),
     Row("Edit > Discard typed bytes", typed_bytes(0), typed),
-    Row("Edit > Undo last edit…", dialog("EditSheet"), edited),
+    Row("Edit > Undo last edit…", dialog("EditDialog"), edited),
     Row("File > Open recent > Clear", lambda window: window.settings.recent == []),
     Row("File > Close", lambda window: window.session.shard is None),
 )
@@ -498,12 +498,12 @@ SANDBOX = (
 
 OTHERS = {
     "bloscpack/array.blp": (Row("View > Show decoded bytes", lambda window: window.hex.state.name, at(64, 65)),),
-    "bloscpack/append_exact.blp": (Row("Edit > Append…", dialog("EditSheet"), to_row(0)),),
+    "bloscpack/append_exact.blp": (Row("Edit > Append…", dialog("EditDialog"), to_row(0)),),
     "des/sidecar/20261103_51_0000.des": (
-        Row("Edit > Tombstone objects…", dialog("EditSheet"), to_row(0)),
-        Row("Edit > Lift tombstones…", dialog("EditSheet"), to_row(1)),
+        Row("Edit > Tombstone objects…", dialog("EditDialog"), to_row(0)),
+        Row("Edit > Lift tombstones…", dialog("EditDialog"), to_row(1)),
     ),
-    "mdb/REKEY": (Row("Edit > Re-key into a new file…", dialog("RekeySheet"), to_row(0)),),
+    "mdb/REKEY": (Row("Edit > Re-key into a new file…", dialog("RekeyDialog"), to_row(0)),),
 }
 """What only some files offer."""
 

@@ -27,19 +27,19 @@ from shardcore import (
     Span,
     TimedOut,
 )
-from shardcore.sources.read_purpose import Priority as Soon
+from shardcore.sources.read_purpose import ReadPriority as Soon
 from shardcore.sources.read_purpose import priority
 from shardscope.session import fetch_cost as fetching
-from shardscope.session.extraction import Extraction
+from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.fetch_cost import Costly, verifying, whole
-from shardscope.session.jobs import Jobs, Priority
+from shardscope.session.jobs import JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.pages import PAGE, PageState
 from shardscope.session.session import IndexState
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.dialog import AddressSheet
+from shardscope.tasks.connect.dialog import AddressDialog
 from tests.remote.bills import HUGE, des, swh_huge
 from tests.remote.contents import Sparse
 from tests.remote.faults import Drop, FaultProxy, after
@@ -90,7 +90,7 @@ def far(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_jobs_say_how_soon_bytes_are_wanted(qtbot: QtBot, jobs: Jobs) -> None:
     """What is on the screen goes first on the way to another machine, too; scans go last."""
     found: list[Soon] = []
-    for one in Priority:
+    for one in JobPriority:
         with qtbot.waitSignal(jobs._courier.reported):
             jobs.submit(lambda _: found.append(priority()), priority=one)
     assert found == [Soon.SCAN, Soon.PREFETCH, Soon.SELECTED, Soon.SCREEN]
@@ -200,7 +200,7 @@ def test_what_broke_after_opening_has_the_button_that_helps(
     assert far.notices.button.text() == button
     if sheet:
         far.notices.button.click()
-        (asked,) = [one for one in far.findChildren(AddressSheet) if one.isVisible()]
+        (asked,) = [one for one in far.findChildren(AddressDialog) if one.isVisible()]
         assert asked.address.text() == far.session.uri
         asked.reject()
     else:
@@ -333,7 +333,7 @@ def test_an_extraction_goes_on_after_the_line_broke(
         proxy.faults = [Drop(when=after(len(proxy.log) + 1))]
         extracting = window.objects.actions_.extracting
         with qtbot.waitSignal(extracting.finished) as told:
-            extracting.start(Extraction(shard, window.session.request, None, out))
+            extracting.start(ExtractionRequest(shard, window.session.request, None, out))
         first = told.args[0].found
         assert first.lost
         assert 0 < first.files < 30

@@ -12,11 +12,11 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, RemoteOptions
-from shardscope.learning.charts.count import Kind
+from shardscope.learning.charts.count import ChartKind
 from shardscope.learning.charts.panel import Charts
 from shardscope.learning.lessons.library import lessons_of
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.sandbox.panel import BreakingPanel
+from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.fetch_cost import Costly
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState
@@ -133,7 +133,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     window.show_part("charts")
     charts = window.panels.panel(Charts)
     charts.fill()
-    for number, _ in enumerate(Kind):
+    for number, _ in enumerate(ChartKind):
         charts.pages.kinds.setCurrentIndex(number)  # type: ignore[union-attr]
         idle()
         found = charts.pages.found  # type: ignore[union-attr]
@@ -164,7 +164,7 @@ def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     if isinstance(shard, DataSet):
         session.select_row(0)
         idle()
-    sandbox = window.panels.panel(BreakingPanel).sandbox
+    sandbox = window.panels.panel(SandboxPanel).sandbox
     sandbox.switch(True)
     qtbot.waitUntil(lambda: session.request.sandbox and session.index_state is IndexState.LOADED, timeout=PATIENCE)
     sandbox.flip(0)

@@ -20,10 +20,10 @@ from shardcore.testing import sampled
 from shardscope.session.error_words import WORDS, plain_words
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import LEAST, MainWindow
-from shardscope.shell.notices import Tone
+from shardscope.shell.notices import NoticeTone
 from shardscope.shell.panels import PANELS
 from shardscope.shell.screenshot import settle
-from shardscope.shell.still import Still
+from shardscope.shell.still import FixedSizeFrame
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.table import ObjectTable
 
@@ -191,7 +191,7 @@ def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
         assert small.panels.in_front(name)
         for other, dock in small.panels.by_name.items():
             part = dock.widget()
-            assert isinstance(part, Still)
+            assert isinstance(part, FixedSizeFrame)
             assert part.part.isVisible() == small.panels.in_front(other), other
 
 
@@ -201,7 +201,7 @@ def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
 def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     """Messages, long texts on the status line and the search bar: each dock stays where it is."""
     before = docks(small)
-    small.notices.tell("Something is wrong with this file. " * 40, Tone.ERROR, action="Do something about it")
+    small.notices.tell("Something is wrong with this file. " * 40, NoticeTone.ERROR, action="Do something about it")
     small.session.message.emit("a very long sentence about what was done " * 60)
     small.line.tell_format("swh 1", "because of many things " * 40)
     small.hex.actions_.find.trigger()

@@ -15,7 +15,7 @@ from shardcore.writing.temporary import TemporaryFile
 from shardscope.session.jobs import JobState
 from shardscope.shell import notices as module
 from shardscope.shell.main_window import MainWindow
-from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.screenshot import settle
 
 
@@ -35,7 +35,7 @@ def extract(window: MainWindow, folder: Path) -> None:
     settle(window, 60)
 
 
-def tones(window: MainWindow) -> list[Tone]:
+def tones(window: MainWindow) -> list[NoticeTone]:
     """The severities of the notices."""
     return [notice._tone for notice in window.notices.all]
 
@@ -58,11 +58,11 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_failed_extraction_replaces_the_earlier_notice(shown: MainWindow, tmp_path: Path) -> None:
     """A file where the folder should be: a red notice with counts and reason; the green one is gone."""
     extract(shown, tmp_path / "out")
-    assert tones(shown) == [Tone.SUCCESS]
+    assert tones(shown) == [NoticeTone.SUCCESS]
     assert shown.notices.text == "12 files written to out"
     (tmp_path / "taken").touch()
     extract(shown, tmp_path / "taken")
-    assert tones(shown) == [Tone.ERROR]
+    assert tones(shown) == [NoticeTone.ERROR]
     assert shown.notices.text.startswith("0 of 12 files written to taken; stopped: cannot create the folder")
     assert shown.notices.text.endswith("it is a file")
     jobs = shown.transfers.jobs.model
@@ -74,7 +74,7 @@ def test_a_failed_extraction_replaces_the_earlier_notice(shown: MainWindow, tmp_
 def test_a_full_disk_is_reported_with_counts(shown: MainWindow, tmp_path: Path) -> None:
     """With the manifest on: how many of how many files, and why not more."""
     extract(shown, tmp_path / "out")
-    assert tones(shown) == [Tone.ERROR]
+    assert tones(shown) == [NoticeTone.ERROR]
     assert shown.notices.text.startswith("5 of 12 files written to out; ")
     assert "No space left on device" in shown.notices.text
     jobs = shown.transfers.jobs.model
@@ -91,12 +91,12 @@ def test_an_extraction_is_shown_at_once_and_can_be_cancelled(shown: MainWindow, 
     settle(shown, 60)
     assert shown.notices.text.startswith("Cancelled: ")
     assert "files written to out" in shown.notices.text
-    assert tones(shown) == [Tone.WARNING]
+    assert tones(shown) == [NoticeTone.WARNING]
     again = shown.notices.buttons[-1]
     assert again.text() in ("Resume", "Retry")
     again.click()
     settle(shown, 60)
-    assert tones(shown)[0] in (Tone.SUCCESS, Tone.NOTE)
+    assert tones(shown)[0] in (NoticeTone.SUCCESS, NoticeTone.NOTE)
     assert len([path for path in (tmp_path / "out").iterdir() if not path.name.startswith("manifest")]) == 12
 
 
@@ -118,15 +118,15 @@ def test_a_success_goes_by_itself_and_an_error_stays(
     """What went well needs no click; what went wrong is dismissed by a click only."""
     assert module.FADES_MILLISECONDS == 6_000
     monkeypatch.setattr(module, "FADES_MILLISECONDS", 20)
-    for tone in Tone:
+    for tone in NoticeTone:
         window.notices.tell(f"This is {tone.name}", tone)
     qtbot.waitUntil(lambda: "SUCCESS" not in window.notices.text)
     qtbot.wait(60)
-    assert len(window.notices.all) == len(Tone) - 1
+    assert len(window.notices.all) == len(NoticeTone) - 1
     window.session.say("A picture was saved")
-    assert tones(window)[-1] is Tone.SUCCESS
+    assert tones(window)[-1] is NoticeTone.SUCCESS
     window.session.say("A picture cannot be saved", failed=True)
-    assert tones(window)[-1] is Tone.ERROR
+    assert tones(window)[-1] is NoticeTone.ERROR
 
 
 def test_notices_cover_nothing(shown: MainWindow, qtbot: QtBot) -> None:

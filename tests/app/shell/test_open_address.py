@@ -16,7 +16,7 @@ from shardscope.session.connections import Connections, Who, described, from_jso
 from shardscope.session.open_request import OpenRequest
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
-from shardscope.tasks.connect.dialog import AddressSheet, probe
+from shardscope.tasks.connect.dialog import AddressDialog, probe
 from tests.app.shell.test_names import unnamed
 from tests.remote.faults import FaultProxy, Refuse
 from tests.remote.s3 import Place
@@ -105,7 +105,7 @@ def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> 
 def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) -> None:
     """Paste, choose keys, type them, test, open: all without a mouse; everything has a name; secrets are dots."""
     window.actions_.open_address.trigger()
-    (sheet,) = window.findChildren(AddressSheet)
+    (sheet,) = window.findChildren(AddressDialog)
     assert not sheet.open_button.isEnabled()
     assert sheet.focusWidget() is sheet.address
     QTest.keyClicks(sheet.address, "ftp://x/y")
@@ -168,7 +168,7 @@ def test_no_secret_is_kept(
     # Another start has no keys: it asks, and has everything else.
     window.connecting.connections = Connections(settings.connections)
     window.open("s3://shards/some/small.shard")
-    (sheet,) = window.findChildren(AddressSheet)
+    (sheet,) = window.findChildren(AddressDialog)
     assert sheet.who.who is Who.KEYS
     sheet.reject()
 
@@ -183,7 +183,7 @@ def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, store
             window.session.open(request)
         assert window.notices.button.text() == "Choose a profile…"
         window.notices.button.click()
-        (sheet,) = window.findChildren(AddressSheet)
+        (sheet,) = window.findChildren(AddressDialog)
         assert sheet.who.who is Who.PROFILE
         assert sheet.endpoint_url == shut.url
         sheet.reject()

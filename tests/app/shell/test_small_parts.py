@@ -16,7 +16,7 @@ from shardcore import Depth, Span
 from shardcore.shards.registry import FORMATS
 from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.session import Session
-from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.welcome import Welcome
 from shardscope.startup.settings import Settings
 from shardscope.views.findings.findings import FindingsTable
@@ -131,9 +131,9 @@ def test_the_message_bar(qtbot: QtBot) -> None:
     bar = Notices(window)
     assert bar.text == ""
     done: list[str] = []
-    bar.tell("The file changed.", Tone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
+    bar.tell("The file changed.", NoticeTone.WARNING, action="Reload", do=lambda: done.append("reloaded"))
     assert bar.text == "The file changed."
-    assert bar.all[0].sign.text() == Tone.WARNING.value
+    assert bar.all[0].sign.text() == NoticeTone.WARNING.value
     bar.button.click()
     assert done == ["reloaded"]
     assert bar.text == ""

@@ -15,7 +15,7 @@ from shardscope.learning.lessons.answers import Given
 from shardscope.learning.lessons.fresh import FRESH
 from shardscope.learning.lessons.lesson import Show
 from shardscope.learning.lessons.panel import LessonPanel
-from shardscope.learning.lessons.stage import Shown
+from shardscope.learning.lessons.stage import StepTarget
 from shardscope.shell.main_window import MainWindow
 
 TEXT = """# Mine
@@ -147,7 +147,7 @@ def test_a_closed_lesson_opens_again_for_what_is_asked(window: MainWindow, qtbot
         window.open(str(data / "swh/small.shard"))
     panel = window.panels.panel(LessonPanel)
     assert window.panels.by_name["lessons"].isHidden()
-    panel.player.wanted.emit(Shown(Show.PANEL, "trace"))
+    panel.player.wanted.emit(StepTarget(Show.PANEL, "trace"))
     assert not window.panels.by_name["lessons"].isHidden()
 
 

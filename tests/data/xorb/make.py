@@ -9,7 +9,7 @@ import numpy as np
 
 from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, tree_root
-from shardcore.codecs.xet.xorb_info import Info, write_info
+from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ def xorb(chunks: list[bytes], version: int, scheme: Scheme) -> tuple[bytes, byte
         ends.append(len(records))
     hashes, sizes = as_rows([chunk_hash(chunk) for chunk in chunks]), [len(chunk) for chunk in chunks]
     root = tree_root(hashes, np.array(sizes, np.uint64))
-    return records, write_info(Info(version, root, hashes, np.array(ends), np.cumsum(sizes)))
+    return records, write_info(XorbInfo(version, root, hashes, np.array(ends), np.cumsum(sizes)))
 
 
 def main() -> None:

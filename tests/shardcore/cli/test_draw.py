@@ -12,7 +12,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.model.drawing import Still
+from shardcore.model.drawing import StaticSketch
 from shardcore.shards.trace import Trace
 from tests.shardcore.cli.test_inspect import KEY
 from tests.shardcore.teaching.drawing.gallery import tape
@@ -29,7 +29,7 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     steps = (replace(told.steps[0], drawing=tape()), *told.steps[1:])
 
     def sketches(_: shardcore.Shard, trace: Trace | None = None) -> tuple[Any, ...]:
-        return (Played(), *((Still("lookup", "The lookup", tape()),) if trace is not None else ()))
+        return (Played(), *((StaticSketch("lookup", "The lookup", tape()),) if trace is not None else ()))
 
     monkeypatch.setattr(kind, "sketches", sketches)
     monkeypatch.setattr(kind, "trace", lambda *_: replace(told, steps=steps))

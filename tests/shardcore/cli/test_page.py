@@ -14,7 +14,7 @@ from shardcore.cli.options import _FLAGS, _REMOTE
 from shardcore.cli.output import FLAGS
 from shardcore.cli.program import app
 from shardcore.errors import Remedy
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 from shardcore.shards.registry import FORMATS, all_formats
 
 PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_every_state_is_explained(state: State) -> None:
 
 def test_every_option_is_listed() -> None:
     """The names that `-O` takes are those that the formats declare, no more and no fewer."""
-    for purpose, command in ((Purpose.WRITE, "pack"), (Purpose.LOCATE, "locate")):
+    for purpose, command in ((OptionPurpose.WRITE, "pack"), (OptionPurpose.LOCATE, "locate")):
         for one in all_formats():
             declared = [option.name for option in one.options_for(purpose) if not option.hidden]
             told = rows(f"{command} {one.name}")

@@ -22,7 +22,7 @@ from shardcore.model.budget import (
     charge_memory,
     pace,
 )
-from shardcore.model.finding import Depth, Findings, Report, Work
+from shardcore.model.finding import ContentBudget, Depth, Findings, Report
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource
@@ -266,7 +266,7 @@ def test_an_intact_file_is_checked_to_its_end_by_a_slow_codec(monkeypatch: pytes
         """A shard of a hundred objects of 4 MB each, in 1,000 stored bytes; each takes 0.09 s."""
 
         def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-            findings, work = Findings(), Work(1000)
+            findings, work = Findings(), ContentBudget(1000)
             for _ in range(100):
                 if work.takes(4 << 20):
                     clock[0] += 0.09

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from shardcore.errors import UsageError
-from shardcore.model.drawing import Control, Kind, chosen, value_from
+from shardcore.model.drawing import Control, ControlKind, chosen, value_from
 
 CONTROLS = (
-    Control("bits", "Bits", Kind.SLIDER, 8, 4, 16),
-    Control("shuffled", "Shuffled", Kind.SWITCH, True),
-    Control("order", "Order", Kind.CHOICE, "file", choices=("file", "size")),
-    Control("uid", "Uid", Kind.TEXT, "12"),
+    Control("bits", "Bits", ControlKind.SLIDER, 8, 4, 16),
+    Control("shuffled", "Shuffled", ControlKind.SWITCH, True),
+    Control("order", "Order", ControlKind.CHOICE, "file", choices=("file", "size")),
+    Control("uid", "Uid", ControlKind.TEXT, "12"),
 )
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from shardcore.errors import UsageError
-from shardcore.model.options import Option, OptionType, Purpose, read_options
+from shardcore.model.options import Option, OptionPurpose, OptionType, read_options
 from shardcore.shards.registry import all_formats
 
-SEED = Option("seed", OptionType.INTEGER, "A number.", Purpose.WRITE)
-CODEC = Option("codec", OptionType.CHOICE, "How to compress.", Purpose.WRITE, choices=("none", "zstd"))
+SEED = Option("seed", OptionType.INTEGER, "A number.", OptionPurpose.WRITE)
+CODEC = Option("codec", OptionType.CHOICE, "How to compress.", OptionPurpose.WRITE, choices=("none", "zstd"))
 WHERE = Option("where", OptionType.TEXT, "A place.")
 
 
@@ -59,13 +59,16 @@ def test_what_is_no_value_is_named(type: OptionType, given: Any) -> None:
 
 def test_only_declared_options_pass() -> None:
     """Unknown names, options for another purpose and choices that are none are refused, with what there is."""
-    declared = (SEED, CODEC, WHERE, Option("quiet", OptionType.FLAG, "", Purpose.WRITE, hidden=True))
-    assert read_options(declared, {"seed": "5", "codec": "zstd"}, Purpose.WRITE, "toy") == {"seed": 5, "codec": "zstd"}
+    declared = (SEED, CODEC, WHERE, Option("quiet", OptionType.FLAG, "", OptionPurpose.WRITE, hidden=True))
+    assert read_options(declared, {"seed": "5", "codec": "zstd"}, OptionPurpose.WRITE, "toy") == {
+        "seed": 5,
+        "codec": "zstd",
+    }
     for given in ({"where": "x"}, {"progress": 1}):
         with pytest.raises(UsageError, match=r"toy takes seed, codec, not '(where|progress)'$"):
-            read_options(declared, given, Purpose.WRITE, "toy")
+            read_options(declared, given, OptionPurpose.WRITE, "toy")
     with pytest.raises(UsageError, match="codec must be one of none, zstd, not 'lz4'"):
-        read_options(declared, {"codec": "lz4"}, Purpose.WRITE, "toy")
+        read_options(declared, {"codec": "lz4"}, OptionPurpose.WRITE, "toy")
 
 
 def test_what_formats_declare_can_be_shown() -> None:

@@ -10,10 +10,10 @@ import shardcore
 from shardcore.errors import UsageError
 from shardcore.operations.cold_cost import cold_trace
 from shardcore.shards.registry import format_of
-from shardcore.sources.cold import Bill, ColdFolder, ColdSource, Cost
+from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesFolder, BytesSource
-from shardcore.sources.read_purpose import Purpose, reading_for
+from shardcore.sources.read_purpose import ReadPurpose, reading_for
 from shardcore.teaching.comparison import BUILT_IN
 from shardcore.teaching.comparison.measure import uncompressed
 from shardcore.teaching.comparison.packed import pack_in_memory
@@ -23,11 +23,11 @@ def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:
     """A first range comes with the file; what is read again costs nothing; far ranges of one call are one round."""
     bill = Bill(fetch=True)
     source = ColdSource(BytesSource(bytes(range(256)) * 4096), bill, None, owned=False)
-    assert bill.cost == Cost(1, 65536, 1)
+    assert bill.cost == ColdCost(1, 65536, 1)
     assert source.read(10, 20) == bytes(range(10, 20))
-    assert bill.cost == Cost(1, 65536, 1)
+    assert bill.cost == ColdCost(1, 65536, 1)
     assert source.read_many([(300_000, 300_010), (700_000, 700_010), (65_530, 65_540)])[0][0] == 300_000 % 256
-    assert bill.cost == Cost(4, 65536 + 24, 2)
+    assert bill.cost == ColdCost(4, 65536 + 24, 2)
     assert source.loaded(65_500, 65_600) == ((65_500, 65_540),)
 
 
@@ -38,7 +38,7 @@ def test_what_is_not_there_is_asked_for_once(data: Path) -> None:
     for _ in range(2):
         assert folder.list()
         assert not folder.has("nothing")
-    assert bill.cost == Cost(2, 0, 2)
+    assert bill.cost == ColdCost(2, 0, 2)
 
 
 def test_a_lookup_is_measured_without_what_was_learned(data: Path) -> None:
@@ -96,6 +96,6 @@ def test_a_cold_trace_costs_what_finding_and_reading_costs(format: str) -> None:
         refs = [ref for ref in shard.objects[:] if ref.size > 0 and ref.kind in ("object", "file", "chunk")]
         key = str(refs[len(refs) // 2].key)
         total = cold_trace(shard, key, fetch=True).total
-    with packed.open_cold(bill, name) as shard, reading_for(Purpose.LOOKUP):
+    with packed.open_cold(bill, name) as shard, reading_for(ReadPurpose.LOOKUP):
         assert b"".join(shard.stream(shard.find(key)))
     assert total == bill.cost

@@ -21,7 +21,7 @@ from shardcore.operations.extraction import extract_objects
 from shardcore.operations.pack import pack
 from shardcore.progress import stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
-from shardcore.writing.manifest import Manifest
+from shardcore.writing.manifest import ManifestReader
 from shardcore.writing.temporary import write_whole
 
 DATA = Path(__file__).parents[2] / "data"
@@ -133,7 +133,7 @@ def test_the_files_of_a_manifest(tmp_path: Path, text: str, is_one: bool, count:
     """Its beginning tells whether a file is a manifest; the files that it names can be counted without its facts."""
     where = tmp_path / "m.jsonl"
     where.write_text(text)
-    manifest = Manifest(where, (), "")
+    manifest = ManifestReader(where, (), "")
     assert manifest.is_one is is_one
     assert len(list(manifest.paths())) == count
     manifest.close()

@@ -10,14 +10,14 @@ import pytest
 import shardcore
 from shardcore.errors import Cancelled
 from shardcore.model.finding import Finding, Report, Severity
-from shardcore.model.other_readers import SILENT, Answer, peers_about
+from shardcore.model.other_readers import SILENT, ReaderAnswer, peers_about
 from shardcore.model.span import Span
 from shardcore.shards.registry import all_formats, format_of
 from shardcore.sources.local import FileSource
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource, overwriting, redo_step, steps_of, undo_step
 from shardcore.teaching import impact as comparing
-from shardcore.teaching.impact import Fate, Impact, Known, before, compare, noting, touched
+from shardcore.teaching.impact import Fate, FindingBaseline, Impact, before, compare, noting, touched
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 
@@ -70,7 +70,7 @@ def test_a_flipped_bit_of_content_is_served_wrong_and_noticed_by_the_digest() ->
     assert start <= wrong.place[1] if wrong.place else False
     assert not impact.silent
     (peer,) = peers_about(format_of("swh").peers(), impact.new)
-    assert peer.answer is Answer.WRONG
+    assert peer.answer is ReaderAnswer.WRONG
 
 
 def plain_des(folder: Path) -> Path:
@@ -229,7 +229,7 @@ def test_a_cut_that_moves_what_was_known_is_not_newly_noticed() -> None:
         said(Span("@64-70", 1, 2), "64"),
         said(None, "3"),
     ]
-    known = Known(was, source)
+    known = FindingBaseline(was, source)
     moved = [
         said(Span("", 10, 16), "10"),
         said(Span("", 36, 76), "36"),

@@ -15,7 +15,7 @@ from shardcore.testing import kill_runs as killed
 from shardcore.writing import undo as journals
 from shardcore.writing import undo_chain as chain
 from shardcore.writing.edit_options import TOMBSTONE, VERBS
-from shardcore.writing.in_place import Change, Edit, Stream, Zeros, edit_of
+from shardcore.writing.in_place import Edit, FileChange, Stream, Zeros, edit_of
 
 OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
@@ -23,13 +23,15 @@ OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 def made(path: Path, *, grow: bool = False) -> Edit:
     """An edit of each kind of change: bytes, zeros, and a stream over the end or a cut."""
     changes = (
-        Change(100, b"hello", "a word"),
-        Change(5000, Zeros(9000), "zeros"),
-        Change(30_000, b"x" * 20_000),
+        FileChange(100, b"hello", "a word"),
+        FileChange(5000, Zeros(9000), "zeros"),
+        FileChange(30_000, b"x" * 20_000),
     )
     if grow:
         more = Stream(5000, lambda: iter([b"m" * 2000, b"n" * 3000]))
-        return edit_of(FileSource(path), "change and add", (*changes, Change(len(OLD) - 100, more)), len(OLD) + 4900)
+        return edit_of(
+            FileSource(path), "change and add", (*changes, FileChange(len(OLD) - 100, more)), len(OLD) + 4900
+        )
     return edit_of(FileSource(path), "change and cut", changes, len(OLD) - 2000)
 
 
@@ -106,12 +108,12 @@ class KilledSecond:
         target.write_bytes(OLD)
         chain.forget(target)
         with FileSource(target) as source:
-            journals.apply(edit_of(source, "first", (Change(0, b"first"),)))
+            journals.apply(edit_of(source, "first", (FileChange(0, b"first"),)))
 
     def run(self, target: Path) -> None:
         """Makes the second edit."""
         with FileSource(target) as source:
-            journals.apply(edit_of(source, "second", (Change(3, b"second"),)))
+            journals.apply(edit_of(source, "second", (FileChange(3, b"second"),)))
 
     def judged(self, target: Path) -> str:
         """`one` or `two` edits undone; otherwise what is wrong."""
@@ -156,7 +158,7 @@ def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
         states.append(path.read_bytes())
         assert journals.kept_of(path) == number
         with FileSource(path) as source:
-            journals.apply(edit_of(source, f"edit {number}", (Change(10 * number, b"%d" % number * 15),)))
+            journals.apply(edit_of(source, f"edit {number}", (FileChange(10 * number, b"%d" % number * 15),)))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo", "file.undo.1", "file.undo.2"]
     for number in (2, 1, 0):
         assert journals.undo(path).what == f"edit {number}"
@@ -170,11 +172,11 @@ def test_journals_of_another_file_go(tmp_path: Path) -> None:
     path.write_bytes(OLD)
     for _ in range(2):
         with FileSource(path) as source:
-            journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+            journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     path.write_bytes(b"another file")
     assert journals.kept_of(path) is None
     with FileSource(path) as source:
-        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+        journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo"]
     journals.undo(path)
     assert path.read_bytes() == b"another file"
@@ -186,7 +188,7 @@ def test_what_is_no_journal_is_not_replaced(tmp_path: Path) -> None:
     path.write_bytes(OLD)
     journals.journal_of(path).write_bytes(b"mine")
     with FileSource(path) as source, pytest.raises(UsageError, match="move it away"):
-        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+        journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     assert (path.read_bytes(), journals.journal_of(path).read_bytes()) == (OLD, b"mine")
 
 
@@ -299,8 +301,8 @@ def test_damaged_journals_change_nothing(tmp_path: Path) -> None:
             assert path.read_bytes() == now
 
 
-@pytest.mark.parametrize("changes", [(Change(5, b"xx"), Change(6, b"y")), (Change(len(OLD), b"x"),)])
-def test_changes_that_make_no_sense(tmp_path: Path, changes: tuple[Change, ...]) -> None:
+@pytest.mark.parametrize("changes", [(FileChange(5, b"xx"), FileChange(6, b"y")), (FileChange(len(OLD), b"x"),)])
+def test_changes_that_make_no_sense(tmp_path: Path, changes: tuple[FileChange, ...]) -> None:
     """Changes that overlap or reach over the new end are refused."""
     path = tmp_path / "file"
     path.write_bytes(OLD)
@@ -371,6 +373,6 @@ def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:
     """A file that grows by several stretches has changes that begin after its end: they had no old bytes."""
     path = tmp_path / "file"
     path.write_bytes(b"short")
-    edit = edit_of(FileSource(path), "grow", (Change(5, b"abc"), Change(8, b"defg")), 12)
+    edit = edit_of(FileSource(path), "grow", (FileChange(5, b"abc"), FileChange(8, b"defg")), 12)
     assert [(one["old"], bytes.fromhex(one["new"])) for one in edit.told()["changes"]] == [("", b"abc"), ("", b"defg")]
     edit.source.close()

@@ -21,7 +21,7 @@ from shardcore.errors import FormatError, ShardError, SourceError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.testing import kill_runs as killed
 from shardcore.writing import undo as journals
-from shardcore.writing.in_place import Change, Stream, Zeros, edit_of
+from shardcore.writing.in_place import FileChange, Stream, Zeros, edit_of
 from shardcore.writing.undo_chain import journal_of
 
 DATA = Path(__file__).parents[2] / "data"
@@ -39,7 +39,7 @@ def edited(path: Path) -> Path:
     """Edit a file: bytes in its middle change, and its end is cut off; return the journal."""
     path.write_bytes(OLD)
     with FileSource(path) as source:
-        journal = journals.apply(edit_of(source, "change", (Change(5000, b"hello"),), len(OLD) - 100))
+        journal = journals.apply(edit_of(source, "change", (FileChange(5000, b"hello"),), len(OLD) - 100))
     assert journal is not None
     return journal
 
@@ -115,7 +115,7 @@ def test_a_planted_journal_changes_nothing_and_is_not_recommended(
     with pytest.raises((UsageError, FormatError)):
         journals.undo(path)
     with FileSource(path) as source, pytest.raises(ShardError):
-        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+        journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     assert run(["undo", str(path), "--yes"]) in (2, 3)
     assert path.read_bytes() == before
     capsys.readouterr()
@@ -223,7 +223,7 @@ def test_journals_have_the_mode_of_the_file(tmp_path: Path, mode: int, monkeypat
 
     monkeypatch.setattr(journals.TemporaryFile, "write", noting)
     with FileSource(path) as source:
-        journal = journals.apply(edit_of(source, "edit", (Change(0, b"x"),)), audit=journals.Audit())
+        journal = journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)), audit=journals.Audit())
     assert journal is not None
     assert set(seen) == {mode}
     for one in tmp_path.iterdir():
@@ -237,7 +237,7 @@ def test_a_journal_of_another_user_is_not_used(tmp_path: Path) -> None:
     path.write_bytes(OLD)
     os.chown(path, 1234, 1234)
     with FileSource(path) as source:
-        journal = journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+        journal = journals.apply(edit_of(source, "edit", (FileChange(0, b"x"),)))
     assert journal is not None
     assert (journal.stat().st_uid, journal.stat().st_gid) == (1234, 1234)
     os.chown(journal, 4321, 4321)
@@ -297,7 +297,7 @@ def test_purge_removes_all_journals(tmp_path: Path, capsys: pytest.CaptureFixtur
     path.write_bytes(OLD + b"secret")
     for number in range(3):
         with FileSource(path) as source:
-            journals.apply(edit_of(source, "edit", (Change(len(OLD) - number, b"x" * 6),)))
+            journals.apply(edit_of(source, "edit", (FileChange(len(OLD) - number, b"x" * 6),)))
     journal_of(path).with_name("file.undo.1").rename(tmp_path / "file.undo.7")
     after = path.read_bytes()
     assert run(["undo", str(path), "--purge", "--dry-run"]) == 0
@@ -322,7 +322,7 @@ class KilledPurge:
         for number in range(2):
             with FileSource(target) as source:
                 start = number * 20_000 * len(SECRET)
-                journals.apply(edit_of(source, "edit", (Change(start, Zeros(20_000 * len(SECRET))),)))
+                journals.apply(edit_of(source, "edit", (FileChange(start, Zeros(20_000 * len(SECRET))),)))
 
     def run(self, target: Path) -> None:
         """Purges."""
@@ -401,7 +401,7 @@ def test_what_an_edit_streams_cannot_be_finished(tmp_path: Path) -> None:
     path.write_bytes(OLD)
     with FileSource(path) as source:
         more = Stream(5, lambda: iter([b"hello"]))
-        journal = journals.apply(edit_of(source, "more", (Change(len(OLD), more),), len(OLD) + 5, verb="append"))
+        journal = journals.apply(edit_of(source, "more", (FileChange(len(OLD), more),), len(OLD) + 5, verb="append"))
     assert journal is not None
     journals._mark(journal, journals.BEGUN)
     assert "again" not in journals.interrupted(path)

@@ -12,7 +12,7 @@ import pytest
 
 from shardcore.errors import SourceError, UsageError
 from shardcore.sources.local import FileSource
-from shardcore.writing.in_place import Change, edit_of
+from shardcore.writing.in_place import FileChange, edit_of
 from shardcore.writing.lock import locked
 from shardcore.writing.undo import apply
 
@@ -135,6 +135,6 @@ def test_two_edits_within_a_tick_of_the_clock_differ(file: Path) -> None:
     with FileSource(file) as first:
         for number in range(5):
             with FileSource(file) as source:
-                apply(edit_of(source, "edit", (Change(number, b"x"),)), journal=False)
+                apply(edit_of(source, "edit", (FileChange(number, b"x"),)), journal=False)
                 assert source.modified != file.stat().st_mtime_ns
         assert first.modified != file.stat().st_mtime_ns

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from shardcore.errors import SourceError, UsageError
-from shardcore.model.options import Option, OptionType, Purpose
-from shardcore.writing.items import Item
-from shardcore.writing.manifest import Manifest, ResultManifest
+from shardcore.model.options import Option, OptionPurpose, OptionType
+from shardcore.writing.items import InputItem
+from shardcore.writing.manifest import ManifestReader, ResultManifest
 from shardcore.writing.output import Output
 
-FACTS = (Option("meta", OptionType.JSON, "Metadata.", Purpose.FACT),)
+FACTS = (Option("meta", OptionType.JSON, "Metadata.", OptionPurpose.FACT),)
 
 
-def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any) -> list[Item]:
+def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any) -> list[InputItem]:
     """The objects of a manifest with this text."""
     (where / "m.json").write_text(text, encoding="utf-8")
-    manifest = Manifest(where / "m.json", facts, more.get("format", "des"))
+    manifest = ManifestReader(where / "m.json", facts, more.get("format", "des"))
     try:
         return list(manifest.items(lambda name: None))
     finally:
@@ -107,7 +107,7 @@ def test_what_is_no_manifest(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name, why in (("bytes", "cannot read"), ("missing", "cannot open .*: No such file")):
         with pytest.raises(SourceError, match=why):
-            Manifest(tmp_path / name, FACTS, "des")
+            ManifestReader(tmp_path / name, FACTS, "des")
 
 
 def test_facts_of_another_format_are_counted(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_facts_of_another_format_are_counted(tmp_path: Path) -> None:
             {"format": "bloscpack", "objects": [{"path": "a", "dtype": "<u4", "meta": {}}, {"path": "b", "dtype": ""}]}
         )
     )
-    manifest = Manifest(tmp_path / "m.json", FACTS, "des")
+    manifest = ManifestReader(tmp_path / "m.json", FACTS, "des")
     assert [item.facts for item in manifest.items(lambda name: name)] == [{"meta": {}}, {}]
     assert manifest.dropped == {"dtype": 1}
     assert manifest.header == {"format": "bloscpack"}
@@ -126,7 +126,7 @@ def test_facts_of_another_format_are_counted(tmp_path: Path) -> None:
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`-` is standard input; paths are relative to the working folder."""
     monkeypatch.setattr(sys, "stdin", io.StringIO('\ufeff{"path": "a"}\n'))
-    (item,) = Manifest("-", FACTS, "des").items(lambda name: f"key of {name}")
+    (item,) = ManifestReader("-", FACTS, "des").items(lambda name: f"key of {name}")
     assert (item.key, item.content) == ("key of a", "a")
 
 
@@ -137,7 +137,7 @@ def test_the_result_manifest_names_old_keys(tmp_path: Path) -> None:
         output.open().write(b"x")
         result = ResultManifest(output, "swh")
         for key, stored in noted:
-            result.note(Item(key, b""), stored)
+            result.note(InputItem(key, b""), stored)
         result.end()
         output.commit()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "other.manifest.json", "same"]

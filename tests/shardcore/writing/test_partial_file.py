@@ -15,7 +15,7 @@ import pytest
 
 from shardcore.errors import RemoteError, SourceChanged, SourceError
 from shardcore.writing import partial_file
-from shardcore.writing.partial_file import Record, write_kept
+from shardcore.writing.partial_file import PartialRecord, write_kept
 
 SIZE = 3 << 20
 CONTENT = bytes(range(256)) * (SIZE // 256)
@@ -246,7 +246,7 @@ def test_other_failures_leave_nothing(out: Path, error: Exception) -> None:
 def test_two_at_once(out: Path) -> None:
     """A second run that begins while the first goes on writes a file of its own."""
     broken(out)
-    opened = Record(out, MARK).left(SIZE)
+    opened = PartialRecord(out, MARK).left(SIZE)
     assert opened is not None
     assert goes_on(out) == 0
     opened[0].discard()

@@ -14,8 +14,8 @@ from shardcore.model.occupancy import Load, LoadSource
 from shardcore.model.section import Section
 from shardcore.progress import Progress
 from shardcore.teaching.charts.charts import (
+    BinnedLoad,
     Chart,
-    Grouped,
     Sizes,
     entropy_chart,
     load_chart,
@@ -29,7 +29,7 @@ CHEAP = 64 << 20
 """Bytes of a file on this machine that are read for a chart without being asked."""
 
 
-class Kind(Enum):
+class ChartKind(Enum):
     """A chart."""
 
     BUDGET = "budget"
@@ -39,7 +39,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ChartData:
     """What there is to show.
 
     Attributes:
@@ -64,11 +64,11 @@ class Found:
     cost: int = 0
     sections: tuple[Section, ...] = ()
     more: str = ""
-    act: Callable[[int, int], Target] | None = field(default=None, compare=False)
+    act: Callable[[int, int], BinTarget] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class BinTarget:
     """What some bins of a chart lead to.
 
     Attributes:
@@ -84,37 +84,37 @@ class Target:
     place: tuple[int, int] | None = None
 
 
-def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool) -> Found:
+def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
     """The byte budget; of a folder that of its files, where much would have to be read, what it costs."""
     if not isinstance(shard, DataSet):
         shares = shard.byte_shares
-        return Found(shares) if shares else Found(why="The file has no bytes.")
+        return ChartData(shares) if shares else ChartData(why="The file has no bytes.")
     if not shard.listed and not agreed:
-        return Found(why="The files of this data set are not listed yet. Read the index to see how large they are.")
+        return ChartData(why="The files of this data set are not listed yet. Read the index to see how large they are.")
     cost = 0 if shard.loaded else min(shard.index_bytes, whole(shard))
     if cost > (0 if remote else CHEAP) and not agreed:
         why = f"Byte budget: reading the index of each file reads up to {cost:,} bytes."
-        return Found(why=why, cost=cost, more="Read and count")
-    return Found(shard.count_shares(progress))
+        return ChartData(why=why, cost=cost, more="Read and count")
+    return ChartData(shard.count_shares(progress))
 
 
-def count_sizes(shard: Shard, kind: str, progress: Progress) -> Found:
+def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
     """The sizes of the objects, by what is in memory."""
     if not shard.loaded:
-        return Found(why="How large the objects are is known once the index is read.")
+        return ChartData(why="How large the objects are is known once the index is read.")
     sizes = object_sizes(shard.objects, kind, progress)
     if not sizes.objects:
         lost = "No size of an object is known." if sizes.unknown else "There are no objects."
-        return Found(why=lost, choices=_kinds(sizes), chosen=sizes.kind)
+        return ChartData(why=lost, choices=_kinds(sizes), chosen=sizes.kind)
     chart = sizes.chart()
-    return Found(chart=chart, choices=_kinds(sizes), chosen=sizes.kind, act=lambda a, b: _size_target(sizes, a, b))
+    return ChartData(chart=chart, choices=_kinds(sizes), chosen=sizes.kind, act=lambda a, b: _size_target(sizes, a, b))
 
 
 def _kinds(sizes: Sizes) -> tuple[tuple[str, str], ...]:
     return tuple((kind, f"{kind} ({count:,})") for kind, count in sizes.kinds) if len(sizes.kinds) > 1 else ()
 
 
-def _size_target(sizes: Sizes, first: int, last: int) -> Target:
+def _size_target(sizes: Sizes, first: int, last: int) -> BinTarget:
     low, high = int(sizes.edges[first]), int(sizes.edges[last]) - 1
     if last == len(sizes.counts):
         # The last bin of a histogram has its upper edge, too.
@@ -125,7 +125,7 @@ def _size_target(sizes: Sizes, first: int, last: int) -> Target:
     words = f"{between}: {count:,} {noun}"
     name = "stored" if sizes.stored else "size"
     rule = f"{name}:{low}..{high}"
-    return Target(words, f"kind:{sizes.kind} {rule}" if len(sizes.kinds) > 1 else rule)
+    return BinTarget(words, f"kind:{sizes.kind} {rule}" if len(sizes.kinds) > 1 else rule)
 
 
 def _many(noun: str) -> str:
@@ -134,25 +134,25 @@ def _many(noun: str) -> str:
     return plural(2, noun).partition(" ")[2]
 
 
-def count_entropy(shard: Shard, progress: Progress, *, remote: bool, everything: bool) -> Found:
+def count_entropy(shard: Shard, progress: Progress, *, remote: bool, everything: bool) -> ChartData:
     """Entropy of samples, or of all bytes; of a remote file unasked only of what is here already."""
     source = shard.source
     if source is None:
-        return Found(why="A data set has no bytes of its own. Open one of its files to see their entropy.")
+        return ChartData(why="A data set has no bytes of its own. Open one of its files to see their entropy.")
     if not source.size:
-        return Found(why="The file has no bytes.")
+        return ChartData(why="The file has no bytes.")
     found: Entropy = (
         whole_entropy(source, progress) if everything else sampled_entropy(source, progress, loaded_only=remote)
     )
     if not found.looked_at:
-        return Found(
+        return ChartData(
             why="Nothing of the file is here yet that could be looked at.",
             cost=max(missing_of(source), 1),
             more="Read all bytes",
         )
     chart = entropy_chart(found)
     left = 0 if found.whole else max(missing_of(source), source.size if not remote else 1)
-    return Found(
+    return ChartData(
         chart=chart,
         sections=shard.sections,
         cost=left,
@@ -161,30 +161,30 @@ def count_entropy(shard: Shard, progress: Progress, *, remote: bool, everything:
     )
 
 
-def _entropy_target(chart: Chart, first: int, last: int) -> Target:
+def _entropy_target(chart: Chart, first: int, last: int) -> BinTarget:
     start, stop = int(chart.edges[first]), int(chart.edges[last])
     values = chart.values[first:last]
     known = values[~np.isnan(values)]
     bits = f"{known.mean():.2f} bits for each byte" if len(known) else "not looked at"
-    return Target(f"bytes {start:,}..{stop:,}: {bits}", place=(start, stop))
+    return BinTarget(f"bytes {start:,}..{stop:,}: {bits}", place=(start, stop))
 
 
-def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> Found:
+def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
     """The load that was chosen, or the first; where much would have to be read, what it costs."""
     sources = shard.loads
     if not sources:
-        return Found(why=shard.no_loads)
+        return ChartData(why=shard.no_loads)
     chosen = next((source for source in sources if source.name == name), sources[0])
     choices = tuple((source.name, source.title) for source in sources) if len(sources) > 1 else ()
     cost = cost_of(shard, chosen)
     if cost > (0 if remote else CHEAP) and not agreed:
         why = f"{chosen.title}: counting them reads up to {cost:,} bytes."
-        return Found(why=why, choices=choices, chosen=chosen.name, cost=cost, more="Read and count")
+        return ChartData(why=why, choices=choices, chosen=chosen.name, cost=cost, more="Read and count")
     load = chosen.make(progress)
     grouped = load_chart(load)
     if not load.places or not load.total:
-        return Found(why=f"{load.title}: there is nothing to count.", choices=choices, chosen=chosen.name)
-    return Found(
+        return ChartData(why=f"{load.title}: there is nothing to count.", choices=choices, chosen=chosen.name)
+    return ChartData(
         chart=grouped.chart,
         second=spread_chart(load),
         choices=choices,
@@ -202,7 +202,7 @@ def cost_of(shard: Shard, source: LoadSource) -> int:
     return min(source.reads, whole(shard))
 
 
-def _load_target(load: Load, grouped: Grouped, first: int, last: int) -> Target:
+def _load_target(load: Load, grouped: BinnedLoad, first: int, last: int) -> BinTarget:
     low, high = int(grouped.bounds[first]), int(grouped.bounds[last])
     count = int(load.counts[low:high].sum())
     things = f"{count:,} {load.thing if count == 1 else _many(load.thing)}"
@@ -215,13 +215,13 @@ def _load_target(load: Load, grouped: Grouped, first: int, last: int) -> Target:
     if rows is not None and rows[1] > rows[0]:
         only = rows[0] if rows[1] - rows[0] == 1 else None
         text = f"row:{rows[0]}" if only is not None else f"row:{rows[0]}..{rows[1] - 1}"
-        return Target(words, text, only, place)
+        return BinTarget(words, text, only, place)
     if load.key_prefixes and high - low == 1:
-        return Target(words, load.key_prefixes[low], None, place)
-    return Target(words, "", None, place)
+        return BinTarget(words, load.key_prefixes[low], None, place)
+    return BinTarget(words, "", None, place)
 
 
-def spread_target(chart: Chart, first: int, last: int) -> Target:
+def spread_target(chart: Chart, first: int, last: int) -> BinTarget:
     """What stands in bins of places by their number of things."""
     low, high = int(chart.edges[first]), int(chart.edges[last]) - 1
     count = int(chart.values[first:last].sum())
@@ -229,4 +229,4 @@ def spread_target(chart: Chart, first: int, last: int) -> Target:
     ideal = ""
     if chart.ideal is not None:
         ideal = f"; {chart.ideal_name} {chart.ideal[first:last].sum():,.1f}"
-    return Target(f"{amount} {chart.x}: {count:,} {chart.y}{ideal}")
+    return BinTarget(f"{amount} {chart.x}: {count:,} {chart.y}{ideal}")

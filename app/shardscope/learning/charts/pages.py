@@ -31,9 +31,9 @@ from shardcore.teaching.charts.svg import Inks, chart_svg, shares_svg
 from shardscope.learning.charts.byte_shares_view import BudgetView
 from shardscope.learning.charts.colours import inks
 from shardscope.learning.charts.count import (
-    Found,
-    Kind,
-    Target,
+    BinTarget,
+    ChartData,
+    ChartKind,
     count_budget,
     count_entropy,
     count_load,
@@ -42,7 +42,7 @@ from shardscope.learning.charts.count import (
 )
 from shardscope.learning.charts.plot import Plot
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
 from shardscope.session.words import grouped, size_text
 from shardscope.widgets import theme
@@ -53,7 +53,7 @@ from shardscope.widgets.wrap_text import WrapText
 translate = QCoreApplication.translate
 
 
-def written(found: Found | None, chart: Chart | None, kind: str, inks: Inks) -> str:
+def written(found: ChartData | None, chart: Chart | None, kind: str, inks: Inks) -> str:
     """What is shown, as the text of a file.
 
     Args:
@@ -142,9 +142,9 @@ class ChartPages(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Charts"))
         self._session = session
-        self._found: dict[Kind, Found] = {}
-        self._wanted: dict[Kind, str] = {}
-        self._agreed: set[tuple[Kind, str]] = set()
+        self._found: dict[ChartKind, ChartData] = {}
+        self._wanted: dict[ChartKind, str] = {}
+        self._agreed: set[tuple[ChartKind, str]] = set()
         self._by_number: bool | None = None
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
@@ -165,10 +165,10 @@ class ChartPages(QWidget):
         self.kinds.setObjectName("chartKind")
         self.kinds.setAccessibleName(self.tr("Charts"))
         kinds = {
-            Kind.BUDGET: (self.tr("Bytes"), self.tr("What the bytes of the file are for")),
-            Kind.SIZES: (self.tr("Sizes"), self.tr("How large the objects are")),
-            Kind.ENTROPY: (self.tr("Entropy"), self.tr("How surprising the bytes are, along the file")),
-            Kind.LOAD: (self.tr("Load"), self.tr("How full slots, minishards, xorbs or files are")),
+            ChartKind.BUDGET: (self.tr("Bytes"), self.tr("What the bytes of the file are for")),
+            ChartKind.SIZES: (self.tr("Sizes"), self.tr("How large the objects are")),
+            ChartKind.ENTROPY: (self.tr("Entropy"), self.tr("How surprising the bytes are, along the file")),
+            ChartKind.LOAD: (self.tr("Load"), self.tr("How full slots, minishards, xorbs or files are")),
         }
         for number, (kind, (name, meaning)) in enumerate(kinds.items()):
             self.kinds.addItem(name, kind)
@@ -248,12 +248,12 @@ class ChartPages(QWidget):
     # --- what is counted ---
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ChartKind:
         """The chart in front."""
-        return Kind(self.kinds.currentData())
+        return ChartKind(self.kinds.currentData())
 
     @property
-    def found(self) -> Found | None:
+    def found(self) -> ChartData | None:
         """What is known of it; None while nothing is."""
         return self._found.get(self.kind)
 
@@ -265,7 +265,7 @@ class ChartPages(QWidget):
             return None
         return found.second if found.second is not None and self._counts_places(found) else found.chart
 
-    def _counts_places(self, found: Found) -> bool:
+    def _counts_places(self, found: ChartData) -> bool:
         """Whether places are counted by what they hold: many of them are, unless somebody said otherwise."""
         if found.second is None or found.chart is None:
             return False
@@ -282,8 +282,8 @@ class ChartPages(QWidget):
 
     def _forget_counts(self) -> None:
         """The index is read: more is known."""
-        along = self._found.get(Kind.ENTROPY)
-        self._found = {Kind.ENTROPY: along} if along is not None and not along.why else {}
+        along = self._found.get(ChartKind.ENTROPY)
+        self._found = {ChartKind.ENTROPY: along} if along is not None and not along.why else {}
         self._show()
         self._count(anew=True)
 
@@ -315,32 +315,32 @@ class ChartPages(QWidget):
         remote = self._session.request.is_remote
         agreed = (kind, chosen) in self._agreed
 
-        def work(shard: Shard, job: Job) -> Found:
-            if kind is Kind.BUDGET:
+        def work(shard: Shard, job: Job) -> ChartData:
+            if kind is ChartKind.BUDGET:
                 return count_budget(shard, job.progress, remote=remote, agreed=agreed)
-            if kind is Kind.SIZES:
+            if kind is ChartKind.SIZES:
                 return count_sizes(shard, chosen, job.progress)
-            if kind is Kind.ENTROPY:
+            if kind is ChartKind.ENTROPY:
                 return count_entropy(shard, job.progress, remote=remote, everything=agreed)
             return count_load(shard, chosen, job.progress, remote=remote, agreed=agreed)
 
         self._session.ask(
             work,
             partial(self._take, kind),
-            failed=lambda error: self._take(kind, Found(why=plain_words(error))),
+            failed=lambda error: self._take(kind, ChartData(why=plain_words(error))),
             stopped=lambda: self._stopped(kind, chosen),
             key=("chart", kind, self),
             pool=Pool.CPU,
-            priority=Priority.PREFETCH,
+            priority=JobPriority.PREFETCH,
             title=self.tr("Chart: read all bytes") if agreed else "",
         )
 
-    def _take(self, kind: Kind, found: Found) -> None:
+    def _take(self, kind: ChartKind, found: ChartData) -> None:
         self._found[kind] = found
         if kind is self.kind:
             self._show()
 
-    def _stopped(self, kind: Kind, chosen: str) -> None:
+    def _stopped(self, kind: ChartKind, chosen: str) -> None:
         """What was agreed to was stopped: what is cheap is shown again."""
         if self._session.jobs.newest(("chart", kind, self)) is None:
             self._agreed.discard((kind, chosen))
@@ -394,7 +394,7 @@ class ChartPages(QWidget):
         self.budget.horizontalHeader().setVisible(not low)
         self.pages.setToolTip(f"{self.title.text}\n{self.note.text}" if there and low else "")
 
-    def _why(self, found: Found | None, *, is_open: bool) -> str:
+    def _why(self, found: ChartData | None, *, is_open: bool) -> str:
         """Why there is nothing to see, in a sentence."""
         if not is_open:
             return self.tr("Open a shard to see what its bytes are for.")
@@ -406,7 +406,7 @@ class ChartPages(QWidget):
         """What can be done."""
         return self.tr("Click a bar, or drag over several.") if self.chart is not None else ""
 
-    def _show_choices(self, found: Found | None) -> None:
+    def _show_choices(self, found: ChartData | None) -> None:
         choices = found.choices if found is not None else ()
         names = [name for name, _ in choices]
         if [self.choice.itemData(n) for n in range(self.choice.count())] != names:
@@ -423,10 +423,10 @@ class ChartPages(QWidget):
         self.turn.blockSignals(False)
         self.choices.setVisible(bool(choices) or second)
 
-    def _show_more(self, found: Found | None) -> None:
+    def _show_more(self, found: ChartData | None) -> None:
         """The button for what has to be read first."""
         loading = self._session.index_state is IndexState.LOADING
-        waits = self.kind is Kind.SIZES or (self.kind is Kind.BUDGET and found is not None and not found.cost)
+        waits = self.kind is ChartKind.SIZES or (self.kind is ChartKind.BUDGET and found is not None and not found.cost)
         shard = self._session.shard
         if waits and shard is not None and not shard.loaded and found is not None and found.why:
             self.more.setText(self.tr("The index is being read …") if loading else self.tr("Read the index"))
@@ -459,7 +459,7 @@ class ChartPages(QWidget):
         if not found.cost:
             self._session.want_index()
             return
-        what = self.tr("Entropy of the whole file") if self.kind is Kind.ENTROPY else found.why.partition(":")[0]
+        what = self.tr("Entropy of the whole file") if self.kind is ChartKind.ENTROPY else found.why.partition(":")[0]
         mark = (self.kind, self._wanted.get(self.kind, ""))
 
         def go() -> None:
@@ -470,7 +470,7 @@ class ChartPages(QWidget):
 
         self._session.when_agreed(what, found.cost, go)
 
-    def _target(self, first: int, last: int) -> Target | None:
+    def _target(self, first: int, last: int) -> BinTarget | None:
         found, chart = self.found, self.chart
         if found is None or chart is None or not 0 <= first < last <= len(chart):
             return None

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
 from shardcore.model.section import Section
-from shardcore.teaching.charts.charts import Chart, Scale
+from shardcore.teaching.charts.charts import AxisScale, Chart
 from shardcore.teaching.charts.svg import chart_ticks, positions, ticks
 from shardscope.session.sections import section_at
 from shardscope.widgets import theme
@@ -147,7 +147,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def _roles(self, chart: Chart) -> np.ndarray[Any, Any]:
         """The section that each bin is coloured after: the one in its middle, else that of contents."""
-        if not self.sections or chart.scale is not Scale.OFFSETS:
+        if not self.sections or chart.scale is not AxisScale.OFFSETS:
             return np.full(len(chart), SectionRole.DATA.value, object)
         middles = ((chart.edges[:-1] + chart.edges[1:]) // 2).astype(np.int64).tolist()
         found = [section_at(self.sections, at) for at in middles]
@@ -204,7 +204,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         if chart is None or not len(chart):
             return
         across = chart_ticks(chart, max(int(view.width() / TICK_ROOM), 2))
-        up = ticks(Scale.LINEAR, 0.0, chart.most or self._top(), max(int(view.height() / 30), 2))
+        up = ticks(AxisScale.LINEAR, 0.0, chart.most or self._top(), max(int(view.height() / 30), 2))
         if not chart.most and not (known := chart.values[~np.isnan(chart.values)] % 1).any() and len(known):
             # There is no half of an object.
             up = [(at, text) for at, text in up if at == round(at)]

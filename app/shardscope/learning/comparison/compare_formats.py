@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from shardcore import Cancelled
 from shardcore.teaching.comparison import Comparison, to_csv, to_svg
 from shardcore.teaching.comparison.comparison import write_text
-from shardscope.learning.comparison.jobs import CompareDesk
-from shardscope.learning.comparison.window import CompareSheet
+from shardscope.learning.comparison.jobs import CompareJobs
+from shardscope.learning.comparison.window import CompareWindow
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Jobs, Priority, alive
+from shardscope.session.jobs import JobPriority, Jobs, alive
 
 
 class CompareFormats(QObject):
@@ -34,18 +34,18 @@ class CompareFormats(QObject):
         super().__init__(parent)
         self._jobs = jobs
         self._window = parent
-        self.sheet: CompareSheet | None = None
+        self.sheet: CompareWindow | None = None
         self.action = QAction(self.tr("Compare for&mats…"), parent)
         self.action.setObjectName("compareAction")
         self.action.setShortcut(QKeySequence("Ctrl+Shift+M"))
         self.action.setToolTip(self.tr("Packs the same objects into every format, and shows what each costs"))
         self.action.triggered.connect(lambda _: self.show())
 
-    def show(self) -> CompareSheet:
+    def show(self) -> CompareWindow:
         """Opens the window, or brings it to the front."""
         if self.sheet is None:
-            desk = CompareDesk(self._jobs)
-            sheet = self.sheet = CompareSheet(desk, self._window)
+            desk = CompareJobs(self._jobs)
+            sheet = self.sheet = CompareWindow(desk, self._window)
             desk.setParent(sheet)
             sheet.finished.connect(lambda _: self._closed())
             sheet.folder_wanted.connect(self._ask_folder)
@@ -101,5 +101,5 @@ class CompareFormats(QObject):
             sheet.tell_saved(words, error=error is not None)
 
         self._jobs.submit(
-            lambda _: write_text(path, text, force=True), key=("save", self), priority=Priority.SCREEN, done=done
+            lambda _: write_text(path, text, force=True), key=("save", self), priority=JobPriority.SCREEN, done=done
         )

@@ -12,12 +12,12 @@ from shardcore import Cancelled
 from shardcore.teaching.comparison import (
     BUILT_IN,
     MORE,
+    ComparedContents,
+    ComparedObject,
     Comparison,
-    Contents,
-    Object,
-    Packed,
+    FormatRow,
+    PackedFormat,
     Points,
-    Row,
     blank,
     compared_formats,
     files_of,
@@ -29,14 +29,14 @@ from shardcore.teaching.comparison import (
     with_costs,
 )
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Jobs, Pool, Priority, alive
+from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 
 T = TypeVar("T")
 PointsKey = tuple[int | None, str, str, bool]
 """Cache key of a sketch: size of the objects, format, its main parameter, and whether its own codec is used."""
 
 
-class CompareDesk(QObject):
+class CompareJobs(QObject):
     """Serves one sheet. The newest question wins: what was asked before is given up.
 
     `begun` tells that formats are known, `changed` that rows are others; `failed` carries why there are no contents.
@@ -61,14 +61,14 @@ class CompareDesk(QObject):
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self.contents: Contents = BUILT_IN
+        self.contents: ComparedContents = BUILT_IN
         self.count: int | None = None
         self.size: int | None = None
         self.dials: dict[str, str] = {}
         self.own_codecs = False
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, FormatRow] = {}
         self.stale: set[str] = set()
-        self.objects: Sequence[Object] = ()
+        self.objects: Sequence[ComparedObject] = ()
         self.count_now = 0
         self.content = 0
         self._points: dict[PointsKey, Points] = {}
@@ -89,18 +89,20 @@ class CompareDesk(QObject):
     def begin(self) -> None:
         """Asks for the formats; the first time all of them are imported."""
 
-        def take(rows: list[Row]) -> None:
+        def take(rows: list[FormatRow]) -> None:
             self.rows = {row.format: row for row in rows}
             self.begun.emit()
             self.ask()
 
-        self._ask(lambda _: [blank(name, {}) for name in compared_formats()], take, "formats", priority=Priority.SCREEN)
+        self._ask(
+            lambda _: [blank(name, {}) for name in compared_formats()], take, "formats", priority=JobPriority.SCREEN
+        )
 
     def read(self, paths: Sequence[str | Path]) -> None:
         """Compares the files of folders, as they are."""
-        self._ask(lambda _: files_of(list(paths)), self.use, "files", priority=Priority.SCREEN)
+        self._ask(lambda _: files_of(list(paths)), self.use, "files", priority=JobPriority.SCREEN)
 
-    def use(self, contents: Contents) -> None:
+    def use(self, contents: ComparedContents) -> None:
         """Compares other contents, as they are."""
         self.contents, self.count, self.size = contents, None, None
         self._points = {}
@@ -177,7 +179,7 @@ class CompareDesk(QObject):
         if all(key in known for key in wanted.values()):
             take({key: known[key] for key in wanted.values()})
         else:
-            self._ask(work, take, "sketch", priority=Priority.SCREEN)
+            self._ask(work, take, "sketch", priority=JobPriority.SCREEN)
 
     def _make(self, formats: Sequence[str]) -> None:
         """Makes the objects, unless they are there; then they are packed."""
@@ -186,11 +188,11 @@ class CompareDesk(QObject):
             return
         contents, count, size = self.contents, self.count, self.size
 
-        def take(objects: list[Object]) -> None:
+        def take(objects: list[ComparedObject]) -> None:
             self.objects = objects
             self._measure(formats)
 
-        self._ask(lambda _: contents.objects(count, size), take, "objects", priority=Priority.SELECTED)
+        self._ask(lambda _: contents.objects(count, size), take, "objects", priority=JobPriority.SELECTED)
 
     def _measure(self, formats: Sequence[str]) -> None:
         for name in formats:
@@ -199,21 +201,21 @@ class CompareDesk(QObject):
     def _measure_one(self, name: str) -> None:
         objects, options = self.objects, self._options(name)
 
-        def take(found: tuple[Row, Packed | None]) -> None:
+        def take(found: tuple[FormatRow, PackedFormat | None]) -> None:
             row, packed = found
             self.rows[name] = row
             self.stale.discard(name)
             self.changed.emit()
             if packed is not None:
-                self._ask(lambda _: with_costs(row, packed, options), done, name, priority=Priority.PREFETCH)
+                self._ask(lambda _: with_costs(row, packed, options), done, name, priority=JobPriority.PREFETCH)
 
-        def done(row: Row) -> None:
+        def done(row: FormatRow) -> None:
             self.rows[name] = row
             self.changed.emit()
 
-        self._ask(lambda _: looked_up(name, objects, options), take, name, priority=Priority.SELECTED)
+        self._ask(lambda _: looked_up(name, objects, options), take, name, priority=JobPriority.SELECTED)
 
-    def _ask(self, work: Callable[[Job], T], take: Callable[[T], None], key: str, *, priority: Priority) -> None:
+    def _ask(self, work: Callable[[Job], T], take: Callable[[T], None], key: str, *, priority: JobPriority) -> None:
         """Runs work, and brings the result home if somebody still waits for it."""
 
         def done(result: T | None, error: BaseException | None) -> None:

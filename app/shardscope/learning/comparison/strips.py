@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from shardcore import SectionRole
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
-from shardcore.teaching.comparison import Piece, Row
+from shardcore.teaching.comparison import FormatRow, SectionShare
 from shardcore.teaching.comparison.words import ABOUT, overhead_text, short_size
 from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
@@ -42,12 +42,12 @@ class Strips(QWidget):
         self.setAccessibleName(self.tr("What each format makes of the objects, to one scale"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.rows: tuple[Row, ...] = ()
+        self.rows: tuple[FormatRow, ...] = ()
         self.current = ""
         self._content = 0
         self._stale: frozenset[str] = frozenset()
 
-    def show_rows(self, rows: Sequence[Row], content: int, stale: Collection[str] = ()) -> None:
+    def show_rows(self, rows: Sequence[FormatRow], content: int, stale: Collection[str] = ()) -> None:
         """Shows rows.
 
         Args:
@@ -111,7 +111,7 @@ class Strips(QWidget):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
         painter.end()
 
-    def _paint_row(self, painter: QPainter, colours: theme.Palette, number: int, row: Row) -> None:
+    def _paint_row(self, painter: QPainter, colours: theme.Palette, number: int, row: FormatRow) -> None:
         whole = QRectF(2, _TOP + number * self._step, self.width() - 4, self._step)
         if row.format == self.current:
             painter.fillRect(whole, colours.raised)
@@ -139,7 +139,9 @@ class Strips(QWidget):
             x += piece.size
         painter.setOpacity(1.0)
 
-    def _paint_piece(self, painter: QPainter, colours: theme.Palette, number: int, piece: Piece, start: int) -> None:
+    def _paint_piece(
+        self, painter: QPainter, colours: theme.Palette, number: int, piece: SectionShare, start: int
+    ) -> None:
         strip = self.strip_of(number)
         left = strip.left() + start * self.scale
         # What is narrower than a pixel is a pixel: to scale it would not be there at all.
@@ -246,7 +248,7 @@ class Strips(QWidget):
         return f"<b>{escape(row.title)}</b><br>{escape(row.purpose)}"
 
 
-def piece_tip(row: Row, piece: Piece) -> str:
+def piece_tip(row: FormatRow, piece: SectionShare) -> str:
     """A section in words."""
     about = "" if row.exact else ABOUT
     among = f" in {plural(piece.count, 'file')}" if piece.count > 1 else ""
@@ -258,7 +260,7 @@ def piece_tip(row: Row, piece: Piece) -> str:
     return "<br>".join(line for line in lines if line)
 
 
-def told(row: Row) -> str:
+def told(row: FormatRow) -> str:
     """A row in a line: size, overhead, and what its main parameter is."""
     if row.error:
         return grouped(row.error)

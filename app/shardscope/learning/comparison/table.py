@@ -17,7 +17,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from shardcore.model.number_words import plural
-from shardcore.teaching.comparison import ACTIONS, Row
+from shardcore.teaching.comparison import ACTIONS, FormatRow
 from shardcore.teaching.comparison.words import HEADINGS, cells
 from shardscope.session.words import grouped
 from shardscope.widgets.plain_text import tip
@@ -51,9 +51,9 @@ class CompareModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.rows: tuple[Row, ...] = ()
+        self.rows: tuple[FormatRow, ...] = ()
 
-    def show_rows(self, rows: Sequence[Row]) -> None:
+    def show_rows(self, rows: Sequence[FormatRow]) -> None:
         """Shows other rows."""
         if [row.format for row in rows] != [row.format for row in self.rows]:
             self.beginResetModel()
@@ -93,7 +93,7 @@ class CompareModel(QAbstractTableModel):
         return None
 
 
-def _words(row: Row, column: int) -> str:
+def _words(row: FormatRow, column: int) -> str:
     if column == _FORMAT:
         return f"{row.format}\n{row.dial}\n{row.value}" if row.dial else row.format
     text = grouped(cells(row)[column - 1])
@@ -108,7 +108,7 @@ def _words(row: Row, column: int) -> str:
     )
 
 
-def _tip(row: Row, column: int) -> str:
+def _tip(row: FormatRow, column: int) -> str:
     """What a cell says to those who want to know more."""
     if column == _FORMAT:
         return f"{row.title}: {row.purpose}"
@@ -165,7 +165,7 @@ class CompareTable(QTableView):
             header.resizeSection(column, digits * self.fontMetrics().horizontalAdvance("0"))
         self.selectionModel().currentRowChanged.connect(self._row_changed)
 
-    def show_rows(self, rows: Sequence[Row]) -> None:
+    def show_rows(self, rows: Sequence[FormatRow]) -> None:
         """Shows other rows."""
         self.rows_.show_rows(rows)
         self.setMinimumHeight(self.whole_height())

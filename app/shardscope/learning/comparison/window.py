@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QLabel, QPushButt
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.teaching.comparison import BUILT_IN, MOST_OBJECTS
-from shardscope.learning.comparison.jobs import CompareDesk
+from shardscope.learning.comparison.jobs import CompareJobs
 from shardscope.learning.comparison.strips import Strips
 from shardscope.learning.comparison.table import CompareTable
 from shardscope.session.words import size_text
@@ -104,7 +104,7 @@ SIZES = (None, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
 """Bytes of each object; None for their own."""
 
 
-class CompareSheet(QDialog):
+class CompareWindow(QDialog):
     """Shows the comparison. Open it with `show()`.
 
     `folder_wanted`, `picture_wanted` and `table_wanted` ask for dialogs; `dropped` carries paths.
@@ -118,7 +118,7 @@ class CompareSheet(QDialog):
     picture_wanted = Signal()
     table_wanted = Signal()
 
-    def __init__(self, desk: CompareDesk, parent: QWidget | None = None) -> None:
+    def __init__(self, desk: CompareJobs, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.desk = desk
         self.setObjectName("compareFormats")

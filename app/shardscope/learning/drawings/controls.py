@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.drawing import Control, Kind
+from shardcore.model.drawing import Control, ControlKind
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.tick_box import TickBox
@@ -176,13 +176,13 @@ class Controls(QWidget):
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(6)
         make = {
-            Kind.SLIDER: self._slider,
-            Kind.SWITCH: self._switch,
-            Kind.CHOICE: self._choice,
-            Kind.TEXT: self._text,
+            ControlKind.SLIDER: self._slider,
+            ControlKind.SWITCH: self._switch,
+            ControlKind.CHOICE: self._choice,
+            ControlKind.TEXT: self._text,
         }[control.kind]
         widgets = make(control)
-        if control.kind is not Kind.SWITCH:
+        if control.kind is not ControlKind.SWITCH:
             label = QLabel(shown(control.label))
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setBuddy(widgets[-1])

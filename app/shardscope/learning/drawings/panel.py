@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction, QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import QFileDialog, QMenu, QTabBar, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
-from shardcore.model.drawing import Control, Drawing, Item, Kind, Sketch, Still, value_from
+from shardcore.model.drawing import Control, ControlKind, Drawing, Item, Sketch, StaticSketch, value_from
 from shardcore.teaching.drawing.colours import LIGHT
 from shardcore.teaching.drawing.layout import placed
 from shardcore.teaching.drawing.picture import Picture
@@ -20,10 +20,10 @@ from shardcore.teaching.drawing.svg import svg
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.controls import Controls
 from shardscope.learning.drawings.paint import paint_picture
-from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, Wish
+from shardscope.learning.drawings.space import LEAST_HEIGHT, LEAST_WIDTH, DrawingRequest
 from shardscope.learning.drawings.view import DrawingView
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
@@ -219,7 +219,7 @@ class DrawingPanel(QWidget):
         else:
             self._draw()
 
-    def fulfil(self, wish: Wish) -> None:
+    def fulfil(self, wish: DrawingRequest) -> None:
         """Shows a sketch with some values of its controls, and points out one of its items.
 
         Raises:
@@ -300,7 +300,7 @@ class DrawingPanel(QWidget):
         self._forget_changed(sketch)
         values = self.values
         self.controls.show_controls(sketch.controls, values)
-        if isinstance(sketch, Still):
+        if isinstance(sketch, StaticSketch):
             self._take(sketch.drawing)
             return
 
@@ -308,7 +308,7 @@ class DrawingPanel(QWidget):
             job.check()
             return sketch.draw(values)
 
-        self._session.ask(work, self._take, failed=self._failed, key=("draw", self), priority=Priority.SCREEN)
+        self._session.ask(work, self._take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
 
     def _forget_changed(self, sketch: Sketch) -> None:
         """Forgets what was set of a control for which the file says something else now: of another lookup."""
@@ -393,7 +393,7 @@ class DrawingPanel(QWidget):
     def _drag_began(self, name: str) -> None:
         control = next((one for one in (self._sketch.controls if self._sketch else ()) if one.name == name), None)
         self._grabbed = {}
-        if control is not None and control.kind is Kind.SLIDER:
+        if control is not None and control.kind is ControlKind.SLIDER:
             self._grabbed = {"control": control, "value": self.values.get(name, control.value)}
 
     def _dragged(self, name: str, units: int) -> None:

@@ -12,7 +12,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 560, 260
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DrawingRequest:
     """A drawing that somebody wants to see; it may be there only when a lookup has ended.
 
     Attributes:

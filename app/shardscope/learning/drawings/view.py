@@ -99,7 +99,7 @@ class Paper(_Page):
         )
 
 
-class Sheet(_Page):
+class HighlightLayer(_Page):
     """Frames some of the items of the picture below it."""
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class DrawingView(QGraphicsView):
         self.lit: frozenset[int] = frozenset()
         self._drawing: Drawing | None = None
         self._fonts = Fonts()
-        self._sheet = Sheet()
+        self._sheet = HighlightLayer()
         self._areas: list[tuple[QPolygonF, int]] = []
         self._stops: tuple[Stop, ...] = ()
         self._stop = -1

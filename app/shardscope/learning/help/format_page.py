@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 
 from shardcore import Node, Shard
 from shardscope.learning.help.page_view import PageView
-from shardscope.learning.help.pages import GLOSSARY, Page, find_field, page, titles
+from shardscope.learning.help.pages import GLOSSARY, HelpPage, find_field, page, titles
 from shardscope.session.jobs import Job
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -115,7 +115,7 @@ class FormatPage(QWidget):
             self._row = row
             self.view.light("" if row is None else f"field:{row}")
 
-    def _format_page(self) -> Page | None:
+    def _format_page(self) -> HelpPage | None:
         shard = self._session.shard
         return page(shard.format) if shard is not None else None
 

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
-from shardscope.learning.help.pages import Page
+from shardscope.learning.help.pages import HelpPage
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, mono, points
 
@@ -36,13 +36,13 @@ class PageView(QTextBrowser):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._page: Page | None = None
+        self._page: HelpPage | None = None
         self._made: QTextDocument | None = None
         self._lit: tuple[QTextTable, int] | None = None
         self.anchorClicked.connect(lambda url: self.chosen.emit(url.toString()))
 
     @property
-    def page(self) -> Page | None:
+    def page(self) -> HelpPage | None:
         """What is shown."""
         return self._page
 
@@ -54,7 +54,7 @@ class PageView(QTextBrowser):
         table, row = self._lit
         return " ".join(_cell_text(table, row, column) for column in range(min(table.columns(), 2)))
 
-    def show_page(self, page: Page) -> None:
+    def show_page(self, page: HelpPage) -> None:
         """Shows a page from its beginning."""
         self._page = page
         self._render()

@@ -35,7 +35,7 @@ _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FieldRow:
     """A field, as a page states it.
 
     Attributes:
@@ -50,7 +50,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Page:
+class HelpPage:
     """A page, ready to be shown.
 
     Attributes:
@@ -63,7 +63,7 @@ class Page:
     name: str
     title: str
     markdown: str
-    rows: tuple[Row, ...] = field(default=(), repr=False)
+    rows: tuple[FieldRow, ...] = field(default=(), repr=False)
 
     def row_of(self, path: Sequence[Node]) -> int | None:
         """The number of the row about the last node of a path, or about the nearest node around it; or None."""
@@ -93,15 +93,15 @@ def titles() -> Mapping[str, str]:
 
 
 @cache
-def page(name: str) -> Page | None:
+def page(name: str) -> HelpPage | None:
     """The page of a format, or the glossary; None when there is no such page."""
     if name == GLOSSARY:
-        return Page(name, titles()[name], _glossary_text())
+        return HelpPage(name, titles()[name], _glossary_text())
     if name not in titles():
         return None
-    rows: list[Row] = []
+    rows: list[FieldRow] = []
     text = (assets.docs() / "formats" / f"{name}.md").read_text("utf-8")
-    return Page(name, titles()[name], "\n".join(_prepared(text, rows, _Words(words()))), tuple(rows))
+    return HelpPage(name, titles()[name], "\n".join(_prepared(text, rows, _Words(words()))), tuple(rows))
 
 
 # --- the glossary ---
@@ -151,7 +151,7 @@ class _Words:
 # --- making a page ready ---
 
 
-def _prepared(text: str, rows: list[Row], explained: _Words) -> Iterator[str]:
+def _prepared(text: str, rows: list[FieldRow], explained: _Words) -> Iterator[str]:
     layout, fenced = "", False
     for line in text.splitlines():
         if line.startswith("```"):
@@ -172,12 +172,12 @@ def _prepared(text: str, rows: list[Row], explained: _Words) -> Iterator[str]:
             yield explained.linked(line)
 
 
-def _layout_line(line: str, layout: str, rows: list[Row]) -> str:
+def _layout_line(line: str, layout: str, rows: list[FieldRow]) -> str:
     """A line of a layout's table, in three columns: the panel is narrow."""
     row = _ROW.match(line)
     if row is None:
         return "|---|---|---|" if line.startswith("|---") else "| offset | field | meaning |"
-    rows.append(Row(layout, row["name"], row["doc"]))
+    rows.append(FieldRow(layout, row["name"], row["doc"]))
     size, kind = row["size"], row["type"]
     unit = "byte" if size == "1" else "bytes"
     about = kind if kind.endswith(unit) else f"{size} {unit}, {kind}"
@@ -189,7 +189,7 @@ def _layout_line(line: str, layout: str, rows: list[Row]) -> str:
 
 
 def find_field(
-    page: Page, number: int, root: Node, near: Sequence[Node] = (), check: Callable[[], None] = lambda: None
+    page: HelpPage, number: int, root: Node, near: Sequence[Node] = (), check: Callable[[], None] = lambda: None
 ) -> tuple[Node, ...]:
     """The path to the first node that a row is about; empty when there is none. Reads, as the tree does.
 

@@ -87,7 +87,7 @@ def _plain(text: str) -> str:
     return text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…").rstrip()
 
 
-class ShortcutSheet(QDialog):
+class ShortcutDialog(QDialog):
     """All shortcuts, by menu and panel. Type to search; Return does what is selected; Esc closes.
 
     Attributes:
@@ -219,11 +219,11 @@ class ShortcutSheet(QDialog):
             self.list.setCurrentItem(items[place])
 
 
-def show_shortcuts(window: QMainWindow) -> ShortcutSheet:
+def show_shortcuts(window: QMainWindow) -> ShortcutDialog:
     """Opens the sheet, or brings the open one to the front."""
     # One that was closed is still there until the event loop deletes it.
-    open_ones = [sheet for sheet in window.findChildren(ShortcutSheet) if sheet.isVisible()]
-    sheet = open_ones[0] if open_ones else ShortcutSheet(window)
+    open_ones = [sheet for sheet in window.findChildren(ShortcutDialog) if sheet.isVisible()]
+    sheet = open_ones[0] if open_ones else ShortcutDialog(window)
     sheet.show()
     sheet.raise_()
     sheet.activateWindow()

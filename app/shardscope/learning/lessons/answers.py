@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from shardcore import Span
 from shardscope.learning.lessons.lesson import Answer, Question
-from shardscope.learning.lessons.values import NotHereError, Scene
+from shardscope.learning.lessons.values import LessonScene, NotHereError
 
 _BASES = {"0x": 16, "0o": 8, "0b": 2}
 _UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1} | {
@@ -33,7 +33,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AnswerVerdict:
     """What is said to an answer.
 
     Attributes:
@@ -47,7 +47,7 @@ class Verdict:
     shown: bool = False
 
 
-def judged(question: Question, given: Given, scene: Scene) -> Verdict:
+def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
     """Whether an answer is right, and what is told.
 
     Raises:
@@ -55,7 +55,7 @@ def judged(question: Question, given: Given, scene: Scene) -> Verdict:
     """
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
-        return _right(question, scene) if choice.right else Verdict(False, scene.prose(choice.why))
+        return _right(question, scene) if choice.right else AnswerVerdict(False, scene.prose(choice.why))
     if _fits(question.kind, scene.fill(question.answer), given, scene):
         return _right(question, scene)
     others = ""
@@ -63,11 +63,11 @@ def judged(question: Question, given: Given, scene: Scene) -> Verdict:
         if not answer:
             others = sentence
         elif _fits(question.kind, scene.fill(answer), given, scene):
-            return Verdict(False, scene.prose(sentence))
-    return Verdict(False, scene.prose(others) or _usual(question.kind, given))
+            return AnswerVerdict(False, scene.prose(sentence))
+    return AnswerVerdict(False, scene.prose(others) or _usual(question.kind, given))
 
 
-def solution(question: Question, scene: Scene) -> Given:
+def solution(question: Question, scene: LessonScene) -> Given:
     """The answer itself: what *Show me* gives.
 
     Raises:
@@ -84,11 +84,11 @@ def solution(question: Question, scene: Scene) -> Given:
     return Given(answer)
 
 
-def _right(question: Question, scene: Scene) -> Verdict:
-    return Verdict(True, scene.prose(question.right) or "Right.")
+def _right(question: Question, scene: LessonScene) -> AnswerVerdict:
+    return AnswerVerdict(True, scene.prose(question.right) or "Right.")
 
 
-def _fits(kind: Answer, answer: str, given: Given, scene: Scene) -> bool:
+def _fits(kind: Answer, answer: str, given: Given, scene: LessonScene) -> bool:
     if kind is Answer.NODE:
         place = scene.node(answer)[-1].span
         span = given.span
@@ -134,4 +134,4 @@ def _usual(kind: Answer, given: Given) -> str:
     return "Not yet."
 
 
-__all__ = ["Given", "NotHereError", "Verdict", "judged", "number_of", "solution"]
+__all__ = ["AnswerVerdict", "Given", "NotHereError", "judged", "number_of", "solution"]

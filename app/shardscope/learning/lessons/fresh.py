@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from shardcore.errors import UsageError
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 from shardcore.model.text import short
 from shardcore.operations.pack import pack
 from shardcore.shards.registry import format_of
@@ -59,7 +59,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         ShardError: It cannot be written, or an option names a file or folder.
     """
     found = format_of(fresh.format or format)
-    declared = {option.name: option for option in found.options_for(Purpose.WRITE)}
+    declared = {option.name: option for option in found.options_for(OptionPurpose.WRITE)}
     for name, value in fresh.options:
         if name in declared and declared[name].opens(value):
             raise UsageError(f"{name}={short(value)}: a lesson cannot name files or folders")

@@ -126,7 +126,7 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class StepCondition:
     """What has to hold in a file, or a step of a lesson does not fit it.
 
     Attributes:
@@ -169,7 +169,7 @@ class LessonStep:
     reveals: tuple[tuple[Show, str], ...] = ()
     question: Question | None = None
     sample_only: bool = False
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[StepCondition, ...] = ()
     fresh: Fresh | None = None
     line: int = 0
     places: tuple[tuple[str, int], ...] = ()
@@ -340,13 +340,13 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
     raise LessonError(f"`- {word}:` is not known; there are {known}", place)
 
 
-def _condition(text: str, place: int) -> Condition:
+def _condition(text: str, place: int) -> StepCondition:
     """`{value of header/nchunks} > 1 | the file has one chunk`."""
     condition, bar, otherwise = text.partition(" | ")
     found = _CONDITION.match(condition)
     if found is None or not bar or not otherwise.strip():
         raise LessonError("`- only: sample`, or `- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
-    return Condition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
+    return StepCondition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
 
 
 def _fresh(text: str, place: int) -> Fresh:

@@ -12,17 +12,17 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard, ShardError, Span
 from shardcore.model.number_words import plural
 from shardcore.sources.read_purpose import at_most
-from shardscope.learning.lessons.answers import Given, NotHereError, Verdict, judged, solution
+from shardscope.learning.lessons.answers import AnswerVerdict, Given, NotHereError, judged, solution
 from shardscope.learning.lessons.fresh import FRESH, make_fresh
 from shardscope.learning.lessons.lesson import Answer, Lesson, Show
 from shardscope.learning.lessons.library import sample_key
-from shardscope.learning.lessons.stage import MOST_INDEX, Shown, Stage, past_sample, pick_key, staged
+from shardscope.learning.lessons.stage import MOST_INDEX, LessonStage, StepTarget, past_sample, pick_key, staged
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.selection import Selection
 from shardscope.session.session import OpenFailure, Session
-from shardscope.session.trace_walk import Walk
+from shardscope.session.trace_walk import TraceWalk
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
 
@@ -46,7 +46,7 @@ class LessonPlayer(QObject):
     changed = Signal()
     """Anything of the above is another."""
     wanted = Signal(object)
-    """A `Shown` that the window must do: a drawing, a panel; a drawing without a name is to go."""
+    """A `StepTarget` that the window must do: a drawing, a panel; a drawing without a name is to go."""
     began = Signal()
     """A lesson begins, after none."""
     left = Signal()
@@ -59,8 +59,8 @@ class LessonPlayer(QObject):
         self._random = random or SystemRandom()
         self.lesson: Lesson | None = None
         self.number = 0
-        self.stage: Stage | None = None
-        self.verdict: Verdict | None = None
+        self.stage: LessonStage | None = None
+        self.verdict: AnswerVerdict | None = None
         self.hints = 0
         self.trouble = ""
         self.astray = ""
@@ -233,7 +233,7 @@ class LessonPlayer(QObject):
             lambda verdict: self._judge(stage, verdict, own=own),
             failed=self._failed,
             key=("lesson", self),
-            priority=Priority.SCREEN,
+            priority=JobPriority.SCREEN,
         )
 
     def hint(self) -> None:
@@ -249,22 +249,22 @@ class LessonPlayer(QObject):
             return
         question, scene = stage.question, stage.scene
 
-        def work(shard: Shard, _: Job) -> tuple[Given, Verdict]:
+        def work(shard: Shard, _: Job) -> tuple[Given, AnswerVerdict]:
             given = solution(question, scene)
             return given, judged(question, given, scene)
 
-        def take(found: tuple[Given, Verdict]) -> None:
+        def take(found: tuple[Given, AnswerVerdict]) -> None:
             given, verdict = found
             if given.span is not None:
                 self._session.select_span(given.span, self)
             elif question.kind is Answer.ITEM:
-                self.wanted.emit(Shown(Show.DRAWING, given.sketch, values=(("item", given.text),)))
+                self.wanted.emit(StepTarget(Show.DRAWING, given.sketch, values=(("item", given.text),)))
             self.shown_answer.emit(given)
             self._given.add(stage.number)
             self.chosen = given
             self._judge(stage, replace(verdict, shown=True))
 
-        self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN)
+        self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
 
     shown_answer = Signal(object)
     """The `Given` that is the answer, when somebody asked to be shown it."""
@@ -286,12 +286,12 @@ class LessonPlayer(QObject):
 
     def _selected(self, selection: Selection) -> None:
         """Selected bytes are what *Check* judges: selecting alone may be looking around."""
-        ours = selection.origin is self or isinstance(selection.origin, Walk) or selection.origin is self._session
+        ours = selection.origin is self or isinstance(selection.origin, TraceWalk) or selection.origin is self._session
         if self._asks(Answer.NODE) and selection.complete and selection.span is not None and not ours:
             self.chosen, self.verdict = selection, None
             self.changed.emit()
 
-    def _judge(self, stage: Stage, verdict: Verdict, *, own: bool = False) -> None:
+    def _judge(self, stage: LessonStage, verdict: AnswerVerdict, *, own: bool = False) -> None:
         if self.stage is stage:
             self.verdict = verdict
             if own and verdict.right:
@@ -385,19 +385,19 @@ class LessonPlayer(QObject):
         if not known and not self._own and random is None:
             known = sample_key(lesson)
 
-        def work(shard: Shard, _: Job) -> Stage:
+        def work(shard: Shard, _: Job) -> LessonStage:
             with at_most(MOST_INDEX):
                 key = known or (pick_key(shard, random) if random is not None else "")
             return staged(lesson, number, shard, key, own=own)
 
-        def take(stage: Stage) -> None:
+        def take(stage: LessonStage) -> None:
             if self.lesson is not lesson or self.number != number:
                 return
             self._keys[uri] = stage.scene.key
             self.stage, self.trouble = stage, stage.missing
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
-                self._session.walk_along(Walk(trace.key, trace, step=stage.before))
+                self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))
             self._prepare(stage)
             for shown in stage.shown:
                 self._show(shown, stage)
@@ -407,26 +407,26 @@ class LessonPlayer(QObject):
             if self.lesson is lesson and self.number == number:
                 self._failed(error)
 
-        self._session.ask(work, take, failed=failed, key=("lesson", self), priority=Priority.SCREEN, pool=Pool.CPU)
+        self._session.ask(work, take, failed=failed, key=("lesson", self), priority=JobPriority.SCREEN, pool=Pool.CPU)
 
-    def _prepare(self, stage: Stage) -> None:
+    def _prepare(self, stage: LessonStage) -> None:
         """A drawing is there as long as steps show it; what it draws is the lookup of the lesson."""
         drawings = [shown for shown in stage.shown if shown.kind is Show.DRAWING]
         if not drawings:
-            self.wanted.emit(Shown(Show.DRAWING))
+            self.wanted.emit(StepTarget(Show.DRAWING))
         trace = stage.scene.trace
         walked = self._session.walk.trace
         if drawings and trace is not None and (walked is None or walked.key != trace.key):
-            self._session.walk_along(Walk(trace.key, trace))
+            self._session.walk_along(TraceWalk(trace.key, trace))
 
-    def _show(self, shown: Shown, stage: Stage) -> None:
+    def _show(self, shown: StepTarget, stage: LessonStage) -> None:
         if shown.kind is Show.NODE:
             self._session.select_node(shown.path, self)
         elif shown.kind is Show.BYTES and shown.span is not None:
             self._session.select_span(shown.span, self)
         elif shown.kind is Show.STEP and stage.scene.trace is not None:
             trace = stage.scene.trace
-            self._session.walk_along(Walk(trace.key, trace, step=shown.step))
+            self._session.walk_along(TraceWalk(trace.key, trace, step=shown.step))
         else:
             self.wanted.emit(shown)
 

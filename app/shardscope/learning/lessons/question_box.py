@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.number_words import plural
-from shardscope.learning.lessons.answers import Given, Verdict
+from shardscope.learning.lessons.answers import AnswerVerdict, Given
 from shardscope.learning.lessons.lesson import Answer, Question
 from shardscope.learning.lessons.prose import Prose
 from shardscope.session.selection import Selection
@@ -109,7 +109,7 @@ class QuestionBox(QWidget):
         else:
             self.selected.tell(shown(name))
 
-    def tell(self, verdict: Verdict | None) -> None:
+    def tell(self, verdict: AnswerVerdict | None) -> None:
         """Tells what is said to the answer."""
         if verdict is None:
             self.verdict.tell("")

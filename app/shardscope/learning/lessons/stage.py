@@ -9,11 +9,11 @@ from random import Random
 
 from shardcore import Node, Shard, ShardError, SourceError, Span, Trace, UsageError
 from shardcore.errors import LargeRead
-from shardcore.model.drawing import Drawing, Sketch, Still, value_from
+from shardcore.model.drawing import Drawing, Sketch, StaticSketch, value_from
 from shardcore.sources.read_purpose import at_most
 from shardscope.learning.drawings.space import STEP
-from shardscope.learning.lessons.lesson import Answer, Condition, Lesson, LessonStep, Question, Show
-from shardscope.learning.lessons.values import NotHereError, Scene
+from shardscope.learning.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
+from shardscope.learning.lessons.values import LessonScene, NotHereError
 from shardscope.session.goto import GotoError, calculate
 from shardscope.session.trace_walk import traced
 
@@ -28,7 +28,7 @@ _LOOKED_AT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class StepTarget:
     """What a step shows, found in the file.
 
     Attributes:
@@ -49,7 +49,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class LessonStage:
     """A step, ready to be shown.
 
     Attributes:
@@ -69,15 +69,15 @@ class Stage:
     step: LessonStep
     text: str
     question: Question | None
-    shown: tuple[Shown, ...]
-    revealed: tuple[Shown, ...]
-    scene: Scene
+    shown: tuple[StepTarget, ...]
+    revealed: tuple[StepTarget, ...]
+    scene: LessonScene
     missing: str = ""
     before: int = -1
     line: int = 0
 
 
-def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> Stage:
+def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> LessonStage:
     """Finds in a file what a step of a lesson is about.
 
     Args:
@@ -94,25 +94,25 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
         SourceError: The bytes cannot be had.
     """
     step = lesson.steps[number]
-    scene = Scene(shard, key)
+    scene = LessonScene(shard, key)
     if own and step.sample_only:
-        return Stage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
+        return LessonStage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
     try:
         with at_most(MOST_INDEX):
             if not shard.loaded and shard.index_bytes <= MOST_INDEX:
                 shard.load_index()
-            scene = Scene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
+            scene = LessonScene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
             return _staged(lesson, number, scene)
     except NotHereError as error:
-        return Stage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
     except ShardError as error:
         if isinstance(error, SourceError) and not isinstance(error, LargeRead):
             raise
         # Damage, or more bytes than anybody asked for.
-        return Stage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
+        return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
 
 
-def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
+def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
     step = lesson.steps[number]
     with _at(step, step.lookup):
         scene = replace(scene, trace=_lookup(lesson, number, scene))
@@ -129,7 +129,7 @@ def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
         before = -1  # the lookup of this file took another way
-    return Stage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
+    return LessonStage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
 def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
@@ -155,7 +155,7 @@ def _own_key(lesson: Lesson, shard: Shard) -> str:
     """What the lesson asks for in other files than its sample: the first of its keys that is found, or empty."""
     for text in lesson.own_keys:
         try:
-            key = Scene(shard).fill(text)
+            key = LessonScene(shard).fill(text)
             if traced(shard, key).outcome == "found":
                 return key
         except (NotHereError, ShardError) as error:
@@ -185,7 +185,7 @@ def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
     return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
 
 
-def _lookup(lesson: Lesson, number: int, scene: Scene) -> Trace | None:
+def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
     """The lookup that is under way at a step: that of the last step before it, on the same file, that makes one."""
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
@@ -198,7 +198,7 @@ def _lookup(lesson: Lesson, number: int, scene: Scene) -> Trace | None:
     return None
 
 
-def _shown_before(lesson: Lesson, number: int, scene: Scene) -> int:
+def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
     """The step of the lookup that is on show when a step begins, for somebody who goes on with a lesson there."""
     if lesson.steps[number].lookup or scene.trace is None:
         return -1
@@ -211,7 +211,7 @@ def _shown_before(lesson: Lesson, number: int, scene: Scene) -> int:
     return -1
 
 
-def _filled(question: Question, scene: Scene, step: LessonStep) -> Question:
+def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
     """A question with the values that are read before it is answered; the answer stays as it is written.
 
     Wrong answers that are about something else than this file has are no mistakes here.
@@ -233,7 +233,7 @@ def _filled(question: Question, scene: Scene, step: LessonStep) -> Question:
     )
 
 
-def _check_condition(condition: Condition, scene: Scene) -> None:
+def _check_condition(condition: StepCondition, scene: LessonScene) -> None:
     numbers = [scene.fill(f"{{= {scene.fill(side)}}}") for side in (condition.left, condition.right)]
     left, right = map(int, numbers)
     if not (left > right if condition.sign == ">" else left == right):
@@ -250,7 +250,7 @@ def _at(step: LessonStep, text: str) -> Iterator[None]:
         raise
 
 
-def _check_answer(question: Question, shown: Sequence[Shown], scene: Scene, step: LessonStep) -> None:
+def _check_answer(question: Question, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
     """Whether the answer can be given here."""
     answer = scene.fill(question.answer)
     if question.kind is Answer.ITEM:
@@ -259,7 +259,7 @@ def _check_answer(question: Question, shown: Sequence[Shown], scene: Scene, step
         scene.node(answer)
 
 
-def _sayable(wrong: tuple[str, str], scene: Scene) -> bool:
+def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
     """Whether a wrong answer and its sentence are about something that is in this file."""
     try:
         for text in wrong:
@@ -269,28 +269,30 @@ def _sayable(wrong: tuple[str, str], scene: Scene) -> bool:
     return True
 
 
-def _found(kind: Show, text: str, scene: Scene, step: LessonStep, shows: Sequence[tuple[Show, str]]) -> Shown:
+def _found(
+    kind: Show, text: str, scene: LessonScene, step: LessonStep, shows: Sequence[tuple[Show, str]]
+) -> StepTarget:
     with _at(step, text):
         return _shown_at(kind, scene.fill(text), scene, shows)
 
 
-def _shown_at(kind: Show, place: str, scene: Scene, shows: Sequence[tuple[Show, str]]) -> Shown:
+def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[Show, str]]) -> StepTarget:
     if kind is Show.NODE:
         path = scene.node(place)
-        return Shown(kind, path=path, span=path[-1].span)
+        return StepTarget(kind, path=path, span=path[-1].span)
     if kind is Show.STEP:
-        return Shown(kind, step=scene.step(place))
+        return StepTarget(kind, step=scene.step(place))
     if kind is Show.BYTES:
-        return Shown(kind, span=_span(place))
+        return StepTarget(kind, span=_span(place))
     name, *values = place.split()
-    shown = Shown(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+    shown = StepTarget(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
     if kind is Show.DRAWING:
         titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
         drawn(shown, scene, step=scene.step(titles[-1]) if titles else 0)
     return shown
 
 
-def drawn(shown: Shown, scene: Scene, step: int = 0) -> Drawing:
+def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
     """The drawing that a step shows.
 
     Args:
@@ -315,12 +317,12 @@ def drawn(shown: Shown, scene: Scene, step: int = 0) -> Drawing:
         raise NotHereError(f"the drawing “{shown.name}” cannot be shown so: {error.message}") from error
 
 
-def _sketch(name: str, scene: Scene, step: int) -> Sketch:
+def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
     sketches = scene.shard.sketches(scene.trace)
     if name == STEP:
         drawing = scene.trace.steps[step].drawing if scene.trace is not None else None
         if drawing is not None:
-            return Still(STEP, STEP, drawing)
+            return StaticSketch(STEP, STEP, drawing)
     found = next((one for one in sketches if one.name == name), None)
     if found is None:
         there = ", ".join(one.name for one in sketches) or "none"
@@ -328,7 +330,7 @@ def _sketch(name: str, scene: Scene, step: int) -> Sketch:
     return found
 
 
-def _check_item(answer: str, shown: Sequence[Shown], scene: Scene, step: LessonStep) -> None:
+def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
     """Whether the item that is the answer can be clicked in the drawing as it is shown."""
     name, _, sketch = (part.strip() for part in answer.partition(" of "))
     drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)

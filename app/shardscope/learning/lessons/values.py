@@ -46,7 +46,7 @@ class NotHereError(Exception):
 
 
 @dataclass(frozen=True)
-class Scene:
+class LessonScene:
     """What the values of a lesson are read from.
 
     Attributes:

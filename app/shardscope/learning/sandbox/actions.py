@@ -12,7 +12,7 @@ from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.widgets.plain_text import shown, tip
 
 
-class BreakActions(QObject):
+class SandboxActions(QObject):
     """What can be done, each with its keys.
 
     What needs more than the sandbox (a question, a dialog, another part of the window) is connected by the window.

@@ -7,7 +7,7 @@ from PySide6.QtGui import QAccessible, QAction, QBrush, QColor, QPainter, QPaint
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.number_words import plural
-from shardscope.learning.sandbox.actions import BreakActions
+from shardscope.learning.sandbox.actions import SandboxActions
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
@@ -27,7 +27,7 @@ class SandboxBanner(QWidget):
 
     spoken_role = QAccessible.Role.Grouping
 
-    def __init__(self, sandbox: Sandbox, actions: BreakActions, parent: QWidget | None = None) -> None:
+    def __init__(self, sandbox: Sandbox, actions: SandboxActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sandboxBanner")
         self.setAccessibleName(self.tr("Sandbox"))

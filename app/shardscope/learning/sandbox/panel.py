@@ -21,15 +21,15 @@ from PySide6.QtWidgets import (
 
 from shardcore import ShardError
 from shardcore.model.number_words import plural
-from shardcore.model.other_readers import Answer, Peer, peers_about
+from shardcore.model.other_readers import Peer, ReaderAnswer, peers_about
 from shardcore.shards.registry import format_of
 from shardcore.teaching.impact import Fate
-from shardscope.learning.sandbox.actions import BreakActions
+from shardscope.learning.sandbox.actions import SandboxActions
 from shardscope.learning.sandbox.new_bytes import new_bytes
 from shardscope.learning.sandbox.report_tree import ReportTree
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
@@ -99,7 +99,7 @@ class BitRow(QWidget):
         return QSize(8 * 20 + 5, super().minimumSizeHint().height())
 
 
-class BreakingPanel(QWidget):
+class SandboxPanel(QWidget):
     """Begins a sandbox, changes its bytes, and shows what notices.
 
     Attributes:
@@ -116,7 +116,7 @@ class BreakingPanel(QWidget):
         self._session = session
         self._format = ""
         self.sandbox = Sandbox(session, self)
-        self.actions_ = BreakActions(self.sandbox, self)
+        self.actions_ = SandboxActions(self.sandbox, self)
         self._pages = QStackedWidget(self)
         self._pages.addWidget(self._make_off())
         self._pages.addWidget(self._make_on())
@@ -321,7 +321,7 @@ class BreakingPanel(QWidget):
             ),
             take,
             key=("byte", self),
-            priority=Priority.SCREEN,
+            priority=JobPriority.SCREEN,
         )
 
     # --- showing ---
@@ -387,7 +387,7 @@ class BreakingPanel(QWidget):
             )
         if lost:
             words = plural(len(lost), "object is", "objects are")
-            worse = [one.name for one in self._others() if one.answer is Answer.WRONG]
+            worse = [one.name for one in self._others() if one.answer is ReaderAnswer.WRONG]
             if worse:
                 return self.tr("✖ {0} not returned here; {1} may return wrong bytes.").format(words, ", ".join(worse))
             return self.tr("▲ {0} no longer returned; no reader returns wrong bytes.").format(words)

@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
 
 from shardcore import Finding, Severity, Span
 from shardcore.model.number_words import plural
-from shardcore.model.other_readers import Answer, Peer
+from shardcore.model.other_readers import Peer, ReaderAnswer
 from shardcore.model.text import without_marks
-from shardcore.teaching.impact import Check, Fate, Impact, Object
+from shardcore.teaching.impact import ChangedObject, Fate, Impact, ImpactCheck
 from shardscope.session.words import cut_middle, grouped
 from shardscope.widgets.plain_text import shown, tip
 
@@ -33,7 +33,7 @@ _PLACE = int(Qt.ItemDataRole.UserRole)
 _KEY = _PLACE + 1
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
-_ANSWERS = {Answer.WRONG: "✖", Answer.CRASHES: "✖", Answer.IGNORES: "▲", Answer.REFUSES: "✓"}
+_ANSWERS = {ReaderAnswer.WRONG: "✖", ReaderAnswer.CRASHES: "✖", ReaderAnswer.IGNORES: "▲", ReaderAnswer.REFUSES: "✓"}
 _WORST = (Fate.WRONG, Fate.LOST, Fate.REFUSED, Fate.MENDED)
 
 
@@ -112,7 +112,7 @@ class ReportTree(QTreeWidget):
             for finding in impact.gone[:MOST_LINES]:
                 self._line(line, finding.code, finding.message)
 
-    def _check(self, top: QTreeWidgetItem, check: Check) -> None:
+    def _check(self, top: QTreeWidgetItem, check: ImpactCheck) -> None:
         title = self.tr("opening the file") if check.name == "opening" else self.tr("verify {0}").format(check.name)
         if check.error:
             line = self._line(top, f"✖ {title}", check.error)
@@ -168,7 +168,7 @@ class ReportTree(QTreeWidget):
         if impact.left_out:
             self._line(top, self.tr("● not compared"), plural(impact.left_out, "object"))
 
-    def _object(self, line: QTreeWidgetItem, one: Object, *, better: bool) -> None:
+    def _object(self, line: QTreeWidgetItem, one: ChangedObject, *, better: bool) -> None:
         words = one.why
         if one.fate is Fate.WRONG and not better:
             who = ", ".join(one.noticed) or self.tr("not detected")

@@ -23,7 +23,7 @@ from shardcore.sources.patched import (
 from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import members_at_hand
 from shardscope.session.sandbox_changes import Sandboxed
 from shardscope.session.session import OpenFailure, Session
@@ -187,7 +187,9 @@ class Sandbox(QObject):
                 raise UsageError("select a byte of the file first")
             return Change.flip(place.start, bit, source.read(place.start, place.start + 1)[0])
 
-        self._session.ask(made, self._add, failed=self.tr("Not flipped"), key=("flip", self), priority=Priority.SCREEN)
+        self._session.ask(
+            made, self._add, failed=self.tr("Not flipped"), key=("flip", self), priority=JobPriority.SCREEN
+        )
 
     def overwrite(self, data: bytes) -> None:
         """Puts bytes in the place of as many, from the first selected one on."""
@@ -392,7 +394,7 @@ class Sandbox(QObject):
             stopped=lambda: self._not_compared(Cancelled()),
             key=("compare", self),
             pool=Pool.CPU,
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
             title=self.tr("Compare with the file as it was"),
         )
         self.compared.emit()
@@ -421,7 +423,7 @@ class Sandbox(QObject):
             work,
             key=("before", self),
             pool=Pool.CPU,
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
             lasting=True,
             title=self.tr("Note what the file serves"),
             done=done,

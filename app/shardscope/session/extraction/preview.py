@@ -17,7 +17,7 @@ from shardcore.operations.extraction.default_objects import taken_rows
 from shardcore.operations.extraction.files import HEAD, MAGICS, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
-from shardscope.session.extraction.request import Extraction
+from shardscope.session.extraction.request import ExtractionRequest
 
 EXAMPLES = 3
 """Paths that are shown beforehand."""
@@ -54,7 +54,7 @@ class Outlook:
     examples: tuple[str, ...] = ()
 
 
-def outlook(wanted: Extraction, progress: Progress = no_progress) -> Outlook:
+def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
     """Counts and names; reads columns, and of the first objects what their names need.
 
     Raises:
@@ -95,7 +95,7 @@ def _sum(sizes: NDArray[np.int64]) -> int:
     return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
 
 
-def existing(wanted: Extraction, progress: Progress = no_progress) -> int:
+def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int:
     """How many of the files that would be written exist already. With endings from contents, about.
 
     Raises:
@@ -141,7 +141,7 @@ class _There:
         return self._listed[folder]
 
 
-def _wanted_refs(wanted: Extraction, progress: Progress) -> Iterator[ObjectRef]:
+def _wanted_refs(wanted: ExtractionRequest, progress: Progress) -> Iterator[ObjectRef]:
     view = wanted.view
     if view is not None:
         yield view
@@ -151,7 +151,7 @@ def _wanted_refs(wanted: Extraction, progress: Progress) -> Iterator[ObjectRef]:
         yield from _refs(wanted, rows.tolist())
 
 
-def _refs(wanted: Extraction, rows: list[int]) -> Iterator[ObjectRef]:
+def _refs(wanted: ExtractionRequest, rows: list[int]) -> Iterator[ObjectRef]:
     for row in rows:
         try:
             yield wanted.shard.objects.ref(row)
@@ -160,7 +160,7 @@ def _refs(wanted: Extraction, rows: list[int]) -> Iterator[ObjectRef]:
             continue
 
 
-def _examples(wanted: Extraction, refs: list[ObjectRef]) -> tuple[str, ...]:
+def _examples(wanted: ExtractionRequest, refs: list[ObjectRef]) -> tuple[str, ...]:
     names, found = Names([MANIFEST], folders=wanted.options.folders), []
     for ref in refs:
         try:
@@ -171,7 +171,7 @@ def _examples(wanted: Extraction, refs: list[ObjectRef]) -> tuple[str, ...]:
     return tuple(islice(found, EXAMPLES))
 
 
-def _ending(wanted: Extraction, ref: ObjectRef) -> str:
+def _ending(wanted: ExtractionRequest, ref: ObjectRef) -> str:
     """The ending that the content of an example speaks for."""
     if not wanted.options.guess_extension or not 0 <= ref.size <= LOOKED_INTO:
         return ""

@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Extraction:
+class ExtractionRequest:
     """What is to be written where, and how.
 
     Attributes:

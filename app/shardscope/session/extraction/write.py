@@ -14,7 +14,7 @@ from shardcore.operations.extraction import extract_objects
 from shardcore.operations.extraction.default_objects import taken_rows
 from shardcore.progress import Progress
 from shardscope.session.extraction.preview import outlook
-from shardscope.session.extraction.request import Extraction
+from shardscope.session.extraction.request import ExtractionRequest
 
 MOST_TOLD = 1000
 """Failures that are kept with their reasons."""
@@ -36,7 +36,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Extracted:
+class ExtractionOutcome:
     """The outcome of an extraction, or of what is done of it so far.
 
     Attributes:
@@ -97,7 +97,7 @@ class Extracted:
         return f"Cancelled: {told}" if self.cancelled else told
 
 
-def write(wanted: Extraction, progress: Progress, found: Extracted | None = None) -> Extracted:
+def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
     """Writes the objects; tombstoned ones are read through a second opening, which the first one leaves as it is.
 
     Args:
@@ -108,7 +108,7 @@ def write(wanted: Extraction, progress: Progress, found: Extracted | None = None
     Raises:
         ShardError: The rows cannot be read, or the folder cannot be written to.
     """
-    found = Extracted() if found is None else found
+    found = ExtractionOutcome() if found is None else found
     if wanted.afresh:
         with _second(wanted, progress, deleted=False) as shard:
             return write(replace(wanted, shard=shard, afresh=False), progress, found)
@@ -126,7 +126,7 @@ def write(wanted: Extraction, progress: Progress, found: Extracted | None = None
     return found
 
 
-def _write(wanted: Extraction, total: int, progress: Progress, found: Extracted) -> None:
+def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: ExtractionOutcome) -> None:
     size = 0
     refs = _Refs(wanted, progress)
     manifests: list[Path] = []
@@ -170,7 +170,7 @@ class _Refs:
         failed: Rows of the objects that there is no file for; -1 stands for the whole content.
     """
 
-    def __init__(self, wanted: Extraction, progress: Progress) -> None:
+    def __init__(self, wanted: ExtractionRequest, progress: Progress) -> None:
         self.failed: dict[int, None] = {}
         self._objects = wanted.shard.objects
         view = wanted.view
@@ -197,7 +197,7 @@ class _Refs:
             self.failed[result.row] = None
 
 
-def _second(wanted: Extraction, progress: Progress, *, deleted: bool) -> Shard:
+def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
     """The same shard, opened once more: so that it serves what was deleted, or because its server was lost.
 
     Raises:

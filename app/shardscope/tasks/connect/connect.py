@@ -10,11 +10,11 @@ from shardscope.session.connections import Connections, Who, as_anonymous
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.ask_fetch import Agreeing
-from shardscope.tasks.connect.dialog import AddressSheet
+from shardscope.tasks.ask_fetch import FetchQuestion
+from shardscope.tasks.connect.dialog import AddressDialog
 
 
-class Connecting(QObject):
+class ConnectTask(QObject):
     """The ways to remote places, for the window.
 
     Args:
@@ -32,19 +32,19 @@ class Connecting(QObject):
         self._session = session
         self._settings = settings
         self._window = window
-        self.agreeing = Agreeing(session, settings, window)
+        self.agreeing = FetchQuestion(session, settings, window)
         self.connections = Connections(settings.connections)
         session.reach = self.connections.way_to
         session.opened.connect(self._opened)
 
-    def ask(self, request: OpenRequest | None = None, who: Who | None = None) -> AddressSheet:
+    def ask(self, request: OpenRequest | None = None, who: Who | None = None) -> AddressDialog:
         """Asks for an address.
 
         Args:
             request: What the fields begin with.
             who: What is chosen of the three ways to be somebody; None for the last one.
         """
-        sheet = AddressSheet(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
+        sheet = AddressDialog(request or OpenRequest(""), self.connections, self._session.jobs, self._window)
         if who is not None:
             sheet.who.choose(who)
         sheet.chosen.connect(self._session.open)

@@ -20,14 +20,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, Folder, RemoteOptions, ShardError, Source, Tape, UsageError
+from shardcore import Cancelled, Folder, RemoteOptions, RequestLog, ShardError, Source, UsageError
 from shardcore.model.number_words import plural
 from shardcore.sources.remote.address import Address, is_address, parse_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.sources.where import source_of
 from shardscope.session.connections import ENDPOINTS, Connections, Who, described, in_store
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Jobs, Priority
+from shardscope.session.jobs import Job, JobPriority, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.tasks.connect.who_choice import WhoChoice
 from shardscope.widgets import theme
@@ -59,7 +59,7 @@ def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
     Raises:
         Cancelled: Nobody wants to know any more.
     """
-    tape = Tape()
+    tape = RequestLog()
     try:
         target = source_of(uri, options, tape)
     except ShardError as error:
@@ -78,7 +78,7 @@ def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
     return [*found, Allowed("Cost", None, f"{plural(tape.requests, 'request')}, {plural(tape.bytes, 'byte')}")]
 
 
-def _of_file(source: Source, tape: Tape) -> list[Allowed]:
+def _of_file(source: Source, tape: RequestLog) -> list[Allowed]:
     size = source.size
     found = [Allowed("Read", True, "it may be read"), Allowed("Size", True, plural(size, "byte"))]
     if any(record.status == 206 for record in tape.records):
@@ -114,7 +114,7 @@ def profiles() -> list[str]:
 SIGNS = {True: "✔", False: "✖", None: "·"}
 
 
-class AddressSheet(QDialog):
+class AddressDialog(QDialog):
     """Asks for an address and how it is reached. `chosen` carries the `OpenRequest`.
 
     Args:
@@ -162,7 +162,9 @@ class AddressSheet(QDialog):
             self.who.choose(Who.KEYS)
         self._check()
         (self.who if request.uri else self.address).setFocus()
-        jobs.submit(lambda _: tuple(profiles()), key=("profiles", self), priority=Priority.SCREEN, done=self._profiled)
+        jobs.submit(
+            lambda _: tuple(profiles()), key=("profiles", self), priority=JobPriority.SCREEN, done=self._profiled
+        )
 
     def _name(self, options: RemoteOptions | None) -> None:
         self.address.setObjectName("address")
@@ -367,7 +369,7 @@ class AddressSheet(QDialog):
         return self._jobs.submit(
             lambda _: probe(request.uri, request.remote),
             key=("probe", self),
-            priority=Priority.SCREEN,
+            priority=JobPriority.SCREEN,
             done=self._tried,
         )
 

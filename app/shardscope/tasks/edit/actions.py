@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from shardcore.model.number_words import plural
-from shardcore.writing.edit_options import REKEY, VERBS, Takes, Verb
+from shardcore.writing.edit_options import REKEY, VERBS, EditSubject, Verb
 from shardscope.tasks.edit.editor import Editor, title_of
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.tasks.edit.typed_bytes import TypedBytes
@@ -73,7 +73,7 @@ class EditActions(QObject):
     @property
     def for_objects(self) -> list[QAction]:
         """The actions on selected objects."""
-        return [action for verb, action in self._of if verb.takes is Takes.KEYS]
+        return [action for verb, action in self._of if verb.takes is EditSubject.KEYS]
 
     @property
     def all(self) -> list[QAction]:
@@ -107,7 +107,7 @@ class EditActions(QObject):
         for verb, action in self._of:
             action.setVisible(verb in there)
             why_not = switch.why_not
-            if not why_not and verb.takes is Takes.KEYS and not self._selected:
+            if not why_not and verb.takes is EditSubject.KEYS and not self._selected:
                 why_not = self.tr("Select objects in the table first")
             action.setEnabled(verb in there and not why_not)
             action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))

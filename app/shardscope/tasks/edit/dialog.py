@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.options import Option
 from shardscope.session.words import cut_end, cut_middle
-from shardscope.tasks.edit.proposal import Proposal, Row
+from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import shown, tip
@@ -54,10 +54,10 @@ class ChangeModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.rows: tuple[Row, ...] = ()
+        self.rows: tuple[ChangeRow, ...] = ()
         self.short = SHORT
 
-    def show_rows(self, rows: tuple[Row, ...]) -> None:
+    def show_rows(self, rows: tuple[ChangeRow, ...]) -> None:
         """Shows other changes."""
         self.beginResetModel()
         self.rows = rows
@@ -97,7 +97,7 @@ class ChangeModel(QAbstractTableModel):
             case _:
                 return None
 
-    def _text(self, row: Row, column: int, most: int) -> str:
+    def _text(self, row: ChangeRow, column: int, most: int) -> str:
         match column:
             case 0:
                 return shown(row.what)
@@ -111,7 +111,7 @@ class ChangeModel(QAbstractTableModel):
                 return _bytes(row, row.new, row.new_size, most) or ("—" if row.is_text else self.tr("cut off"))
 
 
-def _bytes(row: Row, data: bytes, size: int, most: int) -> str:
+def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
     if row.is_text:
         # As long as the same bytes in hex.
         text = " ".join(data.decode("utf-8", "replace").split())
@@ -134,12 +134,12 @@ LEAST = 400
 """The smallest width in which all of a change can be read."""
 
 
-class EditSheet(QDialog):
+class EditDialog(QDialog):
     """Asks whether an edit is to be made.
 
     `asked()` tells that something else is wanted, so that what changes must be looked for again; `row_chosen(row)`
-    carries a `Row`; `side_chosen(new)` whether new bytes are to be shown; `wanted(keep)` that the edit is to be made,
-    and whether the old bytes are kept.
+    carries a `ChangeRow`; `side_chosen(new)` whether new bytes are to be shown; `wanted(keep)` that the edit is to be
+    made, and whether the old bytes are kept.
 
     Args:
         title: What is to be done.
@@ -345,7 +345,7 @@ class EditSheet(QDialog):
         return self.file is None or bool(self.paths)
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> ChangeRow | None:
         """The change that is chosen, or None."""
         index = self.table.currentIndex()
         return self.model.rows[index.row()] if index.isValid() else None

@@ -14,19 +14,19 @@ from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, 
 from shardcore.model.number_words import plural
 from shardcore.model.options import Option
 from shardcore.sources.patched import Change
-from shardcore.writing.edit_options import Takes, Verb
+from shardcore.writing.edit_options import EditSubject, Verb
 from shardcore.writing.undo import Journal
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.proposed_bytes import Proposed
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
-from shardscope.tasks.edit.dialog import EditSheet
+from shardscope.tasks.edit.dialog import EditDialog
 from shardscope.tasks.edit.proposal import (
     WRITE,
-    Asked,
+    ChangeRow,
+    EditRequest,
     Proposal,
-    Row,
     propose,
     propose_bytes,
     propose_undo,
@@ -72,7 +72,7 @@ class Editor(QObject):
     """
 
     opened = Signal(object)
-    """The `EditSheet` that was opened."""
+    """The `EditDialog` that was opened."""
     proposed = Signal(object)
     """What is to be shown in the bytes, a `Proposed`; or None."""
     place_wanted = Signal(object)
@@ -92,7 +92,7 @@ class Editor(QObject):
         self._window = window
         self._shown: dict[str, Proposed] = {}
         self._after: News | None = None
-        self.sheet: EditSheet | None = None
+        self.sheet: EditDialog | None = None
         self.now: Callable[[], str] = lambda: datetime.now(UTC).isoformat().replace("+00:00", "Z")
         session.opened.connect(self._opened)
         session.failed.connect(lambda _: self._not_opened())
@@ -100,7 +100,7 @@ class Editor(QObject):
 
     # --- asking ---
 
-    def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditSheet | None:
+    def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
         """Opens the sheet of an edit.
 
         Args:
@@ -110,19 +110,19 @@ class Editor(QObject):
         """
         if self._session.shard is None or self._switch.why_not:
             return None
-        rows = self._chosen() if verb.takes is Takes.KEYS and not keys else RowRanges()
+        rows = self._chosen() if verb.takes is EditSubject.KEYS and not keys else RowRanges()
         title = title_of(verb, back=back)
         sheet = self._sheet(
             title,
             QCoreApplication.translate("Verbs", verb.help),
             title.partition(" ")[0],
             () if back else verb.options,
-            takes_files=verb.takes is Takes.FILES,
+            takes_files=verb.takes is EditSubject.FILES,
         )
-        asked = Asked(verb, keys, back=back)
+        asked = EditRequest(verb, keys, back=back)
 
-        def work(shard: Shard, job: Job, asked: Asked) -> tuple[Asked, Proposal]:
-            if verb.takes is not Takes.KEYS:
+        def work(shard: Shard, job: Job, asked: EditRequest) -> tuple[EditRequest, Proposal]:
+            if verb.takes is not EditSubject.KEYS:
                 return asked, propose(shard, asked)
             found, left_out = (asked.keys, 0) if asked.keys else _keys(shard, rows, job)
             asked = replace(asked, keys=found)
@@ -141,7 +141,7 @@ class Editor(QObject):
             look()
         return sheet
 
-    def ask_bytes(self, changes: Sequence[Change]) -> EditSheet | None:
+    def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
         """Opens the sheet that writes typed bytes into the file.
 
         Args:
@@ -154,11 +154,11 @@ class Editor(QObject):
             self.tr("Overwrite bytes of the file; checksums over them are not computed again."),
             self.tr("Write"),
         )
-        asked = Asked(WRITE)
+        asked = EditRequest(WRITE)
         self._look(sheet, lambda shard, _: (asked, propose_bytes(shard, changes)))
         return sheet
 
-    def ask_undo(self) -> EditSheet | None:
+    def ask_undo(self) -> EditDialog | None:
         """Opens the sheet that puts back the last edit."""
         if self._session.shard is None:
             return None
@@ -172,9 +172,9 @@ class Editor(QObject):
 
     def _sheet(
         self, title: str, help: str, act: str, options: tuple[Option, ...] = (), *, takes_files: bool = False
-    ) -> EditSheet:
+    ) -> EditDialog:
         self._close_sheet()
-        sheet = EditSheet(
+        sheet = EditDialog(
             title,
             help,
             act,
@@ -190,10 +190,10 @@ class Editor(QObject):
         self.opened.emit(sheet)
         return sheet
 
-    def _look(self, sheet: EditSheet, work: Callable[[Shard, Job], tuple[Asked | None, Proposal]]) -> None:
+    def _look(self, sheet: EditDialog, work: Callable[[Shard, Job], tuple[EditRequest | None, Proposal]]) -> None:
         """Finds out, in a job, what would change, and shows it."""
 
-        def take(found: tuple[Asked | None, Proposal]) -> None:
+        def take(found: tuple[EditRequest | None, Proposal]) -> None:
             if self.sheet is not sheet:
                 return
             asked, proposal = found
@@ -210,11 +210,11 @@ class Editor(QObject):
                 sheet.tell_trouble(plain_words(error))
 
         sheet.wanted.connect(lambda _: None)
-        self._session.ask(work, take, failed=failed, key=("propose", self), pool=Pool.CPU, priority=Priority.SCREEN)
+        self._session.ask(work, take, failed=failed, key=("propose", self), pool=Pool.CPU, priority=JobPriority.SCREEN)
 
     # --- showing ---
 
-    def _row_chosen(self, row: Row) -> None:
+    def _row_chosen(self, row: ChangeRow) -> None:
         self._show(row)
         self._see(row)
 
@@ -223,12 +223,12 @@ class Editor(QObject):
         if self.sheet is not None and (row := self.sheet.row) is not None and row.start != row.old_start:
             self._see(row)
 
-    def _see(self, row: Row) -> None:
+    def _see(self, row: ChangeRow) -> None:
         if row.source is not None and self.sheet is not None:
             start = row.start if self.sheet.new.isChecked() else row.old_start
             self.place_wanted.emit(Span(row.source, start, start + 1))
 
-    def _show(self, row: Row | None = None) -> None:
+    def _show(self, row: ChangeRow | None = None) -> None:
         """Has the bytes show what changes in the source of a row; by default of the one that is chosen."""
         sheet = self.sheet
         if sheet is None:
@@ -245,7 +245,7 @@ class Editor(QObject):
         if self.sheet is not None:
             self.sheet.reject()
 
-    def _sheet_closed(self, sheet: EditSheet) -> None:
+    def _sheet_closed(self, sheet: EditDialog) -> None:
         if self.sheet is sheet:
             self.sheet, self._shown = None, {}
             if (job := self._session.jobs.newest(("propose", self))) is not None:
@@ -256,7 +256,7 @@ class Editor(QObject):
 
     # --- doing ---
 
-    def _go(self, sheet: EditSheet, proposal: Proposal, asked: Asked | None, *, keep: bool) -> None:
+    def _go(self, sheet: EditDialog, proposal: Proposal, asked: EditRequest | None, *, keep: bool) -> None:
         shard, path = self._session.shard, Path(self._session.uri)
         sheet.accept()
         if shard is None:
@@ -313,7 +313,7 @@ class Editor(QObject):
                 self._reload(uri)
 
         title = what[:1].upper() + what[1:]
-        return session.jobs.submit(work, title=title, lasting=True, priority=Priority.SELECTED, done=done)
+        return session.jobs.submit(work, title=title, lasting=True, priority=JobPriority.SELECTED, done=done)
 
     def _reload(self, uri: str) -> None:
         if self._session.shard is None or (uri and uri != self._session.uri):
@@ -349,7 +349,7 @@ class Editor(QObject):
             take,
             key=("edited", self),
             pool=Pool.CPU,
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
         )
 
     def _not_opened(self) -> None:

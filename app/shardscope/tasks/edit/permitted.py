@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore import DataSet, Shard, ShardError
-from shardcore.model.options import Option, Purpose
+from shardcore.model.options import Option, OptionPurpose
 from shardcore.shards.format import Format
 from shardcore.shards.registry import format_of
 from shardcore.sources.local import FileSource, LocalFolder
@@ -21,7 +21,7 @@ from shardcore.writing.undo_chain import earlier_journals, journal_of
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EditPermission:
     """How what is open stands to being changed.
 
     Attributes:
@@ -39,7 +39,7 @@ class Standing:
     rekey: tuple[Option, ...] = ()
 
 
-def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
+def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
     """Looks what can be changed.
 
     Args:
@@ -52,9 +52,9 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
     why_not = _why_not(shard, uri, verbs, kept)
     rekey = _rekey(shard)
     if path is None:
-        return Standing(verbs, why_not, rekey=rekey)
+        return EditPermission(verbs, why_not, rekey=rekey)
     there = journal_of(path).is_file() or bool(earlier_journals(path))
-    return Standing(verbs, why_not, there, journal_to_mend(path), rekey)
+    return EditPermission(verbs, why_not, there, journal_to_mend(path), rekey)
 
 
 def journal_to_mend(path: Path) -> Journal | None:
@@ -83,7 +83,7 @@ def _rekey(shard: Shard) -> tuple[Option, ...]:
     found = _declared(shard)
     if found is None or REKEY.name not in found.edits or isinstance(shard, DataSet) or shard.damage is not None:
         return ()
-    return found.options_for(Purpose.REKEY)
+    return found.options_for(OptionPurpose.REKEY)
 
 
 def _verbs(shard: Shard) -> tuple[Verb, ...]:

@@ -19,11 +19,11 @@ from shardcore.progress import Progress, no_progress, stopped_by
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.patched import Change as Patch
 from shardcore.sources.patched import PatchedSource
-from shardcore.writing.edit_options import Takes, Verb, made
-from shardcore.writing.in_place import Change, Edit, Rewrite, Zeros, check_names, edit_of, make_rewrites
+from shardcore.writing.edit_options import EditSubject, Verb, made
+from shardcore.writing.in_place import Edit, FileChange, Rewrite, Zeros, check_names, edit_of, make_rewrites
 from shardcore.writing.lock import locked
 from shardcore.writing.undo import apply, finish, interrupted_edit, putting_back, undo
-from shardscope.session.proposed_bytes import Proposed, Stretch
+from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.tasks.edit.permitted import maker
 
 SHOWN = 64
@@ -35,7 +35,7 @@ KEPT = 1 << 20
 MOST_LINES = 2_000
 """Lines that are compared one by one; of more it is only said where they begin and end to differ."""
 
-WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", Takes.NOTHING)
+WRITE = Verb("write", "Write typed bytes", "Overwrite bytes of the file.", EditSubject.NOTHING)
 """Typed bytes are written by the window alone: no format declares it."""
 
 Make = Callable[[bool, Progress], None]
@@ -43,7 +43,7 @@ Make = Callable[[bool, Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EditRequest:
     """What somebody wants to have done.
 
     Attributes:
@@ -64,7 +64,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChangeRow:
     """One change.
 
     Attributes:
@@ -109,7 +109,7 @@ class Proposal:
     """
 
     what: str
-    rows: tuple[Row, ...]
+    rows: tuple[ChangeRow, ...]
     name: str
     old_size: int
     new_size: int
@@ -134,7 +134,7 @@ class Proposal:
         return f"{text}; {self.name} {verb} by {plural(abs(more), 'byte')}, from {self.old_size:,} to {self.new_size:,}"
 
 
-def propose(shard: Shard, asked: Asked) -> Proposal:
+def propose(shard: Shard, asked: EditRequest) -> Proposal:
     """What an edit would change.
 
     Raises:
@@ -175,7 +175,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
         source.check_unchanged()
         typed = PatchedSource(source, changes)
         found = [(start, typed.read(start, stop), source.read(start, stop)) for start, stop in typed.new_ranges]
-        new = tuple(Change(start, data, "typed") for start, data, old in found if data != old)
+        new = tuple(FileChange(start, data, "typed") for start, data, old in found if data != old)
         if not new:
             raise UsageError("the typed bytes are those of the file")
         edit = edit_of(source, f"overwrite {plural(sum(one.size for one in new), 'byte')}", new)
@@ -238,13 +238,13 @@ def _telling(progress: Progress) -> Progress:
 
 
 def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str = "") -> Proposal:
-    rows: list[Row] = []
-    stretches: list[Stretch] = []
+    rows: list[ChangeRow] = []
+    stretches: list[ProposedRange] = []
     left = KEPT
     for told, one in zip(edit.told()["changes"], edit.changes, strict=True):
         old, new = bytes.fromhex(told["old"]), bytes.fromhex(told["new"])
         old_size = max(min(one.stop, edit.old_size) - one.start, 0)
-        rows.append(Row("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))
+        rows.append(ChangeRow("", one.what, one.start, one.stop, one.start, old, old_size, new, one.size))
         if old_size:
             stretch = _stretch(one, min(one.stop, edit.old_size), left)
             left -= 0 if isinstance(one.new, bytes) else len(stretch.new or b"")
@@ -252,30 +252,30 @@ def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str 
     if edit.new_size < edit.old_size:
         at, cut = edit.new_size, edit.old_size - edit.new_size
         old = edit.source.read(at, min(at + SHOWN, edit.old_size))
-        rows.append(Row("", "cut off", at, edit.old_size, at, old, cut, b"", 0))
-        stretches.append(Stretch(at, edit.old_size, None))
+        rows.append(ChangeRow("", "cut off", at, edit.old_size, at, old, cut, b"", 0))
+        stretches.append(ProposedRange(at, edit.old_size, None))
     proposed = {"": Proposed.of("", stretches)} if stretches else {}
     return Proposal(edit.what, tuple(rows), edit.path.name, edit.old_size, edit.new_size, proposed, make, kept, remark)
 
 
-def _stretch(change: Change, stop: int, most: int) -> Stretch:
+def _stretch(change: FileChange, stop: int, most: int) -> ProposedRange:
     if isinstance(change.new, Zeros):
-        return Stretch(change.start, stop, zeros=True)
+        return ProposedRange(change.start, stop, zeros=True)
     if isinstance(change.new, bytes):
-        return Stretch(change.start, stop, change.new[: stop - change.start])
+        return ProposedRange(change.start, stop, change.new[: stop - change.start])
     kept = bytearray()
     for piece in change.pieces():
         kept += piece[: min(most, stop - change.start) - len(kept)]
         if len(kept) >= min(most, stop - change.start):
             break
-    return Stretch(change.start, stop, bytes(kept))
+    return ProposedRange(change.start, stop, bytes(kept))
 
 
 # --- small files beside the shard ---
 
 
 def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
-    rows: list[Row] = []
+    rows: list[ChangeRow] = []
     proposed: dict[str, Proposed] = {}
     for one in rewrites:
         source = _source_of(shard, one.path) if one.old else None
@@ -299,7 +299,7 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
     )
 
 
-def _changed_lines(source: str | None, rewrite: Rewrite) -> list[Row]:
+def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
     """The lines that differ, neighbours together."""
     old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
     old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
@@ -312,7 +312,9 @@ def _changed_lines(source: str | None, rewrite: Rewrite) -> list[Row]:
         what = f"{rewrite.path.name}, {lines}"
         sizes = len(before), len(after)
         before, after = before.strip()[:SHOWN], after.strip()[:SHOWN]
-        rows.append(Row(source, what, new_at[c], new_at[d], old_at[a], before, sizes[0], after, sizes[1], is_text=True))
+        rows.append(
+            ChangeRow(source, what, new_at[c], new_at[d], old_at[a], before, sizes[0], after, sizes[1], is_text=True)
+        )
     return rows
 
 
@@ -330,12 +332,12 @@ def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int
         yield tag, a + first, b + first, c + first, d + first
 
 
-def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[Row]) -> Proposed:
+def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[ChangeRow]) -> Proposed:
     """The new text in place of the old, as far as that reaches; marked are the lines that differ."""
     stop = min(len(old), len(new))
-    found = [Stretch(0, stop, new[:stop])] if stop else []
+    found = [ProposedRange(0, stop, new[:stop])] if stop else []
     if len(new) < len(old):
-        found.append(Stretch(len(new), len(old), None))
+        found.append(ProposedRange(len(new), len(old), None))
     return Proposed(
         source,
         tuple(found),

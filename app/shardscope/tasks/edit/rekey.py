@@ -20,11 +20,11 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Shard
-from shardcore.model.options import Option, Purpose, read_options
+from shardcore.model.options import Option, OptionPurpose, read_options
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.edit_options import REKEY
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.tasks.edit.editor import News, title_of
 from shardscope.tasks.edit.permitted import maker
@@ -35,7 +35,7 @@ from shardscope.widgets.option_fields import field_for
 from shardscope.widgets.plain_text import shown
 
 
-class RekeySheet(QDialog):
+class RekeyDialog(QDialog):
     """Asks how the new file differs, and where it goes. `wanted()` tells that it is to be written.
 
     Args:
@@ -142,7 +142,7 @@ class RekeySheet(QDialog):
         dialog.open()
 
 
-class Rekeying(QObject):
+class RekeyTask(QObject):
     """Opens the sheet, and writes the new file. `news` carries the `News`.
 
     Args:
@@ -161,10 +161,10 @@ class Rekeying(QObject):
         self._session = session
         self._switch = switch
         self._window = window
-        self.sheet: RekeySheet | None = None
+        self.sheet: RekeyDialog | None = None
         session.closed.connect(self._close)
 
-    def ask(self) -> RekeySheet | None:
+    def ask(self) -> RekeyDialog | None:
         """Opens the sheet."""
         options, uri = self._switch.standing.rekey, self._session.uri
         if self._session.shard is None or not options:
@@ -172,7 +172,7 @@ class Rekeying(QObject):
         self._close()
         place = Path(uri)
         folder = place.parent if not is_address(uri) else Path.home()
-        sheet = self.sheet = RekeySheet(options, folder / f"{place.stem}.rekeyed{place.suffix}", self._window)
+        sheet = self.sheet = RekeyDialog(options, folder / f"{place.stem}.rekeyed{place.suffix}", self._window)
         sheet.wanted.connect(lambda: self._write(sheet, options, sheet.values, Path(sheet.target.text().strip())))
         sheet.finished.connect(lambda _: self._closed(sheet))
         sheet.open()
@@ -182,13 +182,13 @@ class Rekeying(QObject):
         if self.sheet is not None:
             self.sheet.reject()
 
-    def _closed(self, sheet: RekeySheet) -> None:
+    def _closed(self, sheet: RekeyDialog) -> None:
         if self.sheet is sheet:
             self.sheet = None
 
-    def _write(self, sheet: RekeySheet, options: tuple[Option, ...], values: Mapping[str, Any], target: Path) -> None:
+    def _write(self, sheet: RekeyDialog, options: tuple[Option, ...], values: Mapping[str, Any], target: Path) -> None:
         def work(shard: Shard, _: Job) -> None:
-            maker(shard, REKEY)(shard, target, **read_options(options, values, Purpose.REKEY, REKEY.name))
+            maker(shard, REKEY)(shard, target, **read_options(options, values, OptionPurpose.REKEY, REKEY.name))
 
         def take(_: None) -> None:
             sheet.accept()
@@ -207,6 +207,6 @@ class Rekeying(QObject):
             failed=failed,
             stopped=lambda: sheet.write.setEnabled(True),
             key=("rekey", self),
-            priority=Priority.SELECTED,
+            priority=JobPriority.SELECTED,
             title=self.tr("Write {0}").format(target.name),
         )

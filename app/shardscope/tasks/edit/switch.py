@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Shard
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.undo import Journal
-from shardscope.session.jobs import Priority
+from shardscope.session.jobs import JobPriority
 from shardscope.session.session import OpenFailure, Session
 from shardscope.startup import assets
-from shardscope.tasks.edit.permitted import Standing, journal_to_mend, standing
+from shardscope.tasks.edit.permitted import EditPermission, journal_to_mend, standing
 
 LOOKING = "It is being looked whether it can be changed"
 
@@ -36,7 +36,7 @@ class EditSwitch(QObject):
         self._session = session
         self._stays = False
         self.allowed = False
-        self.standing = Standing()
+        self.standing = EditPermission()
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.failed.connect(self._failed)
@@ -67,18 +67,18 @@ class EditSwitch(QObject):
 
     def _opened(self, _: Shard) -> None:
         stays, self._stays = self._stays, False
-        self.allowed, self.standing = False, Standing(why_not=LOOKING)
+        self.allowed, self.standing = False, EditPermission(why_not=LOOKING)
         self.changed.emit()
         uri = self._session.uri
 
-        def take(found: Standing) -> None:
+        def take(found: EditPermission) -> None:
             self.standing, self.allowed = found, stays and not found.why_not
             self.changed.emit()
             if found.interrupted:
                 self.interrupted.emit(uri, found.interrupted)
 
         def failed(_: BaseException) -> None:
-            self.standing = Standing(why_not=self.tr("It cannot be looked whether it can be changed"))
+            self.standing = EditPermission(why_not=self.tr("It cannot be looked whether it can be changed"))
             self.changed.emit()
 
         kept = [one.path.absolute() for one in assets.samples()]
@@ -87,11 +87,11 @@ class EditSwitch(QObject):
             take,
             failed=failed,
             key=("standing", self),
-            priority=Priority.SCREEN,
+            priority=JobPriority.SCREEN,
         )
 
     def _closed(self) -> None:
-        self.allowed, self.standing = False, Standing()
+        self.allowed, self.standing = False, EditPermission()
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import ShardError
 from shardcore.sources.patched import Change, check_room, overwriting, redo_step, steps_of, undo_step
 from shardscope.session.error_words import plain_words
-from shardscope.session.proposed_bytes import Proposed, Stretch
+from shardscope.session.proposed_bytes import Proposed, ProposedRange
 from shardscope.session.session import Session
 from shardscope.tasks.edit.switch import EditSwitch
 
@@ -104,5 +104,5 @@ def proposed_bytes(changes: Sequence[Change]) -> Proposed | None:
         found.append((low, bytes(joined)))
     if not found:
         return None
-    stretches = Proposed.of("", (Stretch(at, at + len(data), data) for at, data in found)).stretches
+    stretches = Proposed.of("", (ProposedRange(at, at + len(data), data) for at, data in found)).stretches
     return Proposed("", stretches, shows_new=True)

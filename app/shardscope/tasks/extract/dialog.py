@@ -43,7 +43,7 @@ _POLICY_WORDS = {
 }
 
 
-class ExtractSheet(QDialog):
+class ExtractDialog(QDialog):
     """Asks how objects become files. Open it with `open()`.
 
     `changed` tells that the choices are others: whoever made the sheet answers with `tell_outlook`. `wanted` is

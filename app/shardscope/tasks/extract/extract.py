@@ -13,14 +13,14 @@ from shardcore.errors import ends_reading
 from shardcore.model.number_words import plural
 from shardcore.operations.extraction import Conflict
 from shardscope.session.error_words import plain_words
-from shardscope.session.extraction import Extracted, Extraction, Outlook, existing, outlook, write
+from shardscope.session.extraction import ExtractionOutcome, ExtractionRequest, Outlook, existing, outlook, write
 from shardscope.session.fetch_cost import whole
-from shardscope.session.jobs import Job, JobState, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, JobState, Pool
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.extract.choices import Choices, first_folder
-from shardscope.tasks.extract.dialog import ExtractSheet
+from shardscope.tasks.extract.dialog import ExtractDialog
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Result:
         job: Writes the files.
     """
 
-    wanted: Extraction
-    found: Extracted
+    wanted: ExtractionRequest
+    found: ExtractionOutcome
     job: Job
 
     @property
@@ -43,7 +43,7 @@ class Result:
         return self.found.text(self.wanted.where)
 
     @property
-    def rest(self) -> Extraction:
+    def rest(self) -> ExtractionRequest:
         """The objects without a file; through another opening where the server was lost."""
         if self.found.stopped or self.found.cancelled:
             return _going_on(replace(self.wanted, afresh=self.found.lost))
@@ -52,7 +52,7 @@ class Result:
         return replace(rest, rows=RowRanges.of([range(row, row + 1) for row in rows])) if rows else rest
 
 
-class Extracting(QObject):
+class ExtractTask(QObject):
     """Opens the sheet, and does what it says.
 
     `started` and `finished` carry a `Result`.
@@ -72,7 +72,7 @@ class Extracting(QObject):
         self._settings = settings
         self._window = parent
 
-    def ask(self, rows: RowRanges | None) -> ExtractSheet | None:
+    def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
         """Opens the sheet.
 
         Args:
@@ -81,7 +81,7 @@ class Extracting(QObject):
         if self.session.shard is None or (rows is not None and not len(rows)):
             return None
         folders = self._settings.folders or [self._settings.folder or first_folder(self.session.request)]
-        sheet = ExtractSheet(Choices.of(self._settings.extraction), folders, self._window)
+        sheet = ExtractDialog(Choices.of(self._settings.extraction), folders, self._window)
         open_ = _Open(sheet)
         sheet.changed.connect(lambda: self._count(sheet, rows, open_))
         sheet.wanted.connect(lambda: self._wanted(sheet, rows, open_))
@@ -92,11 +92,11 @@ class Extracting(QObject):
         self._count(sheet, rows, open_)
         return sheet
 
-    def start(self, wanted: Extraction) -> Job:
+    def start(self, wanted: ExtractionRequest) -> Job:
         """Writes objects into files: a job in `transfers`, which goes on when another file is opened."""
-        found = Extracted()
+        found = ExtractionOutcome()
 
-        def done(_: Extracted | None, error: BaseException | None) -> None:
+        def done(_: ExtractionOutcome | None, error: BaseException | None) -> None:
             if error is not None:
                 found.cancelled = isinstance(error, Cancelled)
                 found.stopped = "" if found.cancelled else plain_words(error)
@@ -114,7 +114,7 @@ class Extracting(QObject):
         what = plural(len(wanted.rows), "object") if wanted.rows is not None else "all objects"
         job = self.session.jobs.submit(
             lambda job: write(wanted, job.progress, found),
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
             title=f"Extract {what}",
             lasting=True,
             done=done,
@@ -123,7 +123,7 @@ class Extracting(QObject):
         self.started.emit(result)
         return job
 
-    def _when_agreed(self, wanted: Extraction) -> None:
+    def _when_agreed(self, wanted: ExtractionRequest) -> None:
         """Extracts; where that fetches much, asks first."""
         total = wanted.shard.listing
         share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
@@ -138,10 +138,10 @@ class Extracting(QObject):
             return None
         return self.start(wanted)
 
-    def _leave_open(self, job: Job, rest: Extraction) -> None:
+    def _leave_open(self, job: Job, rest: ExtractionRequest) -> None:
         job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
 
-    def _resume(self, job: Job, wanted: Extraction) -> Job:
+    def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
         """Goes on with what a job left open, once; files that are there stay, whatever was said of them before."""
         job.resume, job.note = None, self.tr("gone on with")
         self.session.jobs.changed.emit(job)
@@ -149,13 +149,13 @@ class Extracting(QObject):
 
     # --- the sheet ---
 
-    def _extraction(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> Extraction | None:
+    def _extraction(self, sheet: ExtractDialog, rows: RowRanges | None, open_: _Open) -> ExtractionRequest | None:
         shard = self.session.shard
         if shard is None or not open_:
             return None
-        return Extraction(shard, self.session.request, rows, sheet.folder, sheet.options)
+        return ExtractionRequest(shard, self.session.request, rows, sheet.folder, sheet.options)
 
-    def _count(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+    def _count(self, sheet: ExtractDialog, rows: RowRanges | None, open_: _Open) -> None:
         wanted = self._extraction(sheet, rows, open_)
         if wanted is None:
             return
@@ -172,7 +172,7 @@ class Extracting(QObject):
             pool=Pool.CPU,
         )
 
-    def _wanted(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+    def _wanted(self, sheet: ExtractDialog, rows: RowRanges | None, open_: _Open) -> None:
         wanted = self._extraction(sheet, rows, open_)
         if wanted is None:
             return
@@ -194,17 +194,17 @@ class Extracting(QObject):
             take,
             failed=lambda error: sheet.tell_error(error) if open_ else None,
             key=("existing", self),
-            priority=Priority.SCREEN,
+            priority=JobPriority.SCREEN,
         )
 
-    def _go(self, sheet: ExtractSheet, wanted: Extraction) -> None:
+    def _go(self, sheet: ExtractDialog, wanted: ExtractionRequest) -> None:
         self._settings.extraction = sheet.choices.kept()
         self._settings.add_folder(str(wanted.where))
         sheet.accept()
         self._when_agreed(wanted)
 
 
-def _going_on(wanted: Extraction) -> Extraction:
+def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
     """Return the extraction that leaves the files of an earlier one as they are."""
     if wanted.options.conflict is not Conflict.ERROR:
         return wanted
@@ -214,7 +214,7 @@ def _going_on(wanted: Extraction) -> Extraction:
 class _Open:
     """Whether a sheet is still there: it is gone once it was answered."""
 
-    def __init__(self, sheet: ExtractSheet) -> None:
+    def __init__(self, sheet: ExtractDialog) -> None:
         self._open = True
         sheet.finished.connect(self._close)
         # A window that is closed takes its sheets along without finishing them.

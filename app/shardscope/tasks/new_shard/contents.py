@@ -13,7 +13,7 @@ from shardcore import ShardError
 from shardcore.model.number_words import plural
 from shardcore.progress import Progress
 from shardcore.writing.inputs import input_files
-from shardcore.writing.manifest import Manifest
+from shardcore.writing.manifest import ManifestReader
 
 MANIFEST_ENDING = ".jsonl"
 MANIFEST_NAME = "manifest.json"
@@ -67,7 +67,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class InputCount:
     """All inputs.
 
     Attributes:
@@ -115,13 +115,13 @@ class Counted:
         return self.count > 1
 
 
-def count(paths: Iterable[str], progress: Progress) -> Counted:
+def count(paths: Iterable[str], progress: Progress) -> InputCount:
     """Looks at all inputs; reads the sizes of files, and manifests."""
     found: list[Input] = []
     for path in paths:
         before = sum(one.count for one in found)
         found.append(_looked_at(path, before, progress))
-    return Counted(tuple(found))
+    return InputCount(tuple(found))
 
 
 def _looked_at(path: str, before: int, progress: Progress) -> Input:
@@ -150,7 +150,7 @@ def _may_be_manifest(path: str) -> bool:
 def _is_manifest(path: str) -> bool:
     """Whether a file is there and begins as a manifest."""
     try:
-        manifest = Manifest(path, (), "")
+        manifest = ManifestReader(path, (), "")
     except ShardError:
         return False
     try:
@@ -163,7 +163,7 @@ def _manifest(path: str, before: int, progress: Progress) -> Input | None:
     """The manifest that a file is; None where its beginning is not one of a manifest."""
     objects = size = 0
     try:
-        manifest = Manifest(path, (), "")
+        manifest = ManifestReader(path, (), "")
     except ShardError:
         return None
     try:

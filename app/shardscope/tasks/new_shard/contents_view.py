@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.number_words import plural
 from shardscope.session.words import size_text
-from shardscope.tasks.new_shard.contents import Counted, Input
+from shardscope.tasks.new_shard.contents import Input, InputCount
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import shown, tip
@@ -47,7 +47,7 @@ class InputModel(QAbstractTableModel):
         self.paths = paths
         self.endResetModel()
 
-    def tell(self, counted: Counted) -> None:
+    def tell(self, counted: InputCount) -> None:
         """What they are."""
         self._counted = {one.path: one for one in counted.inputs}
         if self.paths:
@@ -231,7 +231,7 @@ class ContentsView(QWidget):
         self._update()
         self.changed.emit()
 
-    def tell(self, counted: Counted) -> None:
+    def tell(self, counted: InputCount) -> None:
         """What they are, and how much."""
         self.model.tell(counted)
         self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}

@@ -21,19 +21,19 @@ from PySide6.QtWidgets import (
 
 from shardcore import Shard
 from shardcore.model.number_words import plural
-from shardcore.model.options import Purpose
+from shardcore.model.options import OptionPurpose
 from shardcore.operations.convert import KeyChoice
 from shardcore.shards.format import Format
 from shardcore.shards.registry import writes_of
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.declaration import KeyRule, Writes
 from shardscope.session.open_request import OpenRequest
-from shardscope.tasks.new_shard.contents import Counted
+from shardscope.tasks.new_shard.contents import InputCount
 from shardscope.tasks.new_shard.contents_view import ContentsView
 from shardscope.tasks.new_shard.fields import OptionForm
 from shardscope.tasks.new_shard.format_list import FormatList
 from shardscope.tasks.new_shard.plan_view import PlanView
-from shardscope.tasks.new_shard.request import ConvertWork, PackWork, Planned, Target, Work
+from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned
 from shardscope.tasks.new_shard.target import suggested
 from shardscope.tasks.new_shard.target_view import PlaceView
 from shardscope.widgets import theme
@@ -174,7 +174,7 @@ class PackForm(QWidget):
         super().__init__(parent)
         self.setObjectName("packForm")
         self.start = start
-        self.counted = Counted()
+        self.counted = InputCount()
         self._refused, self._final = "", True
         converting = start.shard is not None
         self.contents = None if converting else ContentsView(list(start.paths), start.folder, self)
@@ -283,15 +283,15 @@ class PackForm(QWidget):
     # --- what it says ---
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> NewShardTarget | None:
         """Where, and how; None while no place is given."""
         path = self.place.path
         if path is None:
             return None
-        return Target(self.formats.format.name, path, self.place.folder, self.options.values, self.place.force)
+        return NewShardTarget(self.formats.format.name, path, self.place.folder, self.options.values, self.place.force)
 
     @property
-    def work(self) -> Work | None:
+    def work(self) -> NewShardJob | None:
         """What is to be written; None while something is missing."""
         target = self.target
         if target is None:
@@ -339,7 +339,7 @@ class PackForm(QWidget):
 
     # --- what it is told ---
 
-    def tell_counted(self, counted: Counted) -> None:
+    def tell_counted(self, counted: InputCount) -> None:
         """What the inputs are."""
         self.counted = counted
         if self.contents is not None:
@@ -382,7 +382,7 @@ class PackForm(QWidget):
     def _take_format(self) -> None:
         """Another format: other options, another ending, another rule for keys."""
         found = self.formats.format
-        options = tuple(one for one in found.options_for(Purpose.WRITE) if not one.hidden)
+        options = tuple(one for one in found.options_for(OptionPurpose.WRITE) if not one.hidden)
         form = OptionForm(options, self._changed, self)
         self._right.replaceWidget(self.options, form)
         self.options.hide()

@@ -11,11 +11,11 @@ from shardcore import Cancelled, UsageError
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import writes_of
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Jobs, Pool, Priority, alive
-from shardscope.tasks.new_shard.contents import Counted, count
+from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
+from shardscope.tasks.new_shard.contents import InputCount, count
 from shardscope.tasks.new_shard.form import PackForm
-from shardscope.tasks.new_shard.request import ConvertWork, PackWork, Planned, Refused, Target, Work
-from shardscope.tasks.new_shard.target import Place, look
+from shardscope.tasks.new_shard.request import ConvertWork, NewShardJob, NewShardTarget, PackWork, Planned, Refused
+from shardscope.tasks.new_shard.target import TargetPlace, look
 
 T = TypeVar("T")
 Take = Callable[[T | None, BaseException | None], None]
@@ -29,7 +29,7 @@ AUTO_EXACT = 16 << 20
 """Contents up to so many bytes are read at once, for an exact plan."""
 
 
-class Desk(QObject):
+class FormJobs(QObject):
     """Serves one form.
 
     Args:
@@ -41,7 +41,7 @@ class Desk(QObject):
         super().__init__(form)
         self._form = form
         self._jobs = jobs
-        self._planned: tuple[Work, Planned] | None = None
+        self._planned: tuple[NewShardJob, Planned] | None = None
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(SOON_MILLISECONDS)
@@ -62,7 +62,7 @@ class Desk(QObject):
         paths = self._form.contents.paths
         self._stop_planning()
         if not paths:
-            self._counted(Counted(), None)
+            self._counted(InputCount(), None)
             return
         self._ask(lambda job: count(paths, job.progress), self._counted, "count inputs")
         self._clock.start()
@@ -75,7 +75,7 @@ class Desk(QObject):
             if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
                 take(result, error)
 
-        job = self._jobs.submit(work, key=(key, self), pool=pool, priority=Priority.SCREEN, done=done)
+        job = self._jobs.submit(work, key=(key, self), pool=pool, priority=JobPriority.SCREEN, done=done)
 
     def stop(self) -> None:
         """Nobody waits for any of it any more."""
@@ -85,7 +85,7 @@ class Desk(QObject):
             if (job := self._jobs.newest((key, self))) is not None:
                 job.cancel()
 
-    def _counted(self, counted: Counted | None, error: BaseException | None) -> None:
+    def _counted(self, counted: InputCount | None, error: BaseException | None) -> None:
         if counted is None:
             self._refuse(error)
             return
@@ -122,7 +122,7 @@ class Desk(QObject):
         inputs, members = self._form.inputs, writes_of(self._form.formats.format).members
         self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
 
-    def _looked(self, target: Target, place: Place | None) -> None:
+    def _looked(self, target: NewShardTarget, place: TargetPlace | None) -> None:
         now = self._form.target
         if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
             self._form.place.tell(place)
@@ -174,7 +174,7 @@ def _planning_text(job: Job) -> str:
     return f"Planning … {job.done_amount:,} of {plural(job.total_amount, 'object')}"
 
 
-def _alike(one: Work, other: Work) -> bool:
+def _alike(one: NewShardJob, other: NewShardJob) -> bool:
     """Whether the plan of one is that of the other, but for the name."""
     if not one.target.alike(other.target):
         return False

@@ -23,7 +23,7 @@ _SIGN = 26
 _WRAP = int(Qt.TextFlag.TextWordWrap)
 
 
-class _Rows(QStyledItemDelegate):
+class _FormatRows(QStyledItemDelegate):
     """Paints the title, and below it the two sentences."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -106,7 +106,7 @@ class FormatList(QListView):
             item.setToolTip(self.tr("{0}: written as {1}").format(found.name, " ".join(found.suffixes)))
             self._model.appendRow(item)
         self.setModel(self._model)
-        self.setItemDelegate(_Rows(self))
+        self.setItemDelegate(_FormatRows(self))
         self.selectionModel().currentChanged.connect(lambda *_: self._moved())
 
     @property

@@ -14,13 +14,13 @@ from shardcore.operations.pack import Packed
 from shardcore.shards.format import Format
 from shardcore.shards.registry import all_formats, format_of
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Priority, alive
+from shardscope.session.jobs import Job, JobPriority, alive
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard.form import PackForm, Start
-from shardscope.tasks.new_shard.form_jobs import LOOK_MILLISECONDS, Desk
-from shardscope.tasks.new_shard.request import Stage, Target, Work
+from shardscope.tasks.new_shard.form_jobs import LOOK_MILLISECONDS, FormJobs
+from shardscope.tasks.new_shard.request import JobStage, NewShardJob, NewShardTarget
 from shardscope.tasks.new_shard.result_page import ResultPage, WritingPage, result_text
 
 FULL = QSize(1240, 790)
@@ -35,7 +35,7 @@ RESULT_PAGE = QSize(640, 360)
 _AROUND = 40
 
 
-class PackSheet(QDialog):
+class NewShardDialog(QDialog):
     """Shows the form, then how far writing is, then what came out. Open it with `open()`.
 
     `write_wanted` tells that *Write* was pressed; the answer is `begin_writing`, and then `tell_written` or
@@ -208,7 +208,7 @@ class NewShards(QObject):
 
         # The first time all formats are imported.
         return self._session.jobs.submit(
-            lambda _: all_formats(), key=("formats", self), priority=Priority.SCREEN, done=done
+            lambda _: all_formats(), key=("formats", self), priority=JobPriority.SCREEN, done=done
         )
 
     def _show(self, formats: tuple[Format, ...], paths: tuple[str, ...], shard: Shard | None) -> None:
@@ -218,8 +218,8 @@ class NewShards(QObject):
             name = next((one.name for one in written if one.name != shard.format), "")
         folder = self._settings.pack_folder or str(Path.home())
         request = self._session.request if shard is not None else None
-        sheet = PackSheet(Start(written, name, folder, paths, shard, request), self._window)
-        desk = Desk(sheet.form, self._session.jobs)
+        sheet = NewShardDialog(Start(written, name, folder, paths, shard, request), self._window)
+        desk = FormJobs(sheet.form, self._session.jobs)
         sheet.finished.connect(lambda _: desk.stop())
         sheet.write_wanted.connect(lambda: self._write(sheet, desk))
         if shard is not None:
@@ -231,14 +231,14 @@ class NewShards(QObject):
 
     # --- writing ---
 
-    def _write(self, sheet: PackSheet, desk: Desk) -> None:
+    def _write(self, sheet: NewShardDialog, desk: FormJobs) -> None:
         work = sheet.form.work
         if work is None:
             return
         desk.stop()
         self._settings.pack_format = work.target.format
         self._settings.pack_folder = str(work.target.path.parent)
-        name, stage = work.target.path.name, Stage()
+        name, stage = work.target.path.name, JobStage()
 
         def done(packed: Packed | None, error: BaseException | None) -> None:
             if alive(clock.stop):
@@ -251,7 +251,7 @@ class NewShards(QObject):
 
         job = self._session.jobs.submit(
             lambda job: work.write(job.progress, stage),
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
             title=f"Write {name}",
             lasting=True,
             done=done,
@@ -262,7 +262,7 @@ class NewShards(QObject):
         clock.timeout.connect(lambda: sheet.writing.tell(stage, job.done_amount))
         clock.start()
 
-    def _written(self, sheet: PackSheet, work: Work, packed: Packed) -> None:
+    def _written(self, sheet: NewShardDialog, work: NewShardJob, packed: Packed) -> None:
         name = work.target.path.name
         if not watches(sheet):
             self._session.say(result_text(packed, name))
@@ -278,7 +278,7 @@ class NewShards(QObject):
         if path and path == self._session.uri:
             QTimer.singleShot(0, self, lambda: self._session.say(text))
 
-    def _failed(self, sheet: PackSheet, name: str, error: BaseException | None) -> None:
+    def _failed(self, sheet: NewShardDialog, name: str, error: BaseException | None) -> None:
         if isinstance(error, Cancelled):
             self._session.message.emit(self.tr("{0} was not written: it was stopped").format(name))
             words = self.tr("It was stopped: nothing was written.")
@@ -290,12 +290,12 @@ class NewShards(QObject):
             sheet.tell_failed(words)
 
 
-def _named_format(target: Target) -> str | None:
+def _named_format(target: NewShardTarget) -> str | None:
     """The format by which the result is opened; None where its bytes say it."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 
 
-def watches(sheet: PackSheet) -> bool:
+def watches(sheet: NewShardDialog) -> bool:
     """Whether somebody still looks at a sheet."""
     return alive(sheet.close) and sheet.isVisible()

@@ -30,7 +30,7 @@ _WHOLE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class NewShardTarget:
     """Where, in which format, and how.
 
     Attributes:
@@ -52,7 +52,7 @@ class Target:
         """As the library takes it: a folder ends with a stroke."""
         return f"{self.path}{os.sep}" if self.folder else str(self.path)
 
-    def alike(self, other: Target) -> bool:
+    def alike(self, other: NewShardTarget) -> bool:
         """Whether the plan is the same but for the name."""
         return (self.format, self.folder, self.options) == (other.format, other.folder, other.options)
 
@@ -92,7 +92,7 @@ class Refused(Exception):
         self.option = option
 
 
-class Stage:
+class JobStage:
     """How far a job is, for people: a thread writes it, the window looks at it.
 
     Attributes:
@@ -126,7 +126,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Work(ABC):
+class NewShardJob(ABC):
     """Something that becomes a shard.
 
     Attributes:
@@ -134,7 +134,7 @@ class Work(ABC):
         count: How many objects there are; 0 where that is not known.
     """
 
-    target: Target
+    target: NewShardTarget
     count: int = 0
 
     @abstractmethod
@@ -172,7 +172,7 @@ class Work(ABC):
         losses = tuple(loss.text for loss in found.losses)
         return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
-    def write(self, progress: Progress, stage: Stage) -> Packed:
+    def write(self, progress: Progress, stage: JobStage) -> Packed:
         """Writes it, and verifies the result.
 
         Raises:
@@ -198,7 +198,7 @@ class Work(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class PackWork(Work):
+class PackWork(NewShardJob):
     """Files become a shard.
 
     Attributes:
@@ -235,7 +235,7 @@ class PackWork(Work):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ConvertWork(Work):
+class ConvertWork(NewShardJob):
     """An opened shard becomes one of another format.
 
     Attributes:
@@ -279,7 +279,7 @@ def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:
     return [f"{'▲' if note in lost else '●'} {note}" for note in notes]
 
 
-def _can_begin(target: Target, options: Mapping[str, Any]) -> bool:
+def _can_begin(target: NewShardTarget, options: Mapping[str, Any]) -> bool:
     """Whether a writer takes these options; the target is left alone."""
     try:
         create(None, format=target.format, folder=target.folder, plan=True, **options).abort()

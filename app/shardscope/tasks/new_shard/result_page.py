@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QDialogButtonBox, QLabel, QProgressBar, QPushButto
 from shardcore import Report, Severity
 from shardcore.model.number_words import plural
 from shardcore.operations.pack import Packed
-from shardscope.tasks.new_shard.request import Stage, note_lines
+from shardscope.tasks.new_shard.request import JobStage, note_lines
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import shown
@@ -64,9 +64,9 @@ class WritingPage(QWidget):
         """Another file is written."""
         self.title.tell(self.tr("Writing {0}").format(name))
         self.stop.setEnabled(True)
-        self.tell(Stage(), 0)
+        self.tell(JobStage(), 0)
 
-    def tell(self, stage: Stage, share: int) -> None:
+    def tell(self, stage: JobStage, share: int) -> None:
         """How far it is.
 
         Args:

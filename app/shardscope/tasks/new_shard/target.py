@@ -11,13 +11,13 @@ from pathlib import Path
 
 from shardcore.shards.format import Format
 from shardcore.sources.remote.address import is_address
-from shardscope.tasks.new_shard.request import Target
+from shardscope.tasks.new_shard.request import NewShardTarget
 
 MOST_LISTED = 100_000
 """Entries of a folder that are looked at."""
 
 
-class Standing(Enum):
+class TargetStatus(Enum):
     """What is where the shard is to go."""
 
     FREE = "free"
@@ -36,7 +36,7 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TargetPlace:
     """What is there.
 
     Attributes:
@@ -44,11 +44,11 @@ class Place:
         shards: Of a folder, how many shards of the format lie in it.
     """
 
-    standing: Standing
+    standing: TargetStatus
     shards: int = 0
 
 
-def look(target: Target, inputs: Iterable[str], members: tuple[str, ...]) -> Place:
+def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetPlace:
     """Looks at the place of a target.
 
     Args:
@@ -58,15 +58,19 @@ def look(target: Target, inputs: Iterable[str], members: tuple[str, ...]) -> Pla
     """
     path = str(target.path)
     if not os.path.isdir(target.path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
-        return Place(Standing.NO_PLACE)
+        return TargetPlace(TargetStatus.NO_PLACE)
     if not os.path.lexists(path):
-        return Place(Standing.FREE)
+        return TargetPlace(TargetStatus.FREE)
     if any(_same(path, one) for one in inputs):
-        return Place(Standing.INPUT)
+        return TargetPlace(TargetStatus.INPUT)
     is_folder = os.path.isdir(path)  # noqa: PTH112
     if target.folder:
-        return Place(Standing.FOLDER, _shards_in(path, members)) if is_folder else Place(Standing.NOT_A_FOLDER)
-    return Place(Standing.NOT_A_FILE if is_folder else Standing.FILE)
+        return (
+            TargetPlace(TargetStatus.FOLDER, _shards_in(path, members))
+            if is_folder
+            else TargetPlace(TargetStatus.NOT_A_FOLDER)
+        )
+    return TargetPlace(TargetStatus.NOT_A_FILE if is_folder else TargetStatus.FILE)
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:

@@ -19,15 +19,15 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.number_words import plural
 from shardcore.writing.declaration import Writes
-from shardscope.tasks.new_shard.target import Place, Standing
+from shardscope.tasks.new_shard.target import TargetPlace, TargetStatus
 from shardscope.widgets import theme
 from shardscope.widgets.tick_box import TickBox
 
 WRONG = {
-    Standing.NOT_A_FILE: "This is a folder: choose “A folder of several files”, or another name.",
-    Standing.NOT_A_FOLDER: "This is a file: choose “One file”, or another name.",
-    Standing.NO_PLACE: "There is no folder of that name to write into.",
-    Standing.INPUT: "This is what is read: choose another name.",
+    TargetStatus.NOT_A_FILE: "This is a folder: choose “A folder of several files”, or another name.",
+    TargetStatus.NOT_A_FOLDER: "This is a file: choose “One file”, or another name.",
+    TargetStatus.NO_PLACE: "There is no folder of that name to write into.",
+    TargetStatus.INPUT: "This is what is read: choose another name.",
 }
 """What keeps a place from being written to."""
 
@@ -41,7 +41,7 @@ class PlaceView(QWidget):
         super().__init__(parent)
         self._suggested = ""
         self._chosen: bool | None = None
-        self._place = Place(Standing.FREE)
+        self._place = TargetPlace(TargetStatus.FREE)
         self.line = QLineEdit(self)
         self.line.setObjectName("targetLine")
         self.line.setAccessibleName(self.tr("Where the new shard goes"))
@@ -115,14 +115,14 @@ class PlaceView(QWidget):
     @property
     def force(self) -> bool:
         """Whether what is there is replaced."""
-        return self.replace.isChecked() and self._place.standing in (Standing.FILE, Standing.FOLDER)
+        return self.replace.isChecked() and self._place.standing in (TargetStatus.FILE, TargetStatus.FOLDER)
 
     @property
     def problem(self) -> str:
         """Why nothing can be written there, or empty."""
         if self.path is None:
             return self.tr("Say where the new shard goes.")
-        if self._place.standing is Standing.FILE and not self.replace.isChecked():
+        if self._place.standing is TargetStatus.FILE and not self.replace.isChecked():
             return self.tr("There is a file of that name: choose another name, or have it replaced.")
         return self.tr(WRONG.get(self._place.standing, ""))
 
@@ -148,23 +148,23 @@ class PlaceView(QWidget):
             self.line.setText(self._suggested)
             self.line.setCursorPosition(len(self._suggested))
 
-    def tell(self, place: Place) -> None:
+    def tell(self, place: TargetPlace) -> None:
         """What is there."""
         if place.standing is not self._place.standing:
             self.replace.setChecked(False)
         self._place = place
         standing = place.standing
         words = {
-            Standing.FREE: "",
-            Standing.FILE: "A file of that name exists.",
-            Standing.FOLDER: f"The folder exists, with {plural(place.shards, 'file')} of the format.",
+            TargetStatus.FREE: "",
+            TargetStatus.FILE: "A file of that name exists.",
+            TargetStatus.FOLDER: f"The folder exists, with {plural(place.shards, 'file')} of the format.",
         }
         self.state.setText(words.get(standing, WRONG.get(standing, "")))
-        self.replace.setVisible(standing is Standing.FILE or (standing is Standing.FOLDER and place.shards > 0))
-        self.replace.setText(self.tr("Rep&lace it") if standing is Standing.FILE else self.tr("Rep&lace them"))
+        self.replace.setVisible(standing is TargetStatus.FILE or (standing is TargetStatus.FOLDER and place.shards > 0))
+        self.replace.setText(self.tr("Rep&lace it") if standing is TargetStatus.FILE else self.tr("Rep&lace them"))
         colours = theme.of(self)
         wrong = standing in WRONG
-        tone = colours.error if wrong else colours.warning if standing is Standing.FILE else colours.muted
+        tone = colours.error if wrong else colours.warning if standing is TargetStatus.FILE else colours.muted
         self.state.setStyleSheet(f"color: {tone.name()};")
 
     def _choose(self) -> None:

@@ -25,7 +25,7 @@ from shardcore.model.number_words import plural
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped, size_text
 from shardscope.widgets import theme
@@ -40,7 +40,7 @@ _SIGNS = {Condition.WHOLE: "✓", Condition.UNCHECKED: "●", Condition.DAMAGED:
 _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
-class SalvageSheet(QDialog):
+class RecoverDialog(QDialog):
     """Lists what was found. `wanted()` tells that it is to be taken out.
 
     Args:
@@ -168,7 +168,7 @@ class SalvageSheet(QDialog):
             self.place_chosen.emit(place)
 
 
-class Salvaging(QObject):
+class RecoverTask(QObject):
     """Opens the sheet, looks, and writes.
 
     Args:
@@ -186,17 +186,17 @@ class Salvaging(QObject):
         super().__init__(window)
         self._session = session
         self._window = window
-        self.sheet: SalvageSheet | None = None
+        self.sheet: RecoverDialog | None = None
         session.closed.connect(self._close)
         session.jobs.changed.connect(self._progressed)
 
-    def ask(self) -> SalvageSheet | None:
+    def ask(self) -> RecoverDialog | None:
         """Opens the sheet, and looks what there is."""
         if self._session.shard is None or self._session.shard.source is None:
             return None
         self._close()
         request = self._session.request
-        sheet = self.sheet = SalvageSheet(request.name, sandbox=request.sandbox, parent=self._window)
+        sheet = self.sheet = RecoverDialog(request.name, sandbox=request.sandbox, parent=self._window)
         sheet.wanted.connect(self._ask_folder)
         sheet.again.connect(lambda: self._run(None))
         sheet.place_chosen.connect(self._session.select_span)
@@ -249,7 +249,7 @@ class Salvaging(QObject):
             failed=failed,
             key=("salvage", self),
             pool=Pool.CPU,
-            priority=Priority.SELECTED,
+            priority=JobPriority.SELECTED,
             title=title,
         )
 
@@ -262,7 +262,7 @@ class Salvaging(QObject):
         if self.sheet is not None:
             self.sheet.reject()
 
-    def _closed(self, sheet: SalvageSheet) -> None:
+    def _closed(self, sheet: RecoverDialog) -> None:
         if self.sheet is sheet:
             self.sheet = None
             if (job := self._session.jobs.newest(("salvage", self))) is not None:

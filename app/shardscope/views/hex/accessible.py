@@ -219,7 +219,7 @@ class HexAccessible(QAccessibleWidget):
         return super().text(kind)
 
 
-class _Factory:
+class _HexFactory:
     """Makes the interfaces of hex views, and keeps each until Qt has deleted it.
 
     Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
@@ -246,7 +246,7 @@ def install_factory() -> None:
     application = QCoreApplication.instance()
     if application is not None and not application.property(_INSTALLED):
         application.setProperty(_INSTALLED, True)
-        QAccessible.installFactory(_Factory())
+        QAccessible.installFactory(_HexFactory())
 
 
 def _alive(weak: weakref.ref[HexAccessibility]) -> HexAccessibility:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent, QStandardItem, Q
 from PySide6.QtWidgets import QApplication, QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
 
 from shardscope.session.goto import GotoError
-from shardscope.views.hex.address_entry import Choice, Deed, Known, choices, meanings
+from shardscope.views.hex.address_entry import EntryAction, EntryContext, EntryMeaning, choices, meanings
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import shown, tip
@@ -67,10 +67,10 @@ class AddressBar(QWidget):
     key_chosen = Signal(object)
     left = Signal()
 
-    def __init__(self, known: Callable[[], Known], parent: QWidget | None = None) -> None:
+    def __init__(self, known: Callable[[], EntryContext], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._known = known
-        self._recent: deque[Choice] = deque(maxlen=MOST_RECENT)
+        self._recent: deque[EntryMeaning] = deque(maxlen=MOST_RECENT)
         self.field = QLineEdit()
         self.field.setObjectName("addressField")
         self.field.setPlaceholderText(self.tr("Offset, expression, name or key: 0x10, -72, index+40, header.version"))
@@ -135,7 +135,7 @@ class AddressBar(QWidget):
             meant = meanings(text, self._known())[0]
         except GotoError:
             meant = None
-        if meant is None or meant.deed is not Deed.GO or meant.offset != offset:
+        if meant is None or meant.deed is not EntryAction.GO or meant.offset != offset:
             self.field.setText("" if offset is None else f"{offset:#x}")
             self._hide_preview()
 
@@ -195,7 +195,7 @@ class AddressBar(QWidget):
 
     def _offer_taken(self, index: QModelIndex) -> None:
         choice = index.data(_CHOICE)
-        if isinstance(choice, Choice):
+        if isinstance(choice, EntryMeaning):
             self._do(choice)
 
     # --- the preview ---
@@ -251,21 +251,21 @@ class AddressBar(QWidget):
             return
         self._do(found[0])
 
-    def _do(self, choice: Choice) -> None:
+    def _do(self, choice: EntryMeaning) -> None:
         self.list.hide()
         if choice in self._recent:
             self._recent.remove(choice)
         self._recent.appendleft(choice)
         self._hide_preview()
-        if choice.deed is Deed.GO:
+        if choice.deed is EntryAction.GO:
             self.chosen.emit(choice.offset)
         else:
             self.key_chosen.emit(choice.text)
         self.left.emit()
 
 
-def _meant(found: list[Choice]) -> str:
+def _meant(found: list[EntryMeaning]) -> str:
     first = found[0]
     place = first.words.rpartition("byte ")[2]
-    said = f"→ {place}" if first.deed is Deed.GO else "→ look up this key"
+    said = f"→ {place}" if first.deed is EntryAction.GO else "→ look up this key"
     return f"{said}; ↓ for the object" if len(found) > 1 else said

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shardscope.session.goto import GotoError, Places, evaluate
+from shardscope.session.goto import GotoError, GotoNames, evaluate
 from shardscope.session.sections import section_at
 from shardscope.session.trace_walk import LEAST_PREFIX
 from shardscope.session.words import cut_middle
@@ -20,7 +20,7 @@ _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
 """Hexadecimal digits that are no decimal number: no place is written so."""
 
 
-class Deed(Enum):
+class EntryAction(Enum):
     """What an entry does."""
 
     GO = "byte"
@@ -28,7 +28,7 @@ class Deed(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EntryMeaning:
     """One meaning of an entry.
 
     Attributes:
@@ -38,14 +38,14 @@ class Choice:
         offset: Where it goes; 0 for objects.
     """
 
-    deed: Deed
+    deed: EntryAction
     text: str
     words: str
     offset: int = 0
 
 
 @dataclass(frozen=True)
-class Known:
+class EntryContext:
     """What entries are compared with; nothing of it is read for that.
 
     Attributes:
@@ -54,19 +54,19 @@ class Known:
         keys: Keys of objects that were loaded already.
     """
 
-    places: Places
+    places: GotoNames
     is_key: Callable[[str], bool]
     keys: Iterable[str] = ()
 
 
-def meanings(text: str, known: Known) -> list[Choice]:
+def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
     """What a whole entry means, the default first: a place where it names one, else an object.
 
     Raises:
         GotoError: It means nothing here.
     """
     trouble = GotoError("a number, a name or a key is missing")
-    found: list[Choice] = []
+    found: list[EntryMeaning] = []
     try:
         found.append(_place(text, known.places))
     except GotoError as error:
@@ -78,7 +78,7 @@ def meanings(text: str, known: Known) -> list[Choice]:
     return found
 
 
-def choices(text: str, known: Known, recent: Sequence[Choice] = ()) -> list[Choice]:
+def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ()) -> list[EntryMeaning]:
     """What is offered while somebody types: what the entry means, then names, keys and earlier entries like it."""
     if not text:
         return list(recent)
@@ -94,33 +94,33 @@ def choices(text: str, known: Known, recent: Sequence[Choice] = ()) -> list[Choi
         except GotoError:
             # The value of a field may lie outside the file: it is no place to go to.
             continue
-    keys: list[Choice] = []
+    keys: list[EntryMeaning] = []
     for key in known.keys:
         if key.lower().startswith(wanted) and key != text:
             keys.append(_object(key))
         if len(keys) == MOST_KEYS:
             break
     earlier = [one for one in recent if wanted in one.text.lower()]
-    offered: dict[tuple[Deed, str], Choice] = {}
+    offered: dict[tuple[EntryAction, str], EntryMeaning] = {}
     for one in (*found, *keys, *earlier):
         offered.setdefault((one.deed, one.text), one)
     return list(offered.values())
 
 
-def _place(text: str, places: Places) -> Choice:
+def _place(text: str, places: GotoNames) -> EntryMeaning:
     offset = evaluate(text, places)
     section = section_at(places.sections, offset)
     where = f" · {section.name}" if section is not None else ""
     named = "" if text == str(offset) else f"{cut_middle(text, LONGEST_KEY)} · "
-    return Choice(Deed.GO, text, f"{named}byte {offset:,} · {offset:#x}{where}", offset)
+    return EntryMeaning(EntryAction.GO, text, f"{named}byte {offset:,} · {offset:#x}{where}", offset)
 
 
-def _begins_key(text: str, known: Known) -> bool:
+def _begins_key(text: str, known: EntryContext) -> bool:
     """Return whether the text is the beginning of a loaded key, or of any key where keys are hexadecimal digits."""
     if len(text) < LEAST_PREFIX:
         return False
     return _DIGITS.fullmatch(text) is not None or any(key.startswith((text, text.lower())) for key in known.keys)
 
 
-def _object(key: str) -> Choice:
-    return Choice(Deed.LOOK_UP, key, f"object {cut_middle(key, LONGEST_KEY)}")
+def _object(key: str) -> EntryMeaning:
+    return EntryMeaning(EntryAction.LOOK_UP, key, f"object {cut_middle(key, LONGEST_KEY)}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import FieldRole, Section, SectionRole
-from shardscope.session.pages import PAGE, Page, PageCache, PageState
+from shardscope.session.pages import PAGE, BytePage, PageCache, PageState
 from shardscope.session.sections import sections_in
 from shardscope.views.hex.layout import HexLayout
 
@@ -42,7 +42,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Cells:
+class ByteCells:
     """The cells of some rows, all arrays of shape `(rows, width)`.
 
     Attributes:
@@ -85,7 +85,9 @@ class Cells:
         return there
 
 
-def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]) -> Cells:
+def gather(
+    layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]
+) -> ByteCells:
     """The cells of the rows `[top, top + rows)`, from what is in memory."""
     first, count = layout.row_start(top), rows * layout.width
     data = np.zeros(count, np.uint8)
@@ -112,7 +114,7 @@ def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, 
         shade[part] += SECTION_ROLES.index(section.role) * SHADES
     before = run_at(pages, name, first - 1) if first > 0 else None
     shape = (rows, layout.width)
-    return Cells(
+    return ByteCells(
         first,
         data.reshape(shape),
         state.reshape(shape),
@@ -124,7 +126,7 @@ def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, 
     )
 
 
-def roles_in(cells: Cells) -> list[tuple[SectionRole, FieldRole]]:
+def roles_in(cells: ByteCells) -> list[tuple[SectionRole, FieldRole]]:
     """The section and field roles of some cells, without repetition, in the order of the roles."""
     shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
     return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
@@ -160,7 +162,7 @@ def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | N
     return start, stop, role
 
 
-def _run_of(page: Page | None, offset: int) -> tuple[int, int, int, int] | None:
+def _run_of(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | None:
     if page is None or page.runs is None:
         return None
     runs = page.runs
@@ -171,7 +173,7 @@ def _run_of(page: Page | None, offset: int) -> tuple[int, int, int, int] | None:
 
 
 def _colour(
-    page: Page, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
+    page: BytePage, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
 ) -> bool:
     """Writes the shades of the bytes `[start, stop)` of a page; False when its runs are not known."""
     runs = page.runs

@@ -9,12 +9,12 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QSplitter
 
 from shardcore import Shard, Span
-from shardcore.model.drawing import Item, Sketch, Still
-from shardscope.learning.drawings.space import LEAST_HEIGHT, STEP, Wish
-from shardscope.session.jobs import Priority
+from shardcore.model.drawing import Item, Sketch, StaticSketch
+from shardscope.learning.drawings.space import LEAST_HEIGHT, STEP, DrawingRequest
+from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.trace_walk import Walk
+from shardscope.session.trace_walk import TraceWalk
 from shardscope.views.hex.actions import HexActions
 from shardscope.views.hex.tabs import SourceTabs
 from shardscope.views.hex.view import HexView
@@ -50,7 +50,7 @@ class DrawingPlace(QObject):
         super().__init__(tabs)
         self._session, self._tabs, self._actions, self._view = session, tabs, actions, view
         self._sketches: tuple[Sketch, ...] = ()
-        self._wish: Wish | None = None
+        self._wish: DrawingRequest | None = None
         self._learning = False
         self._to_front = False
         self._known = False
@@ -141,10 +141,10 @@ class DrawingPlace(QObject):
             take,
             failed=failed,
             key=("sketches", self),
-            priority=Priority.SELECTED,
+            priority=JobPriority.SELECTED,
         )
 
-    def _walk_changed(self, _: Walk) -> None:
+    def _walk_changed(self, _: TraceWalk) -> None:
         self._key, self._chosen_row = "", None
         self._learn()
 
@@ -168,7 +168,7 @@ class DrawingPlace(QObject):
             self._key = key
             self._learn()
 
-    def _step_changed(self, walk: Walk) -> None:
+    def _step_changed(self, walk: TraceWalk) -> None:
         # The drawing of a step alone would come to the front before those that it stands beside are known.
         if self._known:
             self._refresh()
@@ -214,7 +214,7 @@ class DrawingPlace(QObject):
             values: Values of its controls, as texts.
             item: The name of an item to point out.
         """
-        self._wish = Wish(name, dict(values or {}), item) if name else None
+        self._wish = DrawingRequest(name, dict(values or {}), item) if name else None
         self._show()
 
     def _show(self) -> None:
@@ -296,11 +296,11 @@ class DrawingPlace(QObject):
             self.remembered_changed.emit(self.remembered)
 
 
-def _step_drawing(walk: Walk) -> Still | None:
+def _step_drawing(walk: TraceWalk) -> StaticSketch | None:
     """The drawing of the current step as a sketch."""
     step = walk.trace.steps[walk.step] if walk.trace is not None and walk.step >= 0 else None
     return (
-        Still(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)
+        StaticSketch(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)
         if step is not None and step.drawing is not None
         else None
     )

@@ -29,7 +29,7 @@ _KEPT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FieldText:
     """A text of a row: where it begins, and in which colour of the palette."""
 
     x: float
@@ -38,7 +38,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FieldPosition:
     """Where a field stands in a row, in pixels from the left of the column; its arrow from `arrow` on."""
 
     field: NamedField
@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FieldLine:
     """The fields of a row, laid out.
 
     Attributes:
@@ -57,8 +57,8 @@ class Line:
         fields: All fields of the row.
     """
 
-    pieces: tuple[Piece, ...]
-    places: tuple[Place, ...]
+    pieces: tuple[FieldText, ...]
+    places: tuple[FieldPosition, ...]
     fields: tuple[NamedField, ...]
 
 
@@ -83,7 +83,7 @@ class FieldColumn(QObject):
         self.source = ""
         self._room = 0.0
         self._font = QFont()
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, FieldLine] = {}
         names.changed.connect(self._forget)
 
     def _forget(self) -> None:
@@ -117,7 +117,7 @@ class FieldColumn(QObject):
         """Where the column begins, in pixels of the viewport."""
         return grid.width
 
-    def line(self, grid: HexGrid, row: int) -> Line:
+    def line(self, grid: HexGrid, row: int) -> FieldLine:
         """The fields of a row."""
         if (kept := self._lines.get(row)) is not None:
             return kept
@@ -128,12 +128,12 @@ class FieldColumn(QObject):
         made = self._lines[row] = self._laid_out(fields)
         return made
 
-    def _laid_out(self, fields: tuple[NamedField, ...]) -> Line:
+    def _laid_out(self, fields: tuple[NamedField, ...]) -> FieldLine:
         if not fields:
-            return Line((), (), ())
+            return FieldLine((), (), ())
         metrics = QFontMetricsF(self._font)
-        pieces: list[Piece] = []
-        places: list[Place] = []
+        pieces: list[FieldText] = []
+        places: list[FieldPosition] = []
         x = 0.0
         least = metrics.horizontalAdvance(f"{_BETWEEN}name …")
 
@@ -148,7 +148,7 @@ class FieldColumn(QObject):
                 wide = metrics.horizontalAdvance(text)
             laid = QStaticText(text)
             laid.setTextFormat(Qt.TextFormat.PlainText)
-            pieces.append(Piece(x, laid, colour))
+            pieces.append(FieldText(x, laid, colour))
             x += wide
             return fits
 
@@ -163,10 +163,10 @@ class FieldColumn(QObject):
             whole = whole and (not field.value or add(f" {field.value}", "text"))
             arrow = x
             whole = whole and (field.target is None or add(ARROW, "accent"))
-            places.append(Place(field, left, arrow if whole else x, x))
+            places.append(FieldPosition(field, left, arrow if whole else x, x))
             if not whole:
                 break
-        return Line(tuple(pieces), tuple(places), fields)
+        return FieldLine(tuple(pieces), tuple(places), fields)
 
     def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, top: int, rows: int) -> None:
         """Paints the fields of some rows."""
@@ -182,7 +182,7 @@ class FieldColumn(QObject):
 
     # --- the pointer ---
 
-    def place_at(self, grid: HexGrid, point: QPointF, rows: range) -> Place | None:
+    def place_at(self, grid: HexGrid, point: QPointF, rows: range) -> FieldPosition | None:
         """The field under a point of the viewport, which shows these rows."""
         line, x = self._line_at(grid, point, rows), point.x() - self.left(grid)
         if line is None:
@@ -197,7 +197,7 @@ class FieldColumn(QObject):
         on_arrow = place.field.target is not None and point.x() - self.left(grid) >= place.arrow
         return place.field.target if on_arrow else place.field.span
 
-    def _line_at(self, grid: HexGrid, point: QPointF, rows: range) -> Line | None:
+    def _line_at(self, grid: HexGrid, point: QPointF, rows: range) -> FieldLine | None:
         row = int((point.y() - grid.header) // grid.row)
         if not self.shown or point.x() < self.left(grid) or not 0 <= row < len(rows):
             return None

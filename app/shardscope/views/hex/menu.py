@@ -17,7 +17,7 @@ translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
-class HexDeeds:
+class HexMenuActions:
     """What the panel does when the menu asks for it.
 
     Attributes:
@@ -35,7 +35,7 @@ class HexDeeds:
     told: Callable[[str, bool], object]
 
 
-def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexDeeds, *, row: int | None) -> QMenu:
+def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenuActions, *, row: int | None) -> QMenu:
     """The menu of the hex view.
 
     Args:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from shardcore import DataSet, Node, Shard, ShardError
 from shardcore.model.source_name import SourceName
-from shardscope.session.goto import Places, starts_of
-from shardscope.session.jobs import Priority
+from shardscope.session.goto import GotoNames, starts_of
+from shardscope.session.jobs import JobPriority
 from shardscope.session.session import Session
 from shardscope.session.words import short_name
-from shardscope.views.hex.address_entry import Known
+from shardscope.views.hex.address_entry import EntryContext
 from shardscope.views.hex.state import HexState
 
 
@@ -38,14 +38,14 @@ class Naming:
             self._starts = starts
 
         self._session.ask(
-            lambda shard, _: starts_of(shard.tree), take, key=("names", id(self)), priority=Priority.PREFETCH
+            lambda shard, _: starts_of(shard.tree), take, key=("names", id(self)), priority=JobPriority.PREFETCH
         )
 
-    def places(self) -> Places:
+    def places(self) -> GotoNames:
         """What names mean."""
         shard = self._session.shard
         stored = self._state.name == "" and shard is not None
-        return Places(
+        return GotoNames(
             size=self._state.layout.size,
             caret=self._state.selection.caret,
             sections=self._state.sections,
@@ -53,9 +53,9 @@ class Naming:
             starts=self._starts if stored else {},
         )
 
-    def known(self) -> Known:
+    def known(self) -> EntryContext:
         """What entries are compared with."""
-        return Known(self.places(), self._is_key, self.keys())
+        return EntryContext(self.places(), self._is_key, self.keys())
 
     def _is_key(self, text: str) -> bool:
         shard = self._session.shard

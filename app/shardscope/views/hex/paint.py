@@ -23,12 +23,12 @@ from PySide6.QtGui import (
 )
 
 from shardscope.session.highlights import Light
-from shardscope.views.hex.cells import Cells
+from shardscope.views.hex.cells import ByteCells
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import hex_column
-from shardscope.views.hex.paint_rows import RowPainter
-from shardscope.views.hex.scene import Range, Scene
+from shardscope.views.hex.paint_rows import HexRowPainter
+from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.theme import Palette
 
@@ -39,7 +39,7 @@ _AWAY = 60.0
 _HEAD = 7.0
 
 
-def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Paints light on bytes, and a line around them; only the line, dashed, for those that are hollow."""
     fill = QColor(palette.accent)
     fill.setAlphaF(_FILL)
@@ -57,7 +57,7 @@ def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scen
                 painter.drawPolyline(line)
 
 
-def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Paints the numbers of what is lit, at its upper left corner, where it stands in the way of no digit."""
     if not scene.lights:
         return
@@ -81,7 +81,7 @@ def _reach(light: Light) -> tuple[int, int]:
     return light.span.start, max(light.span.stop, light.span.start + 1)
 
 
-def _corner(grid: HexGrid, scene: Scene, light: Light) -> QPointF | None:
+def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
     """The upper left corner of what can be seen of a light; None where nothing can."""
     start, stop = _reach(light)
     block = next(grid.blocks(start, stop, scene.top, scene.rows), None)
@@ -91,7 +91,7 @@ def _corner(grid: HexGrid, scene: Scene, light: Light) -> QPointF | None:
 # --- arrows ---
 
 
-def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Paints arrows from bytes to bytes; of those with one end on the screen the other may lie beyond its edge."""
     if not scene.arrows:
         return
@@ -114,7 +114,7 @@ def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scen
     painter.restore()
 
 
-def _middle(grid: HexGrid, scene: Scene, offset: int) -> QPointF:
+def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
     """The middle of a byte; beyond the screen just outside of it."""
     layout = grid.layout
     row = layout.row_of(offset) - scene.top
@@ -240,7 +240,7 @@ class RowCanvas:
         self.painted += count
 
 
-CellsOf = Callable[[int, int], Cells]
+CellsOf = Callable[[int, int], ByteCells]
 """The cells of some rows: the number of the first, and how many."""
 
 _FAINT = 0.55
@@ -258,7 +258,7 @@ class HexPainter:
     def __init__(self, grid: HexGrid, palette: Palette, column: FieldColumn | None = None) -> None:
         self.grid = grid
         self.palette = palette
-        self.rows = RowPainter(grid, palette, column)
+        self.rows = HexRowPainter(grid, palette, column)
         self.canvas = RowCanvas()
         self._column = column
         self._columns: list[QStaticText] = []
@@ -267,7 +267,7 @@ class HexPainter:
         """The bytes are others, or look otherwise."""
         self.canvas.forget()
 
-    def paint(self, painter: QPainter, scene: Scene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
+    def paint(self, painter: QPainter, scene: HexScene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
         """Paints everything.
 
         Args:
@@ -303,7 +303,7 @@ class HexPainter:
         painter.restore()
         self._header(painter, scene, area, scroll)
 
-    def _paint_kept(self, painter: QPainter, scene: Scene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
+    def _paint_kept(self, painter: QPainter, scene: HexScene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
         grid = self.grid
 
         def paint(onto: QPainter, first: int, count: int) -> None:
@@ -317,14 +317,14 @@ class HexPainter:
         keys = [self._key(scene, row, scroll) for row in range(scene.rows)]
         self.canvas.draw(painter, place, grid.row, grid.ratio, scene.top, keys, paint)
 
-    def _key(self, scene: Scene, row: int, scroll: float) -> Hashable:
+    def _key(self, scene: HexScene, row: int, scroll: float) -> Hashable:
         """What a row looks like, besides its bytes and what `forget` is told of."""
         start = self.grid.layout.row_start(scene.top + row)
         return scroll, _inside(scene.selection, start, start + self.grid.layout.width)
 
     # --- over the rows ---
 
-    def _current_row(self, painter: QPainter, scene: Scene) -> None:
+    def _current_row(self, painter: QPainter, scene: HexScene) -> None:
         """The offset of the row with the caret is stronger than the others."""
         grid = self.grid
         row = grid.layout.row_of(scene.caret) - scene.top if scene.caret >= 0 else -1
@@ -337,7 +337,7 @@ class HexPainter:
         painter.setPen(self.palette.text)
         painter.drawStaticText(QPointF(grid.margin, y + grid.text_y), QStaticText(f"{offset:0{grid.layout.digits}x}"))
 
-    def _over(self, painter: QPainter, scene: Scene) -> None:
+    def _over(self, painter: QPainter, scene: HexScene) -> None:
         thin = self.grid.rounded(1)
         # The record faintest, then the field, then what is selected or under the pointer.
         faint = QColor(self.palette.accent)
@@ -368,14 +368,14 @@ class HexPainter:
         bottom = grid.row_y(block.row) + grid.row - high
         painter.fillRect(QRectF(left, bottom, grid.cell, high), self.palette.accent)
 
-    def _outline(self, painter: QPainter, scene: Scene, start: int, stop: int, pen: QPen) -> None:
+    def _outline(self, painter: QPainter, scene: HexScene, start: int, stop: int, pen: QPen) -> None:
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for part in HexPart:
             for line in self.grid.outlines(start, stop, scene.top, scene.rows, part):
                 painter.drawPolyline(line)
 
-    def _reasons(self, painter: QPainter, scene: Scene) -> None:
+    def _reasons(self, painter: QPainter, scene: HexScene) -> None:
         """Why bytes are not there, on the first row of theirs."""
         painter.setFont(self.grid.font)
         for (start, _), reason in scene.failed:
@@ -387,7 +387,7 @@ class HexPainter:
             painter.setPen(self.palette.error)
             painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
-    def _header(self, painter: QPainter, scene: Scene, area: QRectF, scroll: float) -> None:
+    def _header(self, painter: QPainter, scene: HexScene, area: QRectF, scroll: float) -> None:
         grid = self.grid
         thin = grid.rounded(1)
         painter.fillRect(QRectF(0, 0, area.width(), grid.header), self.palette.window)

@@ -18,19 +18,19 @@ from shardcore import FieldRole, Severity
 from shardscope.session.copy_bytes import PRINTABLE
 from shardscope.session.pages import PageState
 from shardscope.session.sections import sections_in
-from shardscope.views.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
+from shardscope.views.hex.cells import SECTION_ROLES, SHADES, ByteCells, CellState
 from shardscope.views.hex.field_column import FieldColumn
 from shardscope.views.hex.grid import HexGrid, HexPart
 from shardscope.views.hex.layout import hex_column
 from shardscope.views.hex.proposed import paint_frames, paint_hatch
-from shardscope.views.hex.scene import Range, Scene
+from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.theme import FIELD_LETTERS, Palette
 
 _CROSSED = 0.5
 """How strong the lines behind bytes are."""
 
 
-def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Draws what stands behind the bytes that were changed."""
     if scene.sandboxed is None:
         return
@@ -42,7 +42,7 @@ def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Sce
                 painter.fillRect(grid.rect(block, part), QBrush(colour, Qt.BrushStyle.DiagCrossPattern))
 
 
-def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Draws the frames around them, and the wedges."""
     if scene.sandboxed is None:
         return
@@ -71,7 +71,7 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene)
     painter.restore()
 
 
-def _bytes(grid: HexGrid, scene: Scene) -> tuple[int, int]:
+def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
     """The bytes of the rows; frames reach into the rows beside them."""
     layout = grid.layout
     return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)
@@ -130,7 +130,7 @@ class RowGlyphs:
         self._offset_x = [grid.margin + digit * grid.cell for digit in range(grid.layout.digits)]
         self._places: dict[str, list[QPointF]] = {}
 
-    def bytes(self, painter: QPainter, cells: Cells, full: QColor, faint: QColor) -> None:
+    def bytes(self, painter: QPainter, cells: ByteCells, full: QColor, faint: QColor) -> None:
         """Draws bytes and their text; zeros, and dots for what has no letter, are faint."""
         loaded = cells.state == CellState.LOADED
         zero, letter = cells.data == 0, _IS_TEXT[cells.data]
@@ -141,11 +141,11 @@ class RowGlyphs:
             self._draw(painter, self._face, "hex", self._hex_x, pairs, np.repeat(hexes, 2, axis=1))
             self._draw(painter, self._face, "text", self._text_x, text, texts)
 
-    def letters(self, painter: QPainter, cells: Cells) -> None:
+    def letters(self, painter: QPainter, cells: ByteCells) -> None:
         """Draws the letters of the runs that begin in these rows, in the gaps before their first bytes."""
         self._draw(painter, self._small, "letter", self._letter_x, _LETTERS[cells.begins], cells.begins > 0)
 
-    def offsets(self, painter: QPainter, cells: Cells) -> None:
+    def offsets(self, painter: QPainter, cells: ByteCells) -> None:
         """Draws the offsets of rows."""
         grid, there = self._grid, cells.there
         width, digits = grid.layout.width, grid.layout.digits
@@ -192,7 +192,7 @@ class RowGlyphs:
         return known
 
 
-class RowPainter:
+class HexRowPainter:
     """Paints rows with one palette and one grid.
 
     Attributes:
@@ -208,7 +208,7 @@ class RowPainter:
         self._brushes: dict[int, QColor] = {}
         self._edges = [[grid.edge(cell, part) for cell in range(grid.layout.width + 1)] for part in HexPart]
 
-    def paint(self, painter: QPainter, scene: Scene, cells: Cells, width: float, scroll: float) -> None:
+    def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
         """Paints the rows of a scene; the first one begins below the height of the header.
 
         Args:
@@ -239,7 +239,7 @@ class RowPainter:
 
     # --- behind the text ---
 
-    def _backgrounds(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
+    def _backgrounds(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         colours = np.where(cells.state == CellState.LOADED, self._shades[cells.shade], np.uint32(0))
         if scene.hits:
             _tint(colours, cells, scene.hits, self.palette.text, _HIT_TINT)
@@ -254,7 +254,7 @@ class RowPainter:
             painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], tall), brush)
             painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], tall), brush)
 
-    def _field_edges(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
+    def _field_edges(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         """A thin line around each field: before its first byte, and over all of its bytes below another field's."""
         grid, thin = self.grid, self.grid.rounded(1)
         loaded = cells.state == CellState.LOADED
@@ -276,7 +276,7 @@ class RowPainter:
             painter.drawRects(rects)
         painter.setBrush(Qt.BrushStyle.NoBrush)
 
-    def _gaps(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
+    def _gaps(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         for gap in cells.gaps:
             failed = gap.state is PageState.FAILED
             colour = self.palette.error if failed else self.palette.missing
@@ -286,14 +286,14 @@ class RowPainter:
                 start, stop = max(gap.start, scene.selection[0]), min(gap.stop, scene.selection[1])
                 self._fill(painter, scene, start, stop, QBrush(self.palette.selection))
 
-    def _fill(self, painter: QPainter, scene: Scene, start: int, stop: int, brush: QBrush) -> None:
+    def _fill(self, painter: QPainter, scene: HexScene, start: int, stop: int, brush: QBrush) -> None:
         for block in self.grid.blocks(start, stop, scene.top, scene.rows):
             for part in HexPart:
                 painter.fillRect(self.grid.rect(block, part), brush)
 
     # --- the text ---
 
-    def _texts(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
+    def _texts(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero)
         if scene.letters or self.palette.safe:
             painter.setPen(self.palette.zero)
@@ -301,7 +301,7 @@ class RowPainter:
 
     # --- over the text ---
 
-    def _hits(self, painter: QPainter, scene: Scene) -> None:
+    def _hits(self, painter: QPainter, scene: HexScene) -> None:
         """A box around what a search found; one in each row that it touches."""
         thin = self.grid.rounded(1)
         boxes: list[QRectF] = []
@@ -314,7 +314,7 @@ class RowPainter:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRects(boxes)
 
-    def _marks(self, painter: QPainter, scene: Scene) -> None:
+    def _marks(self, painter: QPainter, scene: HexScene) -> None:
         layout = self.grid.layout
         start, stop = layout.row_start(scene.top), layout.row_start(scene.top + scene.rows)
         colours = {
@@ -331,7 +331,7 @@ class RowPainter:
                         left, right = self.grid.edge(block.cell, part), self.grid.edge(block.stop, part)
                         painter.fillRect(QRectF(left, bottom, right - left, thick), colours[mark.severity])
 
-    def _borders(self, painter: QPainter, scene: Scene) -> None:
+    def _borders(self, painter: QPainter, scene: HexScene) -> None:
         """A line where a section begins; of one that begins in the row above, the part that lies in this one."""
         layout = self.grid.layout
         start, stop = layout.row_start(max(scene.top - 1, 0)), layout.row_start(scene.top + scene.rows)
@@ -351,7 +351,7 @@ class RowPainter:
 
     # --- beside the bytes ---
 
-    def _gutter(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
+    def _gutter(self, painter: QPainter, scene: HexScene, cells: ByteCells) -> None:
         grid = self.grid
         height = scene.rows * grid.row
         painter.fillRect(QRectF(0, grid.header, grid.gutter, height), self.palette.window)
@@ -392,7 +392,7 @@ def _blocks(stretches: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[in
         yield top, last, *shape
 
 
-def _tint(colours: NDArray[np.uint32], cells: Cells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:
+def _tint(colours: NDArray[np.uint32], cells: ByteCells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:
     """Lays a translucent colour over the opaque ARGB colours of some bytes, in place; what is not painted stays so."""
     flat = colours.ravel()
     chosen = np.zeros(len(flat), np.bool_)

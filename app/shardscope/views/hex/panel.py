@@ -28,7 +28,7 @@ from shardscope.views.hex.breadcrumb import Breadcrumb
 from shardscope.views.hex.copier import HexCopier, LineForm
 from shardscope.views.hex.drawing_place import DrawingPlace
 from shardscope.views.hex.legend import Legend
-from shardscope.views.hex.menu import HexDeeds, hex_menu, open_menu
+from shardscope.views.hex.menu import HexMenuActions, hex_menu, open_menu
 from shardscope.views.hex.naming import Naming, file_title
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.row_choice import RowChoice
@@ -484,7 +484,7 @@ class HexPanel(QWidget):
     def _open_menu(self, place: QPoint) -> None:
         selection = self._session.selection
         row, key = selection.row, selection.ref.key if selection.ref is not None else None
-        deeds = HexDeeds(
+        deeds = HexMenuActions(
             go=lambda: self._session.select_row(row if row is not None else -1),
             look_up=lambda: self.look_up_wanted.emit(key),
             extract=lambda: self.extract_wanted.emit(row),

@@ -13,16 +13,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
 from shardscope.session.proposed_bytes import Proposed
-from shardscope.views.hex.cells import Cells, CellState
+from shardscope.views.hex.cells import ByteCells, CellState
 from shardscope.views.hex.grid import HexGrid, HexPart
-from shardscope.views.hex.scene import Scene
+from shardscope.views.hex.scene import HexScene
 from shardscope.widgets.theme import Palette
 
 _HATCH = 0.45
 """How strong the lines behind bytes are."""
 
 
-def with_new(cells: Cells, proposed: Proposed | None) -> Cells:
+def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
     """The cells with the new bytes in them, where these are wanted.
 
     Bytes that are going to be cut off are blank. Where only the first of long new bytes are known, the others are as if
@@ -51,7 +51,7 @@ def with_new(cells: Cells, proposed: Proposed | None) -> Cells:
     return replace(cells, data=data.reshape(cells.data.shape), state=state.reshape(cells.state.shape))
 
 
-def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Draws the lines behind the bytes that change."""
     proposed = scene.proposed
     if proposed is None:
@@ -65,7 +65,7 @@ def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene
                 painter.fillRect(grid.rect(block, part), QBrush(colour, pattern))
 
 
-def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
+def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
     """Draws the frames around them."""
     proposed = scene.proposed
     if proposed is None:
@@ -84,7 +84,7 @@ def _colour(palette: Palette, proposed: Proposed) -> QColor:
     return palette.ok if proposed.shows_new else palette.error
 
 
-def _bytes(grid: HexGrid, scene: Scene) -> tuple[int, int]:
+def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
     """The bytes of the rows; frames reach into the rows beside them."""
     layout = grid.layout
     return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)

@@ -30,7 +30,7 @@ class HexSelection:
 
 
 @dataclass
-class Scene:
+class HexScene:
     """What is to be painted besides the cells.
 
     Attributes:

@@ -13,7 +13,7 @@ from shardcore.operations.search import MAX_HITS, MAX_PATTERN, ContentHit, Patte
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import missing_of
 from shardscope.session.hit_list import HitList
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.views.hex.overview import Overview
 from shardscope.views.hex.search_bar import SearchBar
@@ -100,7 +100,7 @@ class Searching(QObject):
             stopped=lambda: take(stopped=True),
             key=("search contents", self),
             pool=Pool.CPU,
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
             title=self.tr("Search contents"),
         )
         self.bar.show_contents(job, self.tr("searching the contents …"))

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled, Source, Span, UsageError
-from shardcore.operations.search import Found, Pattern, find_next, parse_hex, parse_numbers, parse_text, search
+from shardcore.operations.search import NextHit, Pattern, find_next, parse_hex, parse_numbers, parse_text, search
 from shardscope.session.error_words import plain_words
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
@@ -142,7 +142,7 @@ class SearchBar(QWidget):
         self._pages = pages
         self._agreed = agreed
         self._job: Job | None = None
-        self._last: Found | None = None
+        self._last: NextHit | None = None
         self.history = SearchHistory(self)
         self.hits = HitList()
         self.kind = QComboBox()
@@ -235,14 +235,14 @@ class SearchBar(QWidget):
         start = span.start if backward else span.start + (1 if span.size else 0)
         all_known = self._knows(span.source, patterns)
 
-        def work(source: Source, job: Job) -> tuple[Found | None, HitList | None]:
+        def work(source: Source, job: Job) -> tuple[NextHit | None, HitList | None]:
             hit = find_next(source, patterns, job.progress, start, backward=backward)
             if hit is None or all_known or source.size > AT_ONCE:
                 return hit, None
             # The first hit is not kept waiting for long; of a larger source the list is asked for by its button.
             return hit, self._listed(source, span.source, patterns, job)
 
-        def done(result: tuple[Found | None, HitList | None]) -> None:
+        def done(result: tuple[NextHit | None, HitList | None]) -> None:
             hit, hits = result
             if hits is not None:
                 self._take(hits)
@@ -282,7 +282,7 @@ class SearchBar(QWidget):
     def _knows(self, source: str, patterns: Sequence[Pattern]) -> bool:
         return self.hits.source == source and tuple(self.hits.patterns) == tuple(patterns) and self.hits.count > 0
 
-    def _tell(self, hit: Found, *, backward: bool) -> None:
+    def _tell(self, hit: NextHit, *, backward: bool) -> None:
         place = self.tr("at {0}").format(f"{hit.span.start:,}")
         number = self.hits.number_at(hit.span.start)
         if number is not None:

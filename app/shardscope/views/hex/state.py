@@ -20,13 +20,13 @@ from shardscope.session.marks import Mark, Marks
 from shardscope.session.pages import PAGE, PageCache
 from shardscope.session.proposed_bytes import Proposed, about
 from shardscope.session.sandbox_changes import Sandboxed
-from shardscope.views.hex.cells import Cells, failed_in, gather, roles_in, run_at
+from shardscope.views.hex.cells import ByteCells, failed_in, gather, roles_in, run_at
 from shardscope.views.hex.grid import HexGrid, HexPart
 from shardscope.views.hex.layout import MAX_WIDTH, HexLayout
 from shardscope.views.hex.marked_hits import hits_in
 from shardscope.views.hex.proposed import with_new
 from shardscope.views.hex.row_fit import AUTOMATIC, RowRule
-from shardscope.views.hex.scene import HexSelection, Range, Scene
+from shardscope.views.hex.scene import HexScene, HexSelection, Range
 from shardscope.views.hex.scroll import RowScroller
 from shardscope.widgets import theme
 
@@ -162,19 +162,19 @@ class HexState(QObject):
         """The size of the bytes, in points."""
         return self._font.pointSizeF()
 
-    def cells(self) -> Cells:
+    def cells(self) -> ByteCells:
         """The cells of the rows on the screen."""
         return self.cells_of(self.top_row, self.shown_rows)
 
-    def cells_of(self, top: int, rows: int) -> Cells:
+    def cells_of(self, top: int, rows: int) -> ByteCells:
         """The cells of some rows."""
         found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
         return with_new(found, about(self.proposed, self.name))
 
-    def scene(self, *, focused: bool) -> Scene:
+    def scene(self, *, focused: bool) -> HexScene:
         """What is to be painted."""
         span, start, stop = self._span, *self.visible_bytes
-        return Scene(
+        return HexScene(
             top=self.top_row,
             rows=self.shown_rows,
             sections=self.sections,

@@ -129,7 +129,7 @@ class CardView(QWidget):
         return writer
 
 
-class CardSheet(QDialog):
+class DetailsDialog(QDialog):
     """Shows the card, with what can be done with it."""
 
     def __init__(self, card: Card, role: SectionRole | None, size: int | None, parent: QWidget | None = None) -> None:

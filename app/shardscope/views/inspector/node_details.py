@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shardcore import FieldRole, Node, Span
 from shardcore.model.details import headline
-from shardcore.model.node import Elsewhere
+from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
 from shardcore.model.record import Value
 from shardcore.model.text import without_marks
@@ -35,7 +35,7 @@ class ToPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DetailRow:
     """One row of the passport.
 
     Attributes:
@@ -57,50 +57,50 @@ class Row:
     tone: str = "text"
     target: Span | None = None
     strong: bool = False
-    elsewhere: Elsewhere | None = None
+    elsewhere: ExternalBytes | None = None
     page: bool = False
 
     @property
-    def leads(self) -> Span | Elsewhere | ToPage | None:
+    def leads(self) -> Span | ExternalBytes | ToPage | None:
         """Where a click leads: here, in another file, or on the page of the format."""
         if self.page:
             return ToPage()
         return self.target if self.target is not None else self.elsewhere
 
 
-def node_rows(node: Node, raw: bytes | None) -> list[Row]:
+def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
     """The passport of a node.
 
     Args:
         node: What is selected.
         raw: Its first bytes, up to `RAW`; None while they are not there.
     """
-    rows = [Row("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
+    rows = [DetailRow("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
     if node.type:
-        rows.append(Row("type", node.type, strong=True))
+        rows.append(DetailRow("type", node.type, strong=True))
     rows.append(place_row("bytes", node.span, link=False))
     if node.bits is not None:
         first, last = node.bits
-        rows.append(Row("bits", f"{first:,} … {last:,} · {plural(last - first, 'bit')}"))
+        rows.append(DetailRow("bits", f"{first:,} … {last:,} · {plural(last - first, 'bit')}"))
     if node.span.size:
         rows.append(_raw_row(node.span.size, raw))
     large, shown = headline(node), value_texts(node.value, node.span.size)
     if shown != [large]:
-        rows += [Row(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
+        rows += [DetailRow(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
     if len(large) > MOST_LARGE:
         # It is cut in large letters.
         rows.append(cut_row("text", large))
     if node.target is not None:
         rows.append(place_row("points to", node.target, link=True))
     if node.elsewhere is not None:
-        rows.append(Row("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
+        rows.append(DetailRow("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
     if node.decoded:
-        rows.append(Row("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
+        rows.append(DetailRow("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
     if node.differs is not None:
-        rows.append(Row("page says", f"{without_marks(node.differs.page)}.", page=True))
-        rows.append(Row("in practice", f"{without_marks(node.differs.practice)}.", strong=True))
+        rows.append(DetailRow("page says", f"{without_marks(node.differs.page)}.", page=True))
+        rows.append(DetailRow("in practice", f"{without_marks(node.differs.practice)}.", strong=True))
     if node.error:
-        rows.append(Row("error", grouped(node.error), tone="error"))
+        rows.append(DetailRow("error", grouped(node.error), tone="error"))
     return rows
 
 
@@ -122,21 +122,21 @@ def first_bytes(source: Source, start: int, count: int) -> bytes:
     return source.read(start, stop) if start < stop else b""
 
 
-def place_row(name: str, span: Span, *, link: bool) -> Row:
+def place_row(name: str, span: Span, *, link: bool) -> DetailRow:
     """A row about bytes: where they are, and how many."""
     within = f" of {source_words(span.source)}" if span.source else ""
     text = f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}"
-    return Row(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
+    return DetailRow(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
 
 
-def _raw_row(size: int, raw: bytes | None) -> Row:
+def _raw_row(size: int, raw: bytes | None) -> DetailRow:
     if raw is None:
-        return Row("raw", PENDING, mono=True, tone="muted")
+        return DetailRow("raw", PENDING, mono=True, tone="muted")
     shown = raw[:RAW].hex(" ")
     more = size - min(len(raw), RAW)
-    return Row("raw", f"{shown} … and {more:,} more" if more > 0 else shown, raw.hex(" "), mono=True)
+    return DetailRow("raw", f"{shown} … and {more:,} more" if more > 0 else shown, raw.hex(" "), mono=True)
 
 
-def cut_row(name: str, text: str, *, mono: bool = False) -> Row:
+def cut_row(name: str, text: str, *, mono: bool = False) -> DetailRow:
     """A row whose value is cut where it is long, and copied whole."""
-    return Row(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)
+    return DetailRow(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)

@@ -11,7 +11,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import MEMBER_ROW
 from shardcore.model.text import said
 from shardscope.session.words import cut_middle, grouped, known_size
-from shardscope.views.inspector.node_details import MOST_LETTERS, Row, cut_row, place_row
+from shardscope.views.inspector.node_details import MOST_LETTERS, DetailRow, cut_row, place_row
 
 MOST_EXTRAS = 24
 
@@ -51,28 +51,28 @@ _NAMES = MappingProxyType(
 """Words for names that only a program would say; all others are names of the format."""
 
 
-def object_rows(ref: ObjectRef) -> list[Row]:
+def object_rows(ref: ObjectRef) -> list[DetailRow]:
     """The passport of an object."""
-    rows = [cut_row("key", ref.key, mono=True)] if ref.key is not None else [Row("key", "none", tone="muted")]
+    rows = [cut_row("key", ref.key, mono=True)] if ref.key is not None else [DetailRow("key", "none", tone="muted")]
     if ref.kind != "object":
-        rows.append(Row("kind", ref.kind))
-    rows.append(Row("state", ref.state.name.lower(), tone=_TONES.get(ref.state, "text")))
+        rows.append(DetailRow("kind", ref.kind))
+    rows.append(DetailRow("state", ref.state.name.lower(), tone=_TONES.get(ref.state, "text")))
     if ref.state not in (State.UNUSED, State.DELETED) or ref.size >= 0:
-        rows.append(Row("size", known_size(ref.size)))
+        rows.append(DetailRow("size", known_size(ref.size)))
         stored = (known_size(ref.stored_size), _NO_CODEC.get(ref.codec, ref.codec))
-        rows.append(Row("stored", " · ".join(part for part in stored if part)))
+        rows.append(DetailRow("stored", " · ".join(part for part in stored if part)))
     if ref.shard:
-        rows.append(Row("shard", ref.shard))
+        rows.append(DetailRow("shard", ref.shard))
     rows += [place_row("content" if number == 0 else "also", span, link=True) for number, span in enumerate(ref.spans)]
     if ref.parts:
-        rows.append(Row("parts", ", ".join(ref.parts)))
+        rows.append(DetailRow("parts", ", ".join(ref.parts)))
     rows += _extra_rows(ref)
     if ref.error:
-        rows.append(Row("error", grouped(ref.error), tone="error"))
+        rows.append(DetailRow("error", grouped(ref.error), tone="error"))
     return rows
 
 
-def _extra_rows(ref: ObjectRef) -> list[Row]:
+def _extra_rows(ref: ObjectRef) -> list[DetailRow]:
     """What the format knows besides; what is said already, or is nothing, is left out."""
     facts = {name: value for name, value in ref.extras.items() if name not in _SAID_ALREADY and not _is_nothing(value)}
     if ref.key is not None and ref.key.endswith(str(facts.get("xorb"))):

@@ -20,19 +20,19 @@ from shiboken6 import isValid
 
 from shardcore import Node, Section, Shard, Span
 from shardcore.model.details import Card, card_of, headline, markdown, sum_text
-from shardcore.model.node import Elsewhere
+from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
 from shardcore.operations.references import Lead, Leads
 from shardscope.session.error_words import plain_words
-from shardscope.session.highlights import Question
+from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
 from shardscope.session.sections import section_at
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.session.words import cut_end, grouped, node_name, short_name, source_words
 from shardscope.views.inspector.as_numbers import MOST
-from shardscope.views.inspector.details_dialog import CardSheet
+from shardscope.views.inspector.details_dialog import DetailsDialog
 from shardscope.views.inspector.node_details import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
 from shardscope.views.inspector.object_details import object_rows
 from shardscope.views.inspector.parts import Form, Numbers
@@ -76,7 +76,7 @@ class LeadsForm(QWidget):
         self._parts: list[QWidget] = []
         self.show_question(None)
 
-    def show_question(self, question: Question | None) -> None:
+    def show_question(self, question: ReferenceQuery | None) -> None:
         """Shows the answer to a question; None shows that none was asked."""
         for part in self._parts:
             self._column.removeWidget(part)
@@ -95,7 +95,7 @@ class LeadsForm(QWidget):
         else:
             self._show(question, question.leads)
 
-    def _show(self, question: Question, leads: Leads) -> None:
+    def _show(self, question: ReferenceQuery, leads: Leads) -> None:
         span = question.span
         within = f" of {source_words(span.source)}" if span.source else ""
         place = f"{span.start:,} … {span.stop:,}{within}"
@@ -308,7 +308,7 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, leads: Span | Elsewhere | ToPage) -> None:
+    def _follow(self, leads: Span | ExternalBytes | ToPage) -> None:
         """Goes where a link leads; into another file as far as that is within reach, else says what is missing."""
         if isinstance(leads, ToPage):
             self.page_wanted.emit()
@@ -331,7 +331,7 @@ class Inspector(QScrollArea):
             key=("elsewhere", self),
         )
 
-    def _show_leads(self, question: Question | None) -> None:
+    def _show_leads(self, question: ReferenceQuery | None) -> None:
         """Shows who leads to some bytes; the answer comes into view."""
         self.leads.show_question(question)
         if question is not None and question.leads is not None:
@@ -427,7 +427,7 @@ class Inspector(QScrollArea):
             copy_lines(markdown(card))
             self._session.message.emit(self.tr("Copied as Markdown."))
 
-    def show_card(self) -> CardSheet | None:
+    def show_card(self) -> DetailsDialog | None:
         """Shows what is selected as a card."""
         card, shard, node = self.card(), self._session.shard, self._node
         if card is None or shard is None or node is None:
@@ -435,13 +435,13 @@ class Inspector(QScrollArea):
         source = shard.source
         section = section_at(shard.sections, node.span.start) if not node.span.source and len(self._path) > 1 else None
         size = source.size if source is not None else None
-        sheet = CardSheet(card, section.role if section is not None else None, size, self.window())
+        sheet = DetailsDialog(card, section.role if section is not None else None, size, self.window())
         sheet.open()
         if section is None and node.span.source:
             self._ask_role(node.span, sheet)
         return sheet
 
-    def _ask_role(self, span: Span, sheet: CardSheet) -> None:
+    def _ask_role(self, span: Span, sheet: DetailsDialog) -> None:
         """Tells a card in which section of a member, or of what bytes decode to, it lies."""
 
         def take(sections: tuple[Section, ...]) -> None:

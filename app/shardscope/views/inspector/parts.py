@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope.views.inspector.as_numbers import Reading, readings
-from shardscope.views.inspector.node_details import PENDING, Row
+from shardscope.views.inspector.node_details import PENDING, DetailRow
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import SMALL, mono
 from shardscope.widgets.plain_text import shown, tip
@@ -38,7 +38,7 @@ class Form(QWidget):
         super().__init__()
         self.title = WrapText(title, tone="muted", bold=True)
         self.setAccessibleName(title)
-        self.rows: tuple[Row, ...] = ()
+        self.rows: tuple[DetailRow, ...] = ()
         self.values: list[WrapText] = []
         self._labels: list[WrapText] = []
         self._grid = QGridLayout()
@@ -52,7 +52,7 @@ class Form(QWidget):
         column.addWidget(self.title)
         column.addLayout(self._grid)
 
-    def set_rows(self, rows: Sequence[Row]) -> None:
+    def set_rows(self, rows: Sequence[DetailRow]) -> None:
         """Shows these; widgets of unchanged shape are used again, so that moving the caret does not flicker."""
         rows = tuple(rows)
         if rows == self.rows:
@@ -69,7 +69,7 @@ class Form(QWidget):
         """The widget of the first row of that name."""
         return next((w for w, row in zip(self.values, self.rows, strict=True) if row.name == name), None)
 
-    def _build(self, rows: Sequence[Row]) -> None:
+    def _build(self, rows: Sequence[DetailRow]) -> None:
         for widget in (*self._labels, *self.values):
             self._grid.removeWidget(widget)
             widget.setParent(None)
@@ -203,5 +203,5 @@ class Numbers(QTableWidget):
         item.setToolTip(tip(text))
 
 
-def _shape(row: Row) -> tuple[bool, bool, bool]:
+def _shape(row: DetailRow) -> tuple[bool, bool, bool]:
     return row.mono, row.leads is not None, row.strong

@@ -17,12 +17,12 @@ from shardcore import ObjectRef, Shard, ShardError, State
 from shardcore.model.number_words import plural
 from shardcore.model.text import key_text
 from shardscope.session.error_words import plain_words
-from shardscope.session.extraction import Extraction
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.extraction import ExtractionRequest
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.tasks.extract.extract import Extracting
+from shardscope.tasks.extract.extract import ExtractTask
 from shardscope.views.objects.table import ObjectTable
 from shardscope.widgets.object_model import RowPage
 
@@ -62,7 +62,7 @@ class ObjectActions(QObject):
         self._table = table
         self._settings = settings
         self._window = parent
-        self.extracting = Extracting(session, settings, parent)
+        self.extracting = ExtractTask(session, settings, parent)
         self.extract = self._action(self.tr("&Extract…"), "Ctrl+E", self._ask_selected)
         self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", self._ask_all)
         self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
@@ -116,7 +116,7 @@ class ObjectActions(QObject):
         shard, rows = self._session.shard, self._table.selected_ranges()
         if shard is None or not len(rows):
             return None
-        return self.extracting.start(Extraction(shard, self._session.request, rows, Path(folder)))
+        return self.extracting.start(ExtractionRequest(shard, self._session.request, rows, Path(folder)))
 
     # --- keys ---
 
@@ -223,7 +223,9 @@ class ObjectActions(QObject):
                 job.note = told
 
         title = f"Verify {plural(len(chosen), 'object')}"
-        job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=Priority.SCAN, title=title)
+        job = self._session.ask(
+            work, take, failed="Not verified", pool=Pool.CPU, priority=JobPriority.SCAN, title=title
+        )
         return job
 
 

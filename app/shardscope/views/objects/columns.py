@@ -18,7 +18,7 @@ PENDING = frozenset({"state", "stored"})
 """Columns that wait until it is known whether they tell something."""
 
 
-class Columns(QObject):
+class ColumnVisibility(QObject):
     """Hides and shows the columns of a table; its header's context menu chooses.
 
     Attributes:

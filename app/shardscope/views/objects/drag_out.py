@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QTool
 
 from shardcore import Cancelled, Shard
 from shardcore.model.number_words import plural
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.session.words import size_text
 from shardscope.views.objects.drag_files import (
@@ -136,7 +136,7 @@ class DragOut(QObject):
         view.installEventFilter(self)
         session.jobs.changed.connect(self._progressed)
         session.closed.connect(self._forget)
-        session.jobs.submit(lambda _: self._folders.remove_stale(), priority=Priority.SCAN, lasting=True)
+        session.jobs.submit(lambda _: self._folders.remove_stale(), priority=JobPriority.SCAN, lasting=True)
 
     # --- what others call ---
 
@@ -306,7 +306,7 @@ class DragOut(QObject):
         self._ready[key] = prepared
 
     def _drop(self, prepared: Prepared) -> None:
-        self._session.jobs.submit(lambda _: prepared.remove(), priority=Priority.PREFETCH, lasting=True)
+        self._session.jobs.submit(lambda _: prepared.remove(), priority=JobPriority.PREFETCH, lasting=True)
 
     def _hand_over(self, key: _Key, prepared: Prepared, then: _Then) -> None:
         QToolTip.hideText()

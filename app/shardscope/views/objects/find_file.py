@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Pool, Priority
+from shardscope.session.jobs import JobPriority, Pool
 from shardscope.session.object_rows import Sought, seek_file
 from shardscope.session.session import Session
 
@@ -53,6 +53,6 @@ class FileSeeker(QObject):
             failed=lambda error: tell(plain_words(error)),
             key=("seek", self),
             pool=Pool.CPU,
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
             title=self.tr("Is {0} in here?").format(path.name),
         )

@@ -29,7 +29,7 @@ _STRUCK = (State.DELETED, State.TOMBSTONED)
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _PaintedRow:
     """One row, ready to be drawn.
 
     Attributes:
@@ -45,13 +45,13 @@ class _Row:
     share: float = 0.0
 
 
-class RowPainter:
+class ObjectRowPainter:
     """Paints for one table, which shows one model."""
 
     def __init__(self, table: QTableView, model: ObjectModel) -> None:
         self._table = table
         self._model = model
-        self._rows: dict[int, _Row] = {}
+        self._rows: dict[int, _PaintedRow] = {}
         self.restyle()
 
     def forget(self, *_: object) -> None:
@@ -118,7 +118,7 @@ class RowPainter:
         name: str,
         left: int,
         base: float,
-        rows: list[_Row],
+        rows: list[_PaintedRow],
         selected: set[int],
         first: int,
     ) -> None:
@@ -141,7 +141,14 @@ class RowPainter:
                 painter.setFont(self._mono)
 
     def _paint_bars(
-        self, painter: QPainter, number: int, left: int, top: int, rows: list[_Row], selected: set[int], first: int
+        self,
+        painter: QPainter,
+        number: int,
+        left: int,
+        top: int,
+        rows: list[_PaintedRow],
+        selected: set[int],
+        first: int,
     ) -> None:
         """Paints the share of the largest size left of the digits, where there is room for both."""
         colours, height = theme.of(self._table), row_height(self._table)
@@ -155,7 +162,7 @@ class RowPainter:
                 long = max(room * min(row.share, 1.0), 1.0)
                 painter.fillRect(QRectF(left + MARGIN, top + at * height + 6, long, height - 12), colour)
 
-    def _row(self, place: int) -> _Row:
+    def _row(self, place: int) -> _PaintedRow:
         found = self._rows.get(place)
         if found is None:
             found = self._made(place)
@@ -165,7 +172,7 @@ class RowPainter:
                 self._rows[place] = found
         return found
 
-    def _made(self, place: int) -> _Row:
+    def _made(self, place: int) -> _PaintedRow:
         table = self._table
         texts, state = self._model.row_texts(place)
         places: list[float] = []
@@ -179,7 +186,7 @@ class RowPainter:
                 texts[number] = cut_text(metrics, texts[number], room)
                 width = metrics.horizontalAdvance(texts[number])
             places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
-        return _Row(texts, places, state, self._model.share_of(place))
+        return _PaintedRow(texts, places, state, self._model.share_of(place))
 
     def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
         """A frame around the current row, for the keyboard."""

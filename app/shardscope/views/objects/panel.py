@@ -15,18 +15,18 @@ from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.request_log import size_text
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import index_size
-from shardscope.session.jobs import Job, Pool, Priority
+from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.object_counts import Census, count, countable
 from shardscope.session.object_filter import toggled
 from shardscope.session.object_rows import LooksAtAll, SomeRows, View, can_sort, rows_of
 from shardscope.session.opened import AUTO_INDEX_BYTES
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
-from shardscope.session.trace_walk import Walk
+from shardscope.session.trace_walk import TraceWalk
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
 from shardscope.views.objects.chips import Chips
-from shardscope.views.objects.columns import Columns
+from shardscope.views.objects.columns import ColumnVisibility
 from shardscope.views.objects.find_file import FileSeeker
 from shardscope.views.objects.sums import SelectionSums
 from shardscope.views.objects.table import ObjectTable
@@ -146,7 +146,7 @@ class ObjectPanel(QWidget):
         self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
         self.later = self._pager("▶", self.tr("Later rows"), 1)
         self.actions_ = ObjectActions(session, self.table, settings, self)
-        self.columns = Columns(session, self.table, settings)
+        self.columns = ColumnVisibility(session, self.table, settings)
         self.sums = SelectionSums(session, self.table)
         self._seeker = FileSeeker(session, self._tell, self)
         line = QAction(self)
@@ -295,7 +295,7 @@ class ObjectPanel(QWidget):
             stopped=lambda: None if self._session.jobs.newest(("count", self)) else learn(None),
             key=("count", self),
             pool=Pool.CPU,
-            priority=Priority.PREFETCH,
+            priority=JobPriority.PREFETCH,
         )
 
     # --- filter and order ---
@@ -433,7 +433,7 @@ class ObjectPanel(QWidget):
 
     def _is_looked_up(self, origin: object) -> bool:
         """Whether a step of the lookup of the selected object selected bytes: the object stays selected."""
-        ref = origin.trace.ref if isinstance(origin, Walk) and origin.trace is not None else None
+        ref = origin.trace.ref if isinstance(origin, TraceWalk) and origin.trace is not None else None
         chosen = self.table.selected_ranges()
         return ref is not None and len(chosen) == 1 and chosen.rows().tolist() == [ref.row]
 

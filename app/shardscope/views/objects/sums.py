@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore.model.number_words import plural
 from shardcore.sources.remote.address import is_address
-from shardscope.session.jobs import Pool, Priority
+from shardscope.session.jobs import JobPriority, Pool
 from shardscope.session.object_counts import Sum, add_up, countable
 from shardscope.session.session import Session
 from shardscope.views.objects.table import ObjectTable
@@ -65,5 +65,5 @@ class SelectionSums(QObject):
             take,
             key=("sum", self),
             pool=Pool.CPU,
-            priority=Priority.SCAN,
+            priority=JobPriority.SCAN,
         )

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope.session.row_ranges import RowRanges
-from shardscope.views.objects.paint import BAR_ROOM, MARGIN, RowPainter, row_height, selected_places
+from shardscope.views.objects.paint import BAR_ROOM, MARGIN, ObjectRowPainter, row_height, selected_places
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.object_model import ObjectModel
@@ -70,7 +70,7 @@ class ObjectTable(QTableView):
         super().__init__(parent)
         self.objects = model
         self._following = self._outdated = False
-        self._painter = RowPainter(self, model)
+        self._painter = ObjectRowPainter(self, model)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self._texts: dict[str, float] = {}

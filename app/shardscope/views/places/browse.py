@@ -12,14 +12,14 @@ from shardcore.sources.remote.address import parse_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.sources.where import folder_of
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
-from shardscope.widgets.place_model import Place
+from shardscope.widgets.place_model import PlaceEntry
 
 UP = ".."
 
 
-class Browsing(QObject):
+class FolderBrowser(QObject):
     """Where one is in a store, and the names that were listed so far.
 
     `moved` tells that another folder is shown, `listed(places)` that more names came, `told` that the state is other.
@@ -42,7 +42,7 @@ class Browsing(QObject):
         self._pages: Iterator[list[Entry]] | None = None
         self._way: RemoteOptions | None = None
         self.uri, self.problem = "", ""
-        self.places: list[Place] = []
+        self.places: list[PlaceEntry] = []
         self.more = False
 
     @property
@@ -62,7 +62,7 @@ class Browsing(QObject):
         address = parse_address(uri)
         self.uri, self.problem, self.more = address.shown, "", True
         above = address.parent
-        self.places = [] if above is None else [Place(above.shown, UP, self.tr("The folder above"))]
+        self.places = [] if above is None else [PlaceEntry(above.shown, UP, self.tr("The folder above"))]
         self.moved.emit()
         return self._ask()
 
@@ -81,7 +81,9 @@ class Browsing(QObject):
             job.cancel()
         folder, self._folder, self._pages = self._folder, None, None
         if folder is not None:
-            self._session.jobs.submit(lambda _: folder.close(), priority=Priority.PREFETCH, lasting=True, done=_ended)
+            self._session.jobs.submit(
+                lambda _: folder.close(), priority=JobPriority.PREFETCH, lasting=True, done=_ended
+            )
 
     def _ask(self) -> Job:
         uri, folder, pages = self.uri, self._folder, self._pages
@@ -116,7 +118,7 @@ class Browsing(QObject):
         return self._session.jobs.submit(
             work,
             key=("browse", self),
-            priority=Priority.SELECTED,
+            priority=JobPriority.SELECTED,
             lasting=True,
             done=done,
             discard=lambda found: found[0].close() if found[0] is not folder else None,
@@ -140,8 +142,8 @@ def _ended(_: object, error: BaseException | None) -> None:
     """Nobody waits for a folder to close."""
 
 
-def _place(uri: str, entry: Entry) -> Place:
+def _place(uri: str, entry: Entry) -> PlaceEntry:
     if entry.is_folder:
-        detail = QCoreApplication.translate("Browsing", "folder")
-        return Place(f"{uri}{entry.name}/", f"{entry.name}/", detail)
-    return Place(f"{uri}{entry.name}", entry.name, size=entry.size)
+        detail = QCoreApplication.translate("FolderBrowser", "folder")
+        return PlaceEntry(f"{uri}{entry.name}/", f"{entry.name}/", detail)
+    return PlaceEntry(f"{uri}{entry.name}", entry.name, size=entry.size)

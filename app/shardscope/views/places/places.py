@@ -27,17 +27,17 @@ from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardscope.session.connections import way_words
 from shardscope.session.error_words import plain_words
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.open_request import members_at_hand, name_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
-from shardscope.views.places.browse import UP, Browsing
+from shardscope.views.places.browse import UP, FolderBrowser
 from shardscope.views.places.place_list import PlaceList
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_text
-from shardscope.widgets.place_model import Place, PlaceModel
+from shardscope.widgets.place_model import PlaceEntry, PlaceModel
 from shardscope.widgets.plain_text import shown as shown_text
 from shardscope.widgets.sample_words import sample_title
 
@@ -59,7 +59,7 @@ class Group(Enum):
     REMOTE = "Remote"
 
 
-class Places(QWidget):
+class PlacesPanel(QWidget):
     """Members are shown at once; `chosen(uri)` asks for something else to be opened."""
 
     chosen = Signal(object)
@@ -70,9 +70,9 @@ class Places(QWidget):
         self.setAccessibleName(self.tr("Places"))
         self._session = session
         self._settings = settings
-        self._near: Sequence[Place] = ()
+        self._near: Sequence[PlaceEntry] = ()
         self._status = ""
-        self.browsing = Browsing(session, self)
+        self.browsing = FolderBrowser(session, self)
         self.groups = QComboBox(self)
         self.groups.setObjectName("placeGroups")
         self.groups.setAccessibleName(self.tr("Kinds of places"))
@@ -135,8 +135,8 @@ class Places(QWidget):
         kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
         self.groups.setItemText(0, kind)
         if isinstance(shard, DataSet):
-            self._near = [Place(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
-            self._near += [Place(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
+            self._near = [PlaceEntry(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
+            self._near += [PlaceEntry(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
         elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
             if shard.source.folder.listable:
                 self.browsing.go(shard.source.folder.uri, self._session.request.remote)
@@ -160,7 +160,7 @@ class Places(QWidget):
     def _list_folder(self, folder: Folder, name: str) -> None:
         self._status = "Looking …"
 
-        def take(found: Sequence[Place]) -> None:
+        def take(found: Sequence[PlaceEntry]) -> None:
             self._near, self._status = found, ""
             self._refill()
 
@@ -173,7 +173,7 @@ class Places(QWidget):
             take,
             failed=failed,
             key=("folder", self),
-            priority=Priority.PREFETCH,
+            priority=JobPriority.PREFETCH,
         )
 
     def _learn(self) -> None:
@@ -195,14 +195,14 @@ class Places(QWidget):
             case Group.NEAR:
                 places = self.browsing.places if self.browsing.uri else self._near
             case Group.RECENT:
-                places = [Place(uri, name_of(uri), _folder_of(uri)) for uri in self._settings.recent]
+                places = [PlaceEntry(uri, name_of(uri), _folder_of(uri)) for uri in self._settings.recent]
             case Group.SAMPLES:
                 places = [
-                    Place(str(one.path), sample_title(one), one.about, level=one.role is not assets.Role.MAIN)
+                    PlaceEntry(str(one.path), sample_title(one), one.about, level=one.role is not assets.Role.MAIN)
                     for one in assets.samples()
                 ]
             case Group.REMOTE:
-                places = [Place(one, one, way_words(way)) for one, way in self._settings.connections.items()]
+                places = [PlaceEntry(one, one, way_words(way)) for one, way in self._settings.connections.items()]
         self.model.fill(places, self.filter.text().strip())
         self._to_here()
         self._tell()
@@ -254,7 +254,7 @@ class Places(QWidget):
         self._status = ""
         self._refill()
 
-    def _browse_listed(self, places: Sequence[Place]) -> None:
+    def _browse_listed(self, places: Sequence[PlaceEntry]) -> None:
         if self.group is Group.NEAR and self.model.places is self.browsing.places:
             self.model.added(len(places))
             self._to_here_once()
@@ -355,7 +355,7 @@ class Places(QWidget):
                 self.note.setStyleSheet(sheet)
 
 
-def shards_in(folder: Folder, name: str, job: Job) -> list[Place]:
+def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
     """The files of a folder whose names end as those of shards do, or as that of the open one does.
 
     Raises:
@@ -366,7 +366,7 @@ def shards_in(folder: Folder, name: str, job: Job) -> list[Place]:
     for entry in folder.list():
         job.check()
         if not entry.is_folder and PurePosixPath(entry.name).suffix in endings:
-            found.append(Place(_inside(folder, entry.name), entry.name, size=entry.size))
+            found.append(PlaceEntry(_inside(folder, entry.name), entry.name, size=entry.size))
             if len(found) == MOST_FILES:
                 break
     return found

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu, QTreeView
 from shardcore import Node, Span
 from shardcore.model.copy_forms import explain_command, explain_line, node_json
 from shardcore.model.details import headline
-from shardcore.model.node import Elsewhere, nearest_row
+from shardcore.model.node import ExternalBytes, nearest_row
 from shardscope.session.session import Session
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.picture import add_picture
@@ -21,7 +21,7 @@ translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
-class NodeDeeds:
+class NodeMenuActions:
     """What the tree does when the menu asks for it.
 
     Attributes:
@@ -33,11 +33,11 @@ class NodeDeeds:
 
     look_up: Callable[[int], object]
     extract: Callable[[int], object]
-    elsewhere: Callable[[Elsewhere], object]
+    elsewhere: Callable[[ExternalBytes], object]
     collapse_all: Callable[[], object]
 
 
-def node_menu(tree: QTreeView, session: Session, deeds: NodeDeeds, path: tuple[Node, ...]) -> QMenu:
+def node_menu(tree: QTreeView, session: Session, deeds: NodeMenuActions, path: tuple[Node, ...]) -> QMenu:
     """The menu of a node.
 
     Args:
@@ -66,7 +66,7 @@ def node_menu(tree: QTreeView, session: Session, deeds: NodeDeeds, path: tuple[N
     return menu
 
 
-def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ...]) -> None:
+def _going(menu: QMenu, session: Session, deeds: NodeMenuActions, path: tuple[Node, ...]) -> None:
     node, row = path[-1], nearest_row(path)
 
     def go(span: Span | None) -> None:

@@ -34,11 +34,11 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Node, SectionRole, Shard, ShardError, Span
-from shardcore.model.node import Elsewhere, named
+from shardcore.model.node import ExternalBytes, named
 from shardscope.session.highlights import Light
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.structure.node_menu import NodeDeeds, node_menu
+from shardscope.views.structure.node_menu import NodeMenuActions, node_menu
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.column_widths import Room, share_room
@@ -325,7 +325,7 @@ class StructureTree(QTreeView):
 
     def menu_of(self, path: tuple[Node, ...]) -> QMenu:
         """What can be done with the last node of a path."""
-        deeds = NodeDeeds(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
+        deeds = NodeMenuActions(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
         return node_menu(self, self.session, deeds, path)
 
     def look_up_row(self, row: int) -> None:
@@ -341,7 +341,7 @@ class StructureTree(QTreeView):
             lambda shard, _: shard.objects.keys[row], take, failed="The key cannot be read", key=("node key", self)
         )
 
-    def go_elsewhere(self, elsewhere: Elsewhere) -> None:
+    def go_elsewhere(self, elsewhere: ExternalBytes) -> None:
         """Goes to bytes of another file, or says what is missing; opening that file is a job."""
         self.session.ask(
             lambda _shard, _job: elsewhere.find(),

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QW
 
 from shardcore.model.number_words import plural
 from shardcore.operations.cold_cost import ColdTrace
-from shardcore.sources.cold import Cost
+from shardcore.sources.cold import ColdCost
 from shardscope.widgets.wrap_text import WrapText
 
 
@@ -18,7 +18,7 @@ def cost_text(requests: int, size: int) -> str:
     return f"read {plural(requests, 'range')}, {plural(size, 'byte')}"
 
 
-def cold_text(cost: Cost) -> str:
+def cold_text(cost: ColdCost) -> str:
     """Return a cold cost in words: `2 requests, 44 bytes, 1 round trip`."""
     if not cost.requests:
         return "cached by an earlier step"

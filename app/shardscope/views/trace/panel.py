@@ -22,7 +22,7 @@ from shardcore import Span, Trace
 from shardscope.session.error_words import plain_words
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.session.trace_walk import Walk
+from shardscope.session.trace_walk import TraceWalk
 from shardscope.session.words import sentence
 from shardscope.views.trace.costs import CostSwitch
 from shardscope.views.trace.outcome import FAILED, OutcomeBand, outcome_of, verdict
@@ -123,7 +123,7 @@ class TracePanel(QWidget):
         self._fill(key)
         self._session.look_up(key)
 
-    def _walk_changed(self, walk: Walk) -> None:
+    def _walk_changed(self, walk: TraceWalk) -> None:
         """A lookup began, or ended: the steps of the last one stay until there are others."""
         self.timer.stop()
         if walk.trace is None and walk.error is None:
@@ -141,7 +141,7 @@ class TracePanel(QWidget):
             self._message(self._teach())
         self._compare_key()
 
-    def _step_changed(self, walk: Walk) -> None:
+    def _step_changed(self, walk: TraceWalk) -> None:
         """Another step is the current one."""
         for place, card in enumerate(self.cards):
             behind = Progress.BEHIND if place < walk.step else Progress.AHEAD
@@ -188,7 +188,7 @@ class TracePanel(QWidget):
     def _selected(self, selection: Selection) -> None:
         """The field follows the selected object, unless somebody is typing."""
         ref = selection.ref
-        ours = selection.origin is self or isinstance(selection.origin, Walk)
+        ours = selection.origin is self or isinstance(selection.origin, TraceWalk)
         if not ours and ref is not None and ref.key is not None and not self.field.hasFocus():
             self._fill(ref.key)
 

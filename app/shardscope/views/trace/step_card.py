@@ -13,7 +13,7 @@ from shardcore import Span, Step
 from shardcore.model.number_words import plural
 from shardcore.model.text import said, without_marks
 from shardcore.shards.trace import COMPUTED, Meaning
-from shardcore.sources.cold import Cost
+from shardcore.sources.cold import ColdCost
 from shardscope.session.highlights import lights_of
 from shardscope.session.words import LONGEST_NAME, cut_middle, grouped, source_words
 from shardscope.views.trace.costs import cold_text, cost_text
@@ -72,7 +72,9 @@ def values_of(step: Step) -> QWidget | None:
     grid.setContentsMargins(0, 2, 0, 2)
     grid.setHorizontalSpacing(8)
     grid.setVerticalSpacing(2)
-    rows = [_Row.of(name, value, step.meanings.get(name)) for name, value in list(step.values.items())[:MOST_VALUES]]
+    rows = [
+        _ValueRow.of(name, value, step.meanings.get(name)) for name, value in list(step.values.items())[:MOST_VALUES]
+    ]
     beside = max(len(row.name) for row in rows) + max(len(row.text) for row in rows) <= BESIDE
     grid.setColumnStretch(3 if beside else 2, 1)
     told: set[str] = set()
@@ -86,7 +88,7 @@ def values_of(step: Step) -> QWidget | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ValueRow:
     """A value as it is shown: name, text with its unit, what is copied, what it means."""
 
     name: str
@@ -96,13 +98,13 @@ class _Row:
     unit: str
 
     @staticmethod
-    def of(name: str, value: Any, meaning: Meaning | None) -> _Row:
+    def of(name: str, value: Any, meaning: Meaning | None) -> _ValueRow:
         copied = value_text(value)
         seen = copied if name in _KEYS else with_commas(value)
         cut = seen if len(seen) <= LONGEST_VALUE else seen[:LONGEST_VALUE] + "…"
         if meaning is None:
-            return _Row(name, cut, copied, "", "")
-        return _Row(name, meaning.with_unit(cut, value), copied, grouped(meaning.text), meaning.unit)
+            return _ValueRow(name, cut, copied, "", "")
+        return _ValueRow(name, meaning.with_unit(cut, value), copied, grouped(meaning.text), meaning.unit)
 
     @property
     def sentence(self) -> str:
@@ -110,7 +112,7 @@ class _Row:
         return f"{self.name}: {self.meaning}{unit}"
 
 
-def _add(grid: QGridLayout, line: int, row: _Row, *, beside: bool, known: bool) -> None:
+def _add(grid: QGridLayout, line: int, row: _ValueRow, *, beside: bool, known: bool) -> None:
     top = Qt.AlignmentFlag.AlignTop
     value = WrapText(mono=True)
     value.set_text(row.text, copied=row.copied)
@@ -227,7 +229,7 @@ class StepCard(QWidget):
         self.step = step
         self.progress = Progress.AHEAD
         self._number = number
-        self._cold: Cost | None = None
+        self._cold: ColdCost | None = None
         self._keyboard = False
         self.sign = Sign(str(number), "faint", filled=False)
         self.title = WrapText(grouped(step.title), bold=True)
@@ -284,7 +286,7 @@ class StepCard(QWidget):
         self._keyboard = here
         self.update()
 
-    def set_cold(self, cold: Cost | None) -> None:
+    def set_cold(self, cold: ColdCost | None) -> None:
         """Shows what a first reader pays for the step, whether or not it is the current one; None shows what was paid.
 
         Args:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QGridLayout, QMenu, QToolButton, QVBoxLayout, QWid
 
 from shardcore import Shard
 from shardcore.sources.remote.address import is_address
-from shardscope.session.jobs import Job, Priority
+from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
 from shardscope.startup import assets
@@ -160,7 +160,7 @@ class KeyOffers(QWidget):
             }
             self._show(tuple(Offer(one.key, words[one.role], one.about) for one in found.keys))
 
-        self._session.ask(lambda _, job: sample_of(uri), take, key=("sample", self), priority=Priority.PREFETCH)
+        self._session.ask(lambda _, job: sample_of(uri), take, key=("sample", self), priority=JobPriority.PREFETCH)
 
     def _look_for_first(self) -> None:
         """Of a file that is no sample: the first key of the rows that are shown first anyway."""
@@ -174,7 +174,7 @@ class KeyOffers(QWidget):
             if key is not None and not self.offers:
                 self._show((Offer(key, self.tr("First")),))
 
-        self._session.ask(work, take, failed=lambda _: None, key=("first key", self), priority=Priority.PREFETCH)
+        self._session.ask(work, take, failed=lambda _: None, key=("first key", self), priority=JobPriority.PREFETCH)
 
     def _show(self, offers: tuple[Offer, ...]) -> None:
         self.offers = offers

@@ -6,11 +6,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from shardcore import Tape
+from shardcore import RequestLog
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.transfers.job_list import JobList
-from shardscope.views.transfers.request_log.panel import TapePanel
+from shardscope.views.transfers.request_log.panel import RequestLogPanel
 from shardscope.widgets.transfer_model import TransferModel
 
 _SHARES = (2, 3)
@@ -29,7 +29,7 @@ class Transfers(QSplitter):
         self.setObjectName("activity")
         self.setHandleWidth(1)
         self.jobs = JobList(session.jobs, self)
-        self.tape = TapePanel(session, settings, self)
+        self.tape = RequestLogPanel(session, settings, self)
         for part, share in zip((self.jobs, self.tape), _SHARES, strict=True):
             self.addWidget(part)
             self.setStretchFactor(self.indexOf(part), share)
@@ -37,7 +37,7 @@ class Transfers(QSplitter):
         session.tape_changed.connect(self._tape_changed)
         self._tape_changed(session.tape)
 
-    def _tape_changed(self, tape: Tape | None) -> None:
+    def _tape_changed(self, tape: RequestLog | None) -> None:
         self.tape.setVisible(tape is not None)
         self.setFocusProxy(self.jobs if tape is None else self.tape)
 

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.sources.read_purpose import Purpose
+from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 
 Times = npt.NDArray[np.float64]
 
-PURPOSES = tuple(Purpose)
+PURPOSES = tuple(ReadPurpose)
 
 _FIRST_ROOM = 1024
 
 
-class TapeColumns:
+class RequestColumns:
     """Records in the order in which they ended, and one array for each thing that is computed with.
 
     Attributes:

@@ -8,9 +8,9 @@ import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from shardcore.model.number_words import plural
-from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, Tape, size_text
+from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog, size_text
 from shardscope.widgets.plain_text import shown, tip
-from shardscope.widgets.request_log.columns import TapeColumns
+from shardscope.widgets.request_log.columns import RequestColumns
 from shardscope.widgets.request_log.costs import seconds_text
 from shardscope.widgets.request_log.schedule import Schedule, measured, replayed
 
@@ -22,7 +22,7 @@ AT_ONCE = 10_000
 Index = QModelIndex | QPersistentModelIndex
 
 
-class TapeModel(QAbstractTableModel):
+class RequestLogModel(QAbstractTableModel):
     """The records of a tape, with the schedule that is drawn: as it was, or as it would have been.
 
     Attributes:
@@ -34,11 +34,11 @@ class TapeModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.columns = TapeColumns()
+        self.columns = RequestColumns()
         self.schedule = measured(self.columns)
         self.busy = 0.0
         self.listings = 0
-        self._tape: Tape | None = None
+        self._tape: RequestLog | None = None
         self._seen = 0
         self._line: tuple[float, float] | None = None
         self._hits = False
@@ -46,11 +46,11 @@ class TapeModel(QAbstractTableModel):
         self._main = ""
 
     @property
-    def tape(self) -> Tape | None:
+    def tape(self) -> RequestLog | None:
         """Where the records come from."""
         return self._tape
 
-    def set_tape(self, tape: Tape | None, main: str = "") -> None:
+    def set_tape(self, tape: RequestLog | None, main: str = "") -> None:
         """Shows another tape.
 
         Args:
@@ -67,7 +67,7 @@ class TapeModel(QAbstractTableModel):
 
     def _restart(self) -> None:
         self.beginResetModel()
-        self.columns, self._seen, self.listings = TapeColumns(), 0, 0
+        self.columns, self._seen, self.listings = RequestColumns(), 0, 0
         self._rows = np.zeros(0, np.int64)
         self.schedule = self._schedule()
         self.endResetModel()
@@ -154,10 +154,10 @@ class TapeModel(QAbstractTableModel):
             return None
         translate = QCoreApplication.translate
         return (
-            translate("TapeModel", "For"),
-            translate("TapeModel", "Range"),
-            translate("TapeModel", "Bytes"),
-            translate("TapeModel", "Answer"),
+            translate("RequestLogModel", "For"),
+            translate("RequestLogModel", "Range"),
+            translate("RequestLogModel", "Bytes"),
+            translate("RequestLogModel", "Answer"),
         )[section]
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shardscope.widgets.request_log.columns import TapeColumns, Times
+from shardscope.widgets.request_log.columns import RequestColumns, Times
 
 LONGEST_PAUSE = 0.02
 """Seconds without any request that are drawn; of longer pauses the rest is left out: nobody waited for the line."""
@@ -33,7 +33,7 @@ class Schedule:
     rounds: int
 
 
-def measured(columns: TapeColumns) -> Schedule:
+def measured(columns: RequestColumns) -> Schedule:
     """What happened, with the pauses cut short."""
     if not len(columns):
         return _nothing()
@@ -49,7 +49,7 @@ def measured(columns: TapeColumns) -> Schedule:
     return Schedule(columns.begin - shift, columns.answer - shift, end, float(end.max()), busy, _rounds(columns))
 
 
-def replayed(columns: TapeColumns, latency: float, rate: float) -> Schedule:
+def replayed(columns: RequestColumns, latency: float, rate: float) -> Schedule:
     """What would have happened on another line.
 
     The requests of one round are sent together: the round waits once, then its bytes share the line.
@@ -81,7 +81,7 @@ def download_seconds(files: int, size: int, latency: float, rate: float) -> floa
     return files * latency + size / rate
 
 
-def _rounds(columns: TapeColumns) -> int:
+def _rounds(columns: RequestColumns) -> int:
     return int(columns.rounds.max()) if len(columns) else 0
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from shardcore.model.drawing import Bits, Item, Tone
 from shardcore.teaching.drawing.arcs import arcs_of
 from shardcore.teaching.drawing.lettering import SMALL
-from shardcore.teaching.drawing.names import LANE, Wanted, in_lanes, lanes_of, write_names
-from shardcore.teaching.drawing.page import Sheet
+from shardcore.teaching.drawing.names import LANE, NameRequest, in_lanes, lanes_of, write_names
+from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Rect
 
 _EASY = 10.5
@@ -26,7 +26,7 @@ _BETWEEN = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _BitLine:
     """One line of cells: the bits from `low` to below `high`, the highest at the left."""
 
     low: int
@@ -46,7 +46,7 @@ class _Row:
         return (self.x(high), self.x(low)) if high > low or empty else None
 
 
-def place_bits(sheet: Sheet, figure: Bits, first: int, top: float) -> float:
+def place_bits(sheet: DrawingPage, figure: Bits, first: int, top: float) -> float:
     """Places a row of bits; returns where it ends."""
     y = sheet.title(top, figure.title)
     for row in _rows(sheet, figure):
@@ -54,7 +54,7 @@ def place_bits(sheet: Sheet, figure: Bits, first: int, top: float) -> float:
     return y - _BETWEEN
 
 
-def _rows(sheet: Sheet, figure: Bits) -> list[_Row]:
+def _rows(sheet: DrawingPage, figure: Bits) -> list[_BitLine]:
     each = max(figure.width, 1)
     while sheet.room / each < (_EASY if each == figure.width else _LEAST) and each > _BYTE:
         each = -(-each // 2)
@@ -62,13 +62,13 @@ def _rows(sheet: Sheet, figure: Bits) -> list[_Row]:
     rows = []
     for high in range(figure.width, 0, -each):
         low = max(high - each, 0)
-        rows.append(_Row(low, high, sheet.left, cell))
+        rows.append(_BitLine(low, high, sheet.left, cell))
     return rows
 
 
-def _place_row(sheet: Sheet, figure: Bits, first: int, row: _Row, top: float) -> float:
+def _place_row(sheet: DrawingPage, figure: Bits, first: int, row: _BitLine, top: float) -> float:
     parts = [(n, item, edges) for n, item in enumerate(figure.items, first) if (edges := row.part(item)) is not None]
-    names = in_lanes(sheet, [Wanted(*edges, item.text, n, item.here) for n, item, edges in parts])
+    names = in_lanes(sheet, [NameRequest(*edges, item.text, n, item.here) for n, item, edges in parts])
     here = {n for n, _, _ in parts}
     arcs = arcs_of([ends for ends in sheet.links if {ends[0], ends[1]} <= here], {n: -item.at for n, item, _ in parts})
     base = top + arcs.height + lanes_of(names) * LANE
@@ -96,14 +96,14 @@ def _place_row(sheet: Sheet, figure: Bits, first: int, row: _Row, top: float) ->
     return _numbers(sheet, figure, row, y + _HEIGHT)
 
 
-def _empty_field(sheet: Sheet, item: Item, number: int, edge: Rect, cell: float) -> None:
+def _empty_field(sheet: DrawingPage, item: Item, number: int, edge: Rect, cell: float) -> None:
     """A field without bits: a handle at its edge, a little to the left, where it grows to, beside that of another."""
     x = max(edge.x - cell / 2, sheet.left)
     sheet.area(Rect(x, edge.y, max(edge.x - x, 1), edge.h), number)
     sheet.grip(item, number, Rect(x, edge.y, 0, edge.h), -cell)
 
 
-def _cells(sheet: Sheet, figure: Bits, row: _Row, y: float, fields: Sequence[Item]) -> None:
+def _cells(sheet: DrawingPage, figure: Bits, row: _BitLine, y: float, fields: Sequence[Item]) -> None:
     """The letters and digits, and the lines between cells, stronger between bytes."""
     edges = {int(item.at) for item in fields}
     covered = {bit for item in fields for bit in range(int(item.at), int(item.at + item.size))}
@@ -125,7 +125,7 @@ def _cells(sheet: Sheet, figure: Bits, row: _Row, y: float, fields: Sequence[Ite
             sheet.write(middle, digit, size=SMALL, face=Face.MONO, ink=ink, anchor=Anchor.MIDDLE)
 
 
-def _numbers(sheet: Sheet, figure: Bits, row: _Row, y: float) -> float:
+def _numbers(sheet: DrawingPage, figure: Bits, row: _BitLine, y: float) -> float:
     """Numbers of bits: the highest of the row, the lowest, and the first of each byte."""
     wanted = [row.high - 1, row.low, *(bit for bit in range(row.low, row.high) if bit % _BYTE == 0)]
     for bit in dict.fromkeys(wanted):

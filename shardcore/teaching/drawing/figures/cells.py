@@ -10,7 +10,7 @@ from shardcore.model.drawing import Cells, Item, Tone
 from shardcore.teaching.drawing.arcs import arcs_of
 from shardcore.teaching.drawing.figures.ruler import write_in
 from shardcore.teaching.drawing.lettering import NORMAL, SMALL, common_face
-from shardcore.teaching.drawing.page import Sheet, plain_box
+from shardcore.teaching.drawing.page import DrawingPage, plain_box
 from shardcore.teaching.drawing.picture import Anchor, Box, Face, Ink, Move, Path, Rect
 
 _HEIGHT = 28.0
@@ -55,7 +55,7 @@ class _Grid:
         return min(max(self.wide, _NARROW), _BOARD_HEIGHT) if self.board else _HEIGHT
 
 
-def place_cells(sheet: Sheet, figure: Cells, first: int, top: float) -> float:
+def place_cells(sheet: DrawingPage, figure: Cells, first: int, top: float) -> float:
     """Places cells; returns where they end."""
     y = sheet.title(top, figure.title)
     if figure.count <= 0:
@@ -79,7 +79,7 @@ def place_cells(sheet: Sheet, figure: Cells, first: int, top: float) -> float:
     return max(y, begin)
 
 
-def _grid(sheet: Sheet, figure: Cells) -> _Grid:
+def _grid(sheet: DrawingPage, figure: Cells) -> _Grid:
     face = common_face(item.text for item in figure.items)
     longest = max((sheet.measure(item.text, NORMAL, face) for item in figure.items), default=0.0)
     wanted = min(max(longest + 10, _USUAL), _WIDEST)
@@ -109,7 +109,7 @@ def _round(columns: int, count: int) -> int:
 
 
 def _place_row(
-    sheet: Sheet,
+    sheet: DrawingPage,
     figure: Cells,
     grid: _Grid,
     row: int,
@@ -172,7 +172,7 @@ def _alike(ours: Sequence[tuple[int, Item]], theirs: Sequence[tuple[int, Item]])
     return same and a.tone is b.tone is Tone.HIT and not (a.here or b.here)
 
 
-def _row_name(sheet: Sheet, figure: Cells, grid: _Grid, row: int, y: float) -> None:
+def _row_name(sheet: DrawingPage, figure: Cells, grid: _Grid, row: int, y: float) -> None:
     name = figure.row_names[row] if row < len(figure.row_names) else ""
     if not name and grid.board and figure.numbered:
         name = f"{figure.first + row * grid.columns:,}"
@@ -182,7 +182,7 @@ def _row_name(sheet: Sheet, figure: Cells, grid: _Grid, row: int, y: float) -> N
         sheet.write(place, name, size=SMALL, ink=Ink.MUTED, anchor=Anchor.END, room=room)
 
 
-def _numbers(sheet: Sheet, figure: Cells, grid: _Grid, cells: range, y: float) -> float:
+def _numbers(sheet: DrawingPage, figure: Cells, grid: _Grid, cells: range, y: float) -> float:
     """Numbers under cells: all of them, or as many as have room, at round distances."""
     if not figure.numbered or figure.column_names:
         return y + 2
@@ -196,7 +196,7 @@ def _numbers(sheet: Sheet, figure: Cells, grid: _Grid, cells: range, y: float) -
     return y + _NUMBERS
 
 
-def _ring(sheet: Sheet, figure: Cells, grid: _Grid, tops: list[float]) -> None:
+def _ring(sheet: DrawingPage, figure: Cells, grid: _Grid, tops: list[float]) -> None:
     """The way from the last cell around to the first one."""
     last = figure.count - 1
     x0 = grid.x(last) + grid.wide - _GAP + 1

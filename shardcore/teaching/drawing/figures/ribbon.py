@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardcore.model.drawing import Band, Ribbon, Ruler
 from shardcore.teaching.drawing.figures.lanes import lanes_of_items
 from shardcore.teaching.drawing.figures.ruler import (
-    Scale,
+    RulerScale,
     names_of,
     place_axis,
     place_stretches,
@@ -13,7 +13,7 @@ from shardcore.teaching.drawing.figures.ruler import (
 )
 from shardcore.teaching.drawing.lettering import SMALL, face_of
 from shardcore.teaching.drawing.names import LANE, lanes_of, write_names
-from shardcore.teaching.drawing.page import Sheet
+from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Area, Ink, Move, Path, Rect
 
 _GAP = 84.0
@@ -21,7 +21,7 @@ _BEND = 0.5
 _LEAST_WIDE = 1.5
 
 
-def place_ribbon(sheet: Sheet, figure: Ribbon, first: int, top: float) -> float:
+def place_ribbon(sheet: DrawingPage, figure: Ribbon, first: int, top: float) -> float:
     """Places a ribbon; returns where it ends."""
     y = sheet.title(top, figure.title)
     bands_from = first + len(figure.above.items)
@@ -32,7 +32,7 @@ def place_ribbon(sheet: Sheet, figure: Ribbon, first: int, top: float) -> float:
     return _below(sheet, figure.below, bands_from + len(figure.bands), below)
 
 
-def _above(sheet: Sheet, ruler: Ruler, first: int, top: float) -> float:
+def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
     """The upper ruler: names, numbers, the line, the boxes; returns where the bands begin."""
     scale = scale_of(sheet, ruler)
     y = _subtitle(sheet, ruler, top)
@@ -49,7 +49,7 @@ def _above(sheet: Sheet, ruler: Ruler, first: int, top: float) -> float:
     return bottom + 1
 
 
-def _below(sheet: Sheet, ruler: Ruler, first: int, top: float) -> float:
+def _below(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
     """The lower ruler: the boxes, the line, numbers, names, and its title under them."""
     scale = scale_of(sheet, ruler)
     names = names_of(sheet, scale, ruler.items, first)
@@ -64,7 +64,7 @@ def _below(sheet: Sheet, ruler: Ruler, first: int, top: float) -> float:
     return _subtitle(sheet, ruler, y + 4) if ruler.title else y
 
 
-def _subtitle(sheet: Sheet, ruler: Ruler, top: float) -> float:
+def _subtitle(sheet: DrawingPage, ruler: Ruler, top: float) -> float:
     text = ", in ".join(part for part in (ruler.title, ruler.unit) if part)
     if not text:
         return top
@@ -72,7 +72,9 @@ def _subtitle(sheet: Sheet, ruler: Ruler, top: float) -> float:
     return top + 20
 
 
-def _band(sheet: Sheet, band: Band, n: int, scales: tuple[Scale, Scale], ys: tuple[float, float]) -> None:
+def _band(
+    sheet: DrawingPage, band: Band, n: int, scales: tuple[RulerScale, RulerScale], ys: tuple[float, float]
+) -> None:
     """A band with curved sides, and its text where it is wide enough."""
     (upper, lower), (y0, y1), item = scales, ys, band.item
     a0, a1 = upper.x(item.at), upper.x(item.at + item.size)

@@ -10,8 +10,8 @@ from shardcore.model.drawing import Item, Ruler, Tone
 from shardcore.teaching.drawing.arcs import Arcs, arcs_of
 from shardcore.teaching.drawing.figures.lanes import lanes_of_items
 from shardcore.teaching.drawing.lettering import NORMAL, SMALL, cut, face_of
-from shardcore.teaching.drawing.names import LANE, Name, Wanted, in_lanes, lanes_of, write_names
-from shardcore.teaching.drawing.page import Sheet
+from shardcore.teaching.drawing.names import LANE, Name, NameRequest, in_lanes, lanes_of, write_names
+from shardcore.teaching.drawing.page import DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
 
 LANE_HEIGHT = 26.0
@@ -29,7 +29,7 @@ _STEPS = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class RulerScale:
     """Where the numbers of a ruler lie on the page.
 
     Attributes:
@@ -54,12 +54,12 @@ class Scale:
         return self.left + (min(max(number, self.start), self.stop) - self.start) * self.unit
 
 
-def scale_of(sheet: Sheet, figure: Ruler) -> Scale:
+def scale_of(sheet: DrawingPage, figure: Ruler) -> RulerScale:
     """A ruler over the whole width of the page."""
-    return Scale(figure.start, figure.stop, sheet.left, sheet.room)
+    return RulerScale(figure.start, figure.stop, sheet.left, sheet.room)
 
 
-def place_ruler(sheet: Sheet, figure: Ruler, first: int, top: float) -> float:
+def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> float:
     """Places a ruler, its numbers below; returns where it ends."""
     y = sheet.title(top, figure.title, f"in {figure.unit}" if figure.unit else "")
     scale = scale_of(sheet, figure)
@@ -77,22 +77,22 @@ def place_ruler(sheet: Sheet, figure: Ruler, first: int, top: float) -> float:
     return place_axis(sheet, scale, y + 3)
 
 
-def names_of(sheet: Sheet, scale: Scale, items: Sequence[Item], first: int) -> list[Name]:
+def names_of(sheet: DrawingPage, scale: RulerScale, items: Sequence[Item], first: int) -> list[Name]:
     """Names beside a ruler: of marks, and of what is in question and too narrow for its text."""
     wanted = []
     for n, item in enumerate(items, first):
         left, right = scale.x(item.at), scale.x(item.at + item.size)
         asked = item.here or item.tone in (Tone.HIT, Tone.MISS)
         if item.size == 0:
-            wanted.append(Wanted(left, left, item.text, n, item.here))
+            wanted.append(NameRequest(left, left, item.text, n, item.here))
         elif asked and cut(item.text, right - left - _PAD, SMALL, face_of(item.text), sheet.measure) != item.text:
-            wanted.append(Wanted(left, right, item.text, n, item.here))
+            wanted.append(NameRequest(left, right, item.text, n, item.here))
     return in_lanes(sheet, wanted)
 
 
 def place_stretches(
-    sheet: Sheet,
-    scale: Scale,
+    sheet: DrawingPage,
+    scale: RulerScale,
     items: Sequence[Item],
     first: int,
     top: float,
@@ -137,7 +137,7 @@ def place_stretches(
 
 
 def write_in(
-    sheet: Sheet, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True
+    sheet: DrawingPage, rect: Rect, item: Item, number: int, *, face: Face | None = None, large: bool = True
 ) -> None:
     """The text of an item in its box, as large as it fits; cut only where the smaller size does not."""
     room = rect.w - _PAD
@@ -146,7 +146,9 @@ def write_in(
     sheet.write(rect.middle, item.text, size=size, face=face, anchor=Anchor.MIDDLE, room=room, item=number)
 
 
-def place_axis(sheet: Sheet, scale: Scale, y: float, *, up: bool = False, clear: Sequence[float] = ()) -> float:
+def place_axis(
+    sheet: DrawingPage, scale: RulerScale, y: float, *, up: bool = False, clear: Sequence[float] = ()
+) -> float:
     """The line with its ticks and numbers, below `y` or above it; returns where it ends.
 
     Args:
@@ -172,7 +174,7 @@ def place_axis(sheet: Sheet, scale: Scale, y: float, *, up: bool = False, clear:
     return y + sign * AXIS
 
 
-def ticks(sheet: Sheet, scale: Scale) -> Iterator[tuple[float, str]]:
+def ticks(sheet: DrawingPage, scale: RulerScale) -> Iterator[tuple[float, str]]:
     """Round numbers that have room for themselves, and their texts."""
     wide = max(sheet.measure(f"{math.floor(end):,}", SMALL, Face.SANS) for end in (scale.start, scale.stop))
     least = (wide + _TICK_ROOM) / scale.unit
@@ -184,7 +186,7 @@ def ticks(sheet: Sheet, scale: Scale) -> Iterator[tuple[float, str]]:
         number += step
 
 
-def _mark(sheet: Sheet, item: Item, number: int, place: tuple[float, float, float], unit: float) -> None:
+def _mark(sheet: DrawingPage, item: Item, number: int, place: tuple[float, float, float], unit: float) -> None:
     """A mark with a head, and a line down through the stretches: at the edges only where a text stands in its way."""
     x, top, bottom = place
     ink = Ink.ERROR if item.tone is Tone.MISS else Ink.ACCENT if item.here or item.tone is Tone.HIT else Ink.TEXT
@@ -198,6 +200,6 @@ def _mark(sheet: Sheet, item: Item, number: int, place: tuple[float, float, floa
         sheet.grip(item, number, Rect(x, top - 3, 0, bottom - top + 6), unit)
 
 
-def _draw_arcs(sheet: Sheet, arcs: Arcs, bounds: dict[int, Rect]) -> None:
+def _draw_arcs(sheet: DrawingPage, arcs: Arcs, bounds: dict[int, Rect]) -> None:
     top = min((rect.y for rect in bounds.values()), default=0.0)
     arcs.draw(sheet, {n: Rect(rect.x, top, rect.w, rect.h) for n, rect in bounds.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardcore.model.drawing import Table, Tone
 from shardcore.teaching.drawing.lettering import NORMAL, SMALL, face_of, is_number
-from shardcore.teaching.drawing.page import TITLE_GAP, Sheet
+from shardcore.teaching.drawing.page import TITLE_GAP, DrawingPage
 from shardcore.teaching.drawing.picture import Anchor, Face, Ink, Rect
 
 _ROW = 25.0
@@ -14,7 +14,7 @@ _LEAST = 28.0
 _WIDEST = 420.0
 
 
-def place_table(sheet: Sheet, figure: Table, first: int, top: float) -> float:
+def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> float:
     """Places a table; returns where it ends."""
     y = sheet.title(top, figure.title)
     if not figure.headings:
@@ -48,7 +48,7 @@ def place_table(sheet: Sheet, figure: Table, first: int, top: float) -> float:
     return y + 2
 
 
-def _widths(sheet: Sheet, figure: Table) -> list[float]:
+def _widths(sheet: DrawingPage, figure: Table) -> list[float]:
     """As wide as their texts, or shares of the page: the widest columns give way first."""
     widths = []
     for column, heading in enumerate(figure.headings):
@@ -69,7 +69,7 @@ def _numeric(figure: Table, column: int) -> bool:
     return bool(texts) and all(is_number(text) for text in texts)
 
 
-def _write(sheet: Sheet, rect: Rect, text: str, number: bool, *, heading: bool = False, item: int = -1) -> None:
+def _write(sheet: DrawingPage, rect: Rect, text: str, number: bool, *, heading: bool = False, item: int = -1) -> None:
     x = rect.right - _PAD if number else rect.x + _PAD
     anchor = Anchor.END if number else Anchor.START
     face = Face.SANS if heading else face_of(text)

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import Span
-from shardscope.learning.charts.count import Kind
+from shardscope.learning.charts.count import ChartKind
 from shardscope.learning.charts.pages import ChartPages
 from shardscope.learning.charts.panel import Charts
 from shardscope.session.fetch_cost import Costly
@@ -51,9 +51,9 @@ def counted(pages: ChartPages, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: pages.found is not None and not pages._session.jobs.open_jobs)
 
 
-def turn(pages: ChartPages, qtbot: QtBot, kind: Kind) -> None:
+def turn(pages: ChartPages, qtbot: QtBot, kind: ChartKind) -> None:
     """Brings a chart to the front."""
-    pages.kinds.setCurrentIndex(tuple(Kind).index(kind))
+    pages.kinds.setCurrentIndex(tuple(ChartKind).index(kind))
     counted(pages, qtbot)
 
 
@@ -77,7 +77,7 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     assert session.selection.span == Span("", lookup.start, lookup.stop)
     assert pages.written("csv").startswith("use,name,bytes,share")
 
-    turn(pages, qtbot, Kind.SIZES)
+    turn(pages, qtbot, ChartKind.SIZES)
     plot = pages.plot
     assert plot.isVisible()
     plot.setFocus()
@@ -87,7 +87,7 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     assert filters[-1].startswith("size:")
     assert "objects" in pages.read_out.text() or "object" in pages.read_out.text()
 
-    turn(pages, qtbot, Kind.ENTROPY)
+    turn(pages, qtbot, ChartKind.ENTROPY)
     middle = plot.viewport().rect().center()
     QTest.mousePress(plot.viewport(), Qt.MouseButton.LeftButton, pos=middle)
     QTest.mouseMove(plot.viewport(), middle + QPoint(40, 0))
@@ -96,7 +96,7 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     assert span is not None
     assert 256 < span.size < shard.source.size  # type: ignore[union-attr]
 
-    turn(pages, qtbot, Kind.LOAD)
+    turn(pages, qtbot, ChartKind.LOAD)
     QTest.keyClick(plot, Qt.Key.Key_Home)
     QTest.keyClick(plot, Qt.Key.Key_Return)
     assert filters[-1].startswith("row:0")
@@ -116,10 +116,10 @@ def test_what_cannot_be_shown_is_told_in_a_sentence(charts: Charts, session: Ses
     assert pages.why.text == "Open a shard to see what its bytes are for."
     assert not pages.save.isEnabled()
     open_in(session, qtbot, data / "des/none.des")
-    turn(pages, qtbot, Kind.LOAD)
+    turn(pages, qtbot, ChartKind.LOAD)
     assert "a reader walks its index from the front" in pages.why.text
     open_in(session, qtbot, data / "neuroglancer/tiny_worked_example")
-    turn(pages, qtbot, Kind.ENTROPY)
+    turn(pages, qtbot, ChartKind.ENTROPY)
     assert "A data set has no bytes of its own" in pages.why.text
 
 
@@ -148,9 +148,9 @@ def test_far_files_are_not_fetched_for_charts(
         session.open(server.put("/medium.shard", data / "swh/medium.shard"))
     before = len(server.log)
     pages = looked_at(charts, qtbot)
-    for kind in Kind:
+    for kind in ChartKind:
         turn(pages, qtbot, kind)
-    turn(pages, qtbot, Kind.ENTROPY)
+    turn(pages, qtbot, ChartKind.ENTROPY)
     assert len(server.log) == before
     assert pages.chart is not None
     assert "A sample" in pages.note.text

@@ -24,7 +24,7 @@ from shardcore.teaching.comparison.drawing import COLOURS
 from shardcore.teaching.comparison.words import HEADINGS
 from shardcore.testing import FULL
 from shardscope.learning.comparison import jobs as desk_module
-from shardscope.learning.comparison.window import CompareSheet
+from shardscope.learning.comparison.window import CompareWindow
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.widgets import theme
@@ -42,7 +42,7 @@ def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
     made.close()
 
 
-def wait_measured(qtbot: QtBot, sheet: CompareSheet) -> None:
+def wait_measured(qtbot: QtBot, sheet: CompareWindow) -> None:
     """Waits until everything that was asked for is known."""
 
     def known() -> bool:
@@ -52,13 +52,13 @@ def wait_measured(qtbot: QtBot, sheet: CompareSheet) -> None:
     qtbot.waitUntil(known, timeout=20_000)
 
 
-def cell(sheet: CompareSheet, format: str, heading: str) -> str:
+def cell(sheet: CompareWindow, format: str, heading: str) -> str:
     """What the table says."""
     row = sheet.desk.formats.index(format)
     return str(sheet.table.rows_.index(row, HEADINGS.index(heading)).data())
 
 
-def drop(sheet: CompareSheet, *paths: Path) -> None:
+def drop(sheet: CompareWindow, *paths: Path) -> None:
     """Drops files on the sheet."""
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
@@ -125,7 +125,7 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     check_saved(qtbot, window, sheet, tmp_path)
 
 
-def check_saved(qtbot: QtBot, window: MainWindow, sheet: CompareSheet, tmp_path: Path) -> None:
+def check_saved(qtbot: QtBot, window: MainWindow, sheet: CompareWindow, tmp_path: Path) -> None:
     """The picture and the table hold what is shown; what cannot be written is said."""
     svg, table = tmp_path / "a.svg", tmp_path / "a.csv"
     for button, path in ((sheet.buttons[1], svg), (sheet.buttons[2], table)):

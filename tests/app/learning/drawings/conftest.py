@@ -8,7 +8,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 import shardcore
-from shardcore.model.drawing import Still
+from shardcore.model.drawing import StaticSketch
 from shardcore.shards.trace import Trace
 from shardscope.learning.drawings.panel import DrawingPanel
 from shardscope.session.session import Session
@@ -25,9 +25,9 @@ def made_up(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with shardcore.open(str(place)) as shard:
         kind = type(shard)
 
-    def sketches(_: shardcore.Shard, trace: Trace | None = None) -> tuple[Played | Still, ...]:
-        stills = tuple(Still(make.__name__, make.__name__, make()) for make in ALL)
-        return (Played(), *(stills if trace is not None else (Still("tape", "Tape", tape()),)))
+    def sketches(_: shardcore.Shard, trace: Trace | None = None) -> tuple[Played | StaticSketch, ...]:
+        stills = tuple(StaticSketch(make.__name__, make.__name__, make()) for make in ALL)
+        return (Played(), *(stills if trace is not None else (StaticSketch("tape", "Tape", tape()),)))
 
     monkeypatch.setattr(kind, "sketches", sketches)
     return place

@@ -8,13 +8,13 @@ import shardcore
 from shardcore import Node
 from shardcore.shards.registry import FORMATS
 from shardscope.learning.help import pages
-from shardscope.learning.help.pages import GLOSSARY, Page, find_field
+from shardscope.learning.help.pages import GLOSSARY, HelpPage, find_field
 from shardscope.startup import assets
 
 SAMPLES = ("swh", "mdb", "xorb", "bloscpack", "des", "neuroglancer")
 
 
-def page_of(name: str) -> Page:
+def page_of(name: str) -> HelpPage:
     """A page that is there."""
     found = pages.page(name)
     assert found is not None

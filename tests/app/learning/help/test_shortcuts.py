@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardscope.learning.help.shortcuts import ShortcutSheet, shortcuts, show_shortcuts
+from shardscope.learning.help.shortcuts import ShortcutDialog, shortcuts, show_shortcuts
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
 from shardscope.startup.settings import Settings
@@ -28,7 +28,7 @@ def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
     made.close()
 
 
-def shown(sheet: ShortcutSheet) -> list[str]:
+def shown(sheet: ShortcutDialog) -> list[str]:
     """What the sheet lists now."""
     return [item.text(0) for item in sheet.shown()]
 
@@ -57,11 +57,11 @@ def test_f1_opens_the_sheet_and_esc_closes_it(window: MainWindow, qtbot: QtBot) 
     """F1 in the window opens the sheet with the keyboard in its search field; F1 again opens no second; Esc closes."""
     window.activateWindow()
     QTest.keyClick(window, Qt.Key.Key_F1)
-    (sheet,) = window.findChildren(ShortcutSheet)
+    (sheet,) = window.findChildren(ShortcutDialog)
     assert sheet.isVisible()
     assert sheet.focusWidget() is sheet.field
     show_shortcuts(window)
-    assert len(window.findChildren(ShortcutSheet)) == 1
+    assert len(window.findChildren(ShortcutDialog)) == 1
     with qtbot.waitSignal(sheet.destroyed):
         QTest.keyClick(sheet.field, Qt.Key.Key_Escape)
 

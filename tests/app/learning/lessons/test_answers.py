@@ -15,7 +15,7 @@ from shardcore import DataSet
 from shardscope.learning.lessons.answers import number_of, solution
 from shardscope.learning.lessons.lesson import Answer, Lesson, Show
 from shardscope.learning.lessons.library import lessons
-from shardscope.learning.lessons.stage import Stage, drawn
+from shardscope.learning.lessons.stage import LessonStage, drawn
 from tests.app.learning.lessons.test_every_lesson import stages_of
 
 
@@ -43,7 +43,7 @@ class File:
         key: The key of the lesson.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: LessonStage) -> None:
         shard = stage.scene.shard
         self.path = Path(shard.folder.uri if isinstance(shard, DataSet) else shard.source.uri if shard.source else "")
         self.key = stage.scene.key
@@ -527,7 +527,7 @@ def test_every_answer_is_that_of_the_bytes(lesson: Lesson, tmp_path: Path) -> No
             assert accepted(stage, expected) == expected, f"{lesson.name}, step {stage.number + 1}"
 
 
-def accepted(stage: Stage, expected: Expected) -> Expected | None:
+def accepted(stage: LessonStage, expected: Expected) -> Expected | None:
     """What the lesson accepts, in the form of what is expected."""
     assert stage.question is not None
     given = solution(stage.question, stage.scene)
@@ -545,7 +545,7 @@ def accepted(stage: Stage, expected: Expected) -> Expected | None:
     return Clicked(given.text, proof_of(stage, given.text, given.sketch, expected.proof))
 
 
-def proof_of(stage: Stage, name: str, sketch: str, like: str | Bytes) -> str | Bytes:
+def proof_of(stage: LessonStage, name: str, sketch: str, like: str | Bytes) -> str | Bytes:
     """The text or the bytes of an item in the drawing of a step."""
     shown = next(one for one in stage.shown if one.kind is Show.DRAWING and one.name == sketch)
     item = next(one for one in drawn(shown, stage.scene).items if one.name == name)

@@ -14,13 +14,13 @@ from shardscope.learning.lessons.answers import Given, judged, solution
 from shardscope.learning.lessons.fresh import make_fresh
 from shardscope.learning.lessons.lesson import Answer, Lesson, LessonStep, Show
 from shardscope.learning.lessons.library import lessons, lessons_of, sample_key
-from shardscope.learning.lessons.stage import Stage, pick_key, staged
+from shardscope.learning.lessons.stage import LessonStage, pick_key, staged
 from shardscope.startup import assets
 
 LESSONS = lessons()
 
 
-def stages_of(lesson: Lesson, tmp_path: Path) -> Iterator[Stage]:
+def stages_of(lesson: Lesson, tmp_path: Path) -> Iterator[LessonStage]:
     """All steps of a lesson, on its sample and on the fresh files that it makes."""
     with ExitStack() as stack:
         sample = assets.resources() / "samples" / lesson.sample

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from shardcore.errors import UsageError
-from shardcore.model.options import OptionType, Purpose
+from shardcore.model.options import OptionPurpose, OptionType
 from shardcore.shards.registry import all_formats
 from shardscope.learning.lessons.fresh import make_fresh
 from shardscope.learning.lessons.lesson import Answer, Fresh, LessonError, Show, parse
@@ -136,7 +136,7 @@ def test_a_fresh_file_names_no_place(format: str, option: str, tmp_path: Path) -
 def test_every_option_with_a_text_says_whether_it_names_a_file() -> None:
     """An option of a writer whose value is text is one of these values, or declares that it is a path."""
     values = {"skip", "date", "expiry", "key", "created", "chunk_size", "resolution"}
-    options = [one for format in all_formats() for one in format.options_for(Purpose.WRITE)]
+    options = [one for format in all_formats() for one in format.options_for(OptionPurpose.WRITE)]
     assert {one.name for one in options if one.type is OptionType.TEXT and not one.path} <= values
 
 

@@ -14,7 +14,7 @@ from shardcore.shards.registry import FORMATS
 from shardscope.learning.lessons.answers import Given, judged, number_of, solution
 from shardscope.learning.lessons.lesson import Answer, Lesson, parse
 from shardscope.learning.lessons.library import lessons_of
-from shardscope.learning.lessons.stage import Stage, past_sample, staged
+from shardscope.learning.lessons.stage import LessonStage, past_sample, staged
 from shardscope.startup import assets
 
 DATA = Path(__file__).parents[3] / "data"
@@ -53,7 +53,7 @@ def files(format: str) -> Iterator[Path]:
             yield path
 
 
-def walked(path: Path) -> Iterator[tuple[Lesson, Stage]]:
+def walked(path: Path) -> Iterator[tuple[Lesson, LessonStage]]:
     """Each step of the lessons of a file, before the fresh one."""
     with shardcore.open(str(path), partial=True) as shard:
         for lesson in lessons_of(shard.format):

@@ -11,16 +11,16 @@ import shardcore
 from shardcore import Span
 from shardscope.learning.lessons.answers import Given, judged
 from shardscope.learning.lessons.lesson import Answer, Question
-from shardscope.learning.lessons.values import NotHereError, Scene
+from shardscope.learning.lessons.values import LessonScene, NotHereError
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
 
 @pytest.fixture
-def scene(data: Path) -> Iterator[Scene]:
+def scene(data: Path) -> Iterator[LessonScene]:
     """A lookup in a small shard."""
     with shardcore.open(data / "swh/small.shard") as shard:
-        yield Scene(shard, KEY, shard.trace(KEY))
+        yield LessonScene(shard, KEY, shard.trace(KEY))
 
 
 @pytest.mark.parametrize(
@@ -36,27 +36,27 @@ def scene(data: Path) -> Iterator[Scene]:
         ("{size of file}", "5064"),
     ],
 )
-def test_braces_are_filled(scene: Scene, text: str, filled: str) -> None:
+def test_braces_are_filled(scene: LessonScene, text: str, filled: str) -> None:
     """Nodes by their paths, values of the lookup by their step, sums; braces may stand in braces."""
     assert scene.fill(text) == filled
 
 
 @pytest.mark.parametrize("text", ["{value of header/nothing}", "{nothing in The slot}", "{a in No step}", "{what}"])
-def test_what_is_not_in_the_file_is_told(scene: Scene, text: str) -> None:
+def test_what_is_not_in_the_file_is_told(scene: LessonScene, text: str) -> None:
     """On another file a step may have nothing to say; it says what is not there."""
     with pytest.raises(NotHereError, match=r"has no|a lesson has"):
         scene.fill(text)
 
 
-def test_a_value_is_no_markup(scene: Scene) -> None:
+def test_a_value_is_no_markup(scene: LessonScene) -> None:
     """A key that looks like a picture is shown as it is written."""
-    odd = Scene(scene.shard, "![x](file:///etc/passwd) `")
+    odd = LessonScene(scene.shard, "![x](file:///etc/passwd) `")
     assert "![" not in odd.prose("key {key}")
     assert odd.prose("`{key}`").count("`") == 2
     assert odd.fill("{key}") == odd.key
 
 
-def test_numbers_count_as_people_type_them(scene: Scene) -> None:
+def test_numbers_count_as_people_type_them(scene: LessonScene) -> None:
     """With commas, in hexadecimal; a known mistake has its own sentence."""
     question = Question("?", Answer.NUMBER, "{start of index}", wrong=(("512", "those are the objects"), ("", "no")))
     assert all(judged(question, Given(text), scene).right for text in ("4465", " 4,465 ", "0x1171"))
@@ -64,7 +64,7 @@ def test_numbers_count_as_people_type_them(scene: Scene) -> None:
     assert judged(question, Given("1"), scene).text == "no"
 
 
-def test_any_byte_of_a_node_is_an_answer(scene: Scene) -> None:
+def test_any_byte_of_a_node_is_an_answer(scene: LessonScene) -> None:
     """A click on one of its bytes, or all of them selected; bytes of another source are others."""
     question = Question("?", Answer.NODE, "header/version")
     assert judged(question, Given(span=Span("", 39, 40)), scene).right

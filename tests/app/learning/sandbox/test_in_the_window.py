@@ -21,7 +21,7 @@ from shardcore.shards.trace import ABSENT
 from shardcore.teaching.impact import Fate
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.new_bytes import new_bytes
-from shardscope.learning.sandbox.panel import BitRow, BreakingPanel
+from shardscope.learning.sandbox.panel import BitRow, SandboxPanel
 from shardscope.learning.sandbox.sandbox import Sandbox
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
@@ -231,7 +231,7 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
 
 def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWindow, file: Path) -> None:
     """Flip, overwrite, cut, undo, redo, start over: structure, findings and objects follow; the file stays."""
-    panel = window.panels.panel(BreakingPanel)
+    panel = window.panels.panel(SandboxPanel)
     before = file.read_bytes()
     select(window, 1500, 1501)
     until(panel.bits.keys[0].isEnabled)
@@ -291,7 +291,7 @@ def new_bytes_are_shown_as_changed_and_not_by_colour_alone(window: MainWindow, f
 
 def what_is_typed_is_checked_before_anything_changes(window: MainWindow, file: Path) -> None:
     """No hex, too many bytes, bytes that do not lie in the file: each is told in the panel."""
-    panel = window.panels.panel(BreakingPanel)
+    panel = window.panels.panel(SandboxPanel)
     window.show_part("sandbox")
     select(window, 5060, 5061)
     panel.form.setCurrentIndex(0)
@@ -306,7 +306,7 @@ def what_is_typed_is_checked_before_anything_changes(window: MainWindow, file: P
 def by_keyboard_alone(window: MainWindow, file: Path) -> None:
     """Ctrl+Alt+F goes to the bits, a digit flips one; Ctrl+Z takes it back."""
     select(window, 1500, 1501)
-    panel = window.panels.panel(BreakingPanel)
+    panel = window.panels.panel(SandboxPanel)
     until(panel.bits.keys[0].isEnabled)
     window.breaking.actions.to_bits.trigger()
     settle(window, 0)
@@ -342,7 +342,7 @@ def what_is_whole_is_listed_and_extracted(window: MainWindow, file: Path) -> Non
 
 def the_bits_say_what_they_are(window: MainWindow, file: Path) -> None:
     """Each key has its number and worth; a narrow panel shows all eight."""
-    panel = window.panels.panel(BreakingPanel)
+    panel = window.panels.panel(SandboxPanel)
     select(window, 32 + 7, 40)
     until(panel.bits.keys[0].isEnabled)
     assert [panel.bits.keys[bit].text() for bit in range(8)] == ["1", *"0000000"]
@@ -403,7 +403,7 @@ def test_what_a_sandbox_promises(own: MainWindow, file: Path) -> None:
 def test_a_change_leaves_the_keyboard_in_the_sandbox(own: MainWindow, file: Path) -> None:
     """The file is opened again for each change; the next bit can be flipped at once."""
     break_safely(own, file)
-    panel = own.panels.panel(BreakingPanel)
+    panel = own.panels.panel(SandboxPanel)
     own.session.select_span(Span("", 87, 88))
     until(panel.bits.keys[7].isEnabled)
     own.activateWindow()
@@ -434,7 +434,7 @@ def test_a_flipped_bit_keeps_the_keyboard(qtbot: QtBot) -> None:
 
 def test_labels_of_sandbox_and_recovery_are_plain_words(one: MainWindow) -> None:
     """One to three words, the same in menu and panel."""
-    actions, panel = one.breaking.actions, one.panels.panel(BreakingPanel)
+    actions, panel = one.breaking.actions, one.panels.panel(SandboxPanel)
     assert actions.switch.text().replace("&", "") == "Sandbox"
     assert panel.begin.text() == "Start sandbox"
     assert actions.salvage.text().replace("&", "") == panel.salvage_button.text() == "Recover objects…"

@@ -24,13 +24,13 @@ from shardcore.sources.local import FileSource
 from shardcore.testing import sampled
 from shardcore.writing import lock
 from shardcore.writing import undo as journals
-from shardcore.writing.in_place import Change, edit_of
+from shardcore.writing.in_place import FileChange, edit_of
 from shardcore.writing.undo import BEGUN, MAGIC
 from shardcore.writing.undo import apply as make
 from shardcore.writing.undo_chain import journal_of
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.screenshot import settle
-from shardscope.tasks.edit.dialog import EditSheet
+from shardscope.tasks.edit.dialog import EditDialog
 from tests.app.shell.test_names import unnamed
 
 Flags = QItemSelectionModel.SelectionFlag
@@ -84,7 +84,7 @@ def show(window: MainWindow, path: Path, *, allow: bool = True, rows: tuple[int,
         window.objects.table.selectionModel().select(index, Flags.Select | Flags.Rows)
 
 
-def sheet_of(window: MainWindow, verb: str, *, back: bool = False, path: Path | None = None) -> EditSheet:
+def sheet_of(window: MainWindow, verb: str, *, back: bool = False, path: Path | None = None) -> EditDialog:
     """The sheet of a verb, once it shows what would change."""
     window.changing.actions.verbs[verb, back].trigger()
     sheet = window.changing.editor.sheet
@@ -103,7 +103,7 @@ def keys_of(window: MainWindow, rows: tuple[int, ...]) -> list[str]:
     return [key for key in shard.objects.key_texts(np.array(rows, np.int64)) if key is not None]
 
 
-def apply(window: MainWindow, sheet: EditSheet) -> None:
+def apply(window: MainWindow, sheet: EditDialog) -> None:
     """Presses the button that makes the edit."""
     assert sheet.apply.isEnabled()
     sheet.apply.click()
@@ -290,7 +290,7 @@ def interrupted(path: Path, *, magic: bool) -> bytes:
     before = path.read_bytes()
     if magic:
         with FileSource(path) as source:
-            make(edit_of(source, "delete 1 object", (Change(0, bytes(8)),)))
+            make(edit_of(source, "delete 1 object", (FileChange(0, bytes(8)),)))
     else:
         assert run(["delete", str(path), KEY, "--yes"]) == 0
     with journal_of(path).open("r+b") as file:

@@ -14,7 +14,7 @@ from shardcore.writing import undo
 from shardcore.writing.edit_options import APPEND, DELETE
 from shardcore.writing.in_place import Edit, make_changes
 from shardcore.writing.undo_chain import journal_of
-from shardscope.tasks.edit.proposal import KEPT, Asked, propose
+from shardscope.tasks.edit.proposal import KEPT, EditRequest, propose
 
 DATA = Path(__file__).parents[3] / "data"
 KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
@@ -30,7 +30,7 @@ def test_a_stopped_edit_is_put_back(tmp_path: Path) -> None:
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     before = path.read_bytes()
     with shardcore.open(path) as shard:
-        proposal = propose(shard, Asked(DELETE, (KEY,)))
+        proposal = propose(shard, EditRequest(DELETE, (KEY,)))
         with pytest.raises(Cancelled):
             proposal.make(True, stopping)
     assert path.read_bytes() == before
@@ -48,7 +48,7 @@ def test_a_failed_edit_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(undo, "make_changes", failing)
     with shardcore.open(path) as shard, pytest.raises(SourceError, match="no space"):
-        propose(shard, Asked(DELETE, (KEY,))).make(True, lambda done, total: None)
+        propose(shard, EditRequest(DELETE, (KEY,))).make(True, lambda done, total: None)
     assert path.read_bytes() == before
     assert not undo.interrupted(path)
 
@@ -57,7 +57,7 @@ def test_a_takedown_is_not_stopped(tmp_path: Path) -> None:
     """Without old bytes nothing could be put back: the edit comes to its end."""
     path = Path(shutil.copy(DATA / "swh" / "small.shard", tmp_path))
     with shardcore.open(path) as shard:
-        propose(shard, Asked(DELETE, (KEY,))).make(False, stopping)
+        propose(shard, EditRequest(DELETE, (KEY,))).make(False, stopping)
     with shardcore.open(path) as shard:
         assert shard.trace(KEY).outcome == "absent"
     assert not journal_of(path).exists()
@@ -69,7 +69,7 @@ def test_long_new_bytes_are_kept_in_part(tmp_path: Path) -> None:
     more = tmp_path / "more"
     more.write_bytes(bytes(1000))
     with shardcore.open(path) as shard:
-        proposal = propose(shard, Asked(APPEND, paths=(more, more)))
+        proposal = propose(shard, EditRequest(APPEND, paths=(more, more)))
         row = proposal.rows[-1]
         assert (row.old_size, row.new_size) == (0, row.stop - row.start)
         assert sum(len(one.new or b"") for one in proposal.proposed[""].stretches) <= KEPT

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardscope.session.proposed_bytes import Proposed, Stretch, about
+from shardscope.session.proposed_bytes import Proposed, ProposedRange, about
 from shardscope.tasks.edit.permitted import standing
-from shardscope.views.hex.cells import NO_RUN, Cells, CellState
+from shardscope.views.hex.cells import NO_RUN, ByteCells, CellState
 from shardscope.views.hex.proposed import with_new
 
 DATA = Path(__file__).parents[3] / "data"
@@ -54,22 +54,22 @@ def test_damage_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert str(tmp_path) in standing(shard, str(path)).why_not
 
 
-def cells() -> Cells:
+def cells() -> ByteCells:
     """Two rows of eight bytes; the last two cells are after the end."""
     state = np.full((2, 8), CellState.LOADED, np.uint8)
     state[1, 6:] = CellState.BLANK
     data = np.arange(16, dtype=np.uint8).reshape(2, 8)
     none = np.zeros((2, 8), np.uint16)
-    return Cells(16, data, state, none, none.astype(np.uint8), NO_RUN, True, ())
+    return ByteCells(16, data, state, none, none.astype(np.uint8), NO_RUN, True, ())
 
 
 def test_new_bytes_take_the_place_of_old_ones() -> None:
     """Bytes, zeros, a cut, and new bytes of which only the first are known; without the wish all stays as it is."""
     stretches = [
-        Stretch(10, 18, b"abcdefgh"),
-        Stretch(19, 21, zeros=True),
-        Stretch(22, 26, b"xy"),
-        Stretch(28, 30, None),
+        ProposedRange(10, 18, b"abcdefgh"),
+        ProposedRange(19, 21, zeros=True),
+        ProposedRange(22, 26, b"xy"),
+        ProposedRange(28, 30, None),
     ]
     proposed = Proposed.of("", stretches)
     old = cells()

@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QDialog, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.operations.extraction import Conflict
-from shardscope.session.extraction import Extraction
+from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.row_ranges import RowRanges
 from shardscope.session.session import Session
 from shardscope.shell.extraction_notices import ExtractionNotices
-from shardscope.shell.notices import Notices, Tone
+from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.startup.settings import Settings
 from shardscope.tasks.extract.choices import ASK, Choices
-from shardscope.tasks.extract.dialog import ExtractSheet
+from shardscope.tasks.extract.dialog import ExtractDialog
 from shardscope.tasks.extract.extract import Result
 from shardscope.views.objects.panel import ObjectPanel
 from tests.app.conftest import open_in
@@ -38,11 +38,11 @@ def panel(qtbot: QtBot, session: Session, settings: Settings, data: Path) -> Obj
     return made
 
 
-def sheet_of(qtbot: QtBot, panel: ObjectPanel) -> ExtractSheet:
+def sheet_of(qtbot: QtBot, panel: ObjectPanel) -> ExtractDialog:
     """The sheet that is open, once it knows how much there is."""
-    qtbot.waitUntil(lambda: panel.findChild(ExtractSheet) is not None)
-    sheet = panel.findChild(ExtractSheet)
-    assert isinstance(sheet, ExtractSheet)
+    qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is not None)
+    sheet = panel.findChild(ExtractDialog)
+    assert isinstance(sheet, ExtractDialog)
     qtbot.waitUntil(lambda: "object" in sheet.total.text())
     return sheet
 
@@ -52,7 +52,7 @@ def focused(sheet: QDialog) -> QWidget:
     return sheet.focusWidget() or sheet
 
 
-def type_folder(sheet: ExtractSheet, folder: Path) -> None:
+def type_folder(sheet: ExtractDialog, folder: Path) -> None:
     """Replaces the folder, which is selected when the sheet opens, by typing."""
     line = sheet.where.lineEdit()
     assert line is not None
@@ -127,7 +127,7 @@ def test_a_second_run_asks(
                 assert sheet.question.text() == "12 files exist already"
                 assert sheet.answers[Conflict.SKIP].isDefault()
                 QTest.keyClick(sheet.answers[answer], Qt.Key.Key_Space)
-        qtbot.waitUntil(lambda: panel.findChild(ExtractSheet) is None)
+        qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
     assert told.args is not None
     result = told.args[0]
     assert result.text == text
@@ -143,7 +143,7 @@ def test_back_and_escape(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> No
     shard = panel._session.shard
     assert shard is not None
     with qtbot.waitSignal(extracting.finished):
-        extracting.start(Extraction(shard, panel._session.request, rows, out))
+        extracting.start(ExtractionRequest(shard, panel._session.request, rows, out))
     before = written(out)
     extracting.ask(rows)
     sheet = sheet_of(qtbot, panel)
@@ -155,7 +155,7 @@ def test_back_and_escape(qtbot: QtBot, panel: ObjectPanel, tmp_path: Path) -> No
     assert sheet.pages.currentIndex() == 0
     assert sheet.extract.isEnabled()
     QTest.keyClick(sheet, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: panel.findChild(ExtractSheet) is None)
+    qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
     assert written(out) == before
 
 
@@ -181,7 +181,7 @@ def test_deleted_objects_are_a_choice(
         with qtbot.waitSignal(panel.actions_.extracting.finished):
             sheet.extract.click()
         assert written(tmp_path / f"out{number}") == names
-        qtbot.waitUntil(lambda: panel.findChild(ExtractSheet) is None)
+        qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
 
 
 def test_parts_are_offered(qtbot: QtBot, session: Session, settings: Settings, data: Path, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_the_sheet_goes_with_the_file(qtbot: QtBot, panel: ObjectPanel) -> None:
     panel.actions_.extract_all.trigger()
     sheet_of(qtbot, panel)
     panel._session.close()
-    qtbot.waitUntil(lambda: panel.findChild(ExtractSheet) is None)
+    qtbot.waitUntil(lambda: panel.findChild(ExtractDialog) is None)
 
 
 def test_a_folder_is_needed(qtbot: QtBot, panel: ObjectPanel) -> None:
@@ -244,10 +244,10 @@ def test_the_result_says_what_failed(qtbot: QtBot, panel: ObjectPanel, tmp_path:
     blocked = out / str(shard.objects.key_texts(RowRanges.all_of(3).rows())[2])
     blocked.mkdir()
     with qtbot.waitSignal(panel.actions_.extracting.finished):
-        panel.actions_.extracting.start(Extraction(shard, panel._session.request, RowRanges.all_of(13), out))
+        panel.actions_.extracting.start(ExtractionRequest(shard, panel._session.request, RowRanges.all_of(13), out))
     assert bar.text.startswith("11 of 12 files written to out; 1 failed: ")
     assert bar.text.endswith("is a folder; give the name of a file; see manifest.json")
-    assert bar.all[0].sign.text() == Tone.ERROR.value
+    assert bar.all[0].sign.text() == NoticeTone.ERROR.value
     open_folder, failures, retry = bar.buttons
     open_folder.click()
     assert [url.toLocalFile() for url in opened] == [str(out)]

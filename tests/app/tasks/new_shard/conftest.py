@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard import form_jobs as desk
-from shardscope.tasks.new_shard.new_shards import NewShards, PackSheet
+from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 
-OpenSheet = Callable[..., PackSheet]
+OpenSheet = Callable[..., NewShardDialog]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def shards(qtbot: QtBot, session: Session, settings: Settings) -> Iterator[NewSh
 def open_sheet(qtbot: QtBot, shards: NewShards) -> OpenSheet:
     """Opens the sheet with some paths and a format."""
 
-    def ask(*paths: Path, format: str = "") -> PackSheet:
+    def ask(*paths: Path, format: str = "") -> NewShardDialog:
         shards.ask_new(tuple(map(str, paths)))
         sheet = sheet_of(qtbot, shards)
         if format:
@@ -58,12 +58,12 @@ def open_sheet(qtbot: QtBot, shards: NewShards) -> OpenSheet:
     return ask
 
 
-def sheet_of(qtbot: QtBot, shards: NewShards) -> PackSheet:
+def sheet_of(qtbot: QtBot, shards: NewShards) -> NewShardDialog:
     """The sheet that is open."""
     window = shards.parent()
     assert isinstance(window, QWidget)
-    qtbot.waitUntil(lambda: window.findChild(PackSheet) is not None)
-    sheet = window.findChild(PackSheet)
+    qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
+    sheet = window.findChild(NewShardDialog)
     assert sheet is not None
     return sheet
 
@@ -72,10 +72,10 @@ def wait_gone(qtbot: QtBot, shards: NewShards) -> None:
     """Waits until no sheet is left."""
     window = shards.parent()
     assert isinstance(window, QWidget)
-    qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
+    qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
 
 
-def wait_planned(qtbot: QtBot, sheet: PackSheet, *, exact: bool = True) -> None:
+def wait_planned(qtbot: QtBot, sheet: NewShardDialog, *, exact: bool = True) -> None:
     """Waits until the plan of what the sheet says is drawn."""
 
     def is_drawn() -> bool:

@@ -23,11 +23,11 @@ from shardscope.session.session import Session
 from shardscope.tasks.new_shard import request
 from shardscope.tasks.new_shard.contents import InputKind, count
 from shardscope.tasks.new_shard.fields import YesField
-from shardscope.tasks.new_shard.new_shards import PackSheet
+from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from tests.app.tasks.new_shard.conftest import OpenSheet, wait_planned
 
 
-def drop(sheet: PackSheet, *paths: Path) -> None:
+def drop(sheet: NewShardDialog, *paths: Path) -> None:
     """Drops files on the sheet."""
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])

@@ -19,7 +19,7 @@ from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard import form_jobs as desk
 from shardscope.tasks.new_shard import request
-from shardscope.tasks.new_shard.new_shards import NewShards, PackSheet
+from shardscope.tasks.new_shard.new_shards import NewShardDialog, NewShards
 from shardscope.widgets.option_fields import ChoiceField, TextField
 from tests.app.conftest import open_in
 from tests.app.tasks.new_shard.conftest import OpenSheet, sheet_of, tree_of, wait_gone, wait_planned
@@ -34,7 +34,7 @@ CASES = {
 }
 
 
-def choose(sheet: PackSheet, options: dict[str, str]) -> None:
+def choose(sheet: NewShardDialog, options: dict[str, str]) -> None:
     """Fills in options."""
     for name, value in options.items():
         field = sheet.form.options.fields[name]

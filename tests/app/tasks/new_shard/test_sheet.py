@@ -17,7 +17,7 @@ from shardcore.writing.plan import Plan, PlannedFile
 from shardscope.shell.main_window import MainWindow
 from shardscope.startup.settings import Settings
 from shardscope.tasks.new_shard.form import WIDE
-from shardscope.tasks.new_shard.new_shards import PackSheet
+from shardscope.tasks.new_shard.new_shards import NewShardDialog
 from shardscope.tasks.new_shard.plan_model import PlanModel
 from shardscope.tasks.new_shard.plan_view import PlanView, summary_text
 from shardscope.tasks.new_shard.request import Planned
@@ -132,15 +132,15 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     assert shards.new.isEnabled()
     assert not shards.convert.isEnabled()
 
-    def shown() -> PackSheet:
-        qtbot.waitUntil(lambda: window.findChild(PackSheet) is not None)
-        found = window.findChild(PackSheet)
+    def shown() -> NewShardDialog:
+        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is not None)
+        found = window.findChild(NewShardDialog)
         assert found is not None
         return found
 
-    def leave(sheet: PackSheet) -> None:
+    def leave(sheet: NewShardDialog) -> None:
         QTest.keyClick(sheet, Qt.Key.Key_Escape)
-        qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
+        qtbot.waitUntil(lambda: window.findChild(NewShardDialog) is None)
 
     window.welcome.new_button.click()
     leave(shown())

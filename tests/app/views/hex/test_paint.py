@@ -15,12 +15,12 @@ from pytestqt.qtbot import QtBot
 from shardcore import FieldRole, SectionRole
 from shardscope.session.marks import Marks
 from shardscope.session.pages import PAGE, PageCache
-from shardscope.views.hex.cells import Cells, CellState, gather, run_at
+from shardscope.views.hex.cells import ByteCells, CellState, gather, run_at
 from shardscope.views.hex.grid import Block, HexGrid, HexPart
 from shardscope.views.hex.layout import HexLayout, hex_column
 from shardscope.views.hex.paint import HexPainter
 from shardscope.views.hex.paint_rows import RowGlyphs
-from shardscope.views.hex.scene import Scene
+from shardscope.views.hex.scene import HexScene
 from shardscope.widgets import theme
 from tests.app.hex_samples import DATA, INDEX, OBJECTS, SECTIONS, SIZE, SLOT, TAIL
 
@@ -34,9 +34,9 @@ def full(qtbot: QtBot, pages: PageCache) -> PageCache:
     return pages
 
 
-def scene(rows: int, **changes: object) -> Scene:
+def scene(rows: int, **changes: object) -> HexScene:
     """A scene with nothing but cells."""
-    plain = Scene(
+    plain = HexScene(
         top=0,
         rows=rows,
         sections=SECTIONS,
@@ -53,12 +53,12 @@ def scene(rows: int, **changes: object) -> Scene:
     return plain
 
 
-def cells_of(pages: PageCache, layout: HexLayout) -> Callable[[int, int], Cells]:
+def cells_of(pages: PageCache, layout: HexLayout) -> Callable[[int, int], ByteCells]:
     """The cells of rows."""
     return lambda top, rows: gather(layout, top, rows, pages, "", SECTIONS)
 
 
-def painted(pages: PageCache, layout: HexLayout, ratio: float, what: Scene) -> tuple[QImage, HexGrid]:
+def painted(pages: PageCache, layout: HexLayout, ratio: float, what: HexScene) -> tuple[QImage, HexGrid]:
     """A picture of the rows of a scene."""
     grid = HexGrid(theme.fixed_font(), layout, ratio)
     image = QImage(round(grid.width * ratio), round((grid.row_y(what.rows)) * ratio), QImage.Format.Format_RGB32)

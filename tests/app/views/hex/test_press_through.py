@@ -7,9 +7,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from shardscope.session.goto import Places
+from shardscope.session.goto import GotoNames
 from shardscope.views.hex.address_bar import AddressBar
-from shardscope.views.hex.address_entry import Known
+from shardscope.views.hex.address_entry import EntryContext
 
 
 def test_a_click_beside_the_completions_is_not_lost(qtbot: QtBot) -> None:
@@ -17,7 +17,7 @@ def test_a_click_beside_the_completions_is_not_lost(qtbot: QtBot) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     row = QHBoxLayout(window)
-    known = Known(Places(100), lambda text: True)
+    known = EntryContext(GotoNames(100), lambda text: True)
     bar, button = AddressBar(lambda: known), QPushButton("Look up")
     row.addWidget(bar)
     row.addWidget(button)

@@ -10,7 +10,7 @@ import shardcore
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.model.details import headline
 from shardscope.startup import assets
-from shardscope.views.inspector.node_details import PENDING, Row, node_rows
+from shardscope.views.inspector.node_details import PENDING, DetailRow, node_rows
 from shardscope.views.inspector.object_details import object_rows
 
 
@@ -98,7 +98,7 @@ def test_every_sample_reads_as_words(data: Path) -> None:
             # What a file says itself, as JSON, it may say as it likes.
             for node in (one for one in first_nodes(shard.tree, 4) if one.role is not FieldRole.TEXT):
                 rows += node_rows(node, b"")
-                rows.append(Row("headline", headline(node)))
+                rows.append(DetailRow("headline", headline(node)))
             for row in rows:
                 assert row.name in ("hex", "raw") or not PROGRAM.search(row.text), (path.name, row)
                 assert "_" not in row.name

@@ -15,27 +15,27 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
 from shardscope.views.places.browse import UP
-from shardscope.views.places.places import Group, Places
+from shardscope.views.places.places import Group, PlacesPanel
 from tests.remote.s3 import Place
 
 
 @pytest.fixture
-def places(qtbot: QtBot, session: Session, settings: Settings) -> Places:
+def places(qtbot: QtBot, session: Session, settings: Settings) -> PlacesPanel:
     """Places of a session with nothing open."""
-    made = Places(session, settings)
+    made = PlacesPanel(session, settings)
     qtbot.addWidget(made)
     made.resize(360, 300)
     made.show()
     return made
 
 
-def titles(places: Places) -> list[str]:
+def titles(places: PlacesPanel) -> list[str]:
     """What is listed."""
     return [places.model.index(row).data() for row in range(places.model.rowCount())]
 
 
 def test_folders_of_a_bucket(
-    qtbot: QtBot, session: Session, settings: Settings, places: Places, s3: Place, data: Path
+    qtbot: QtBot, session: Session, settings: Settings, places: PlacesPanel, s3: Place, data: Path
 ) -> None:
     """Beside an object stand its neighbours and the folders; a click goes down, up, and opens; it all stays lazy."""
     s3.put({"walk/a/small.shard": (data / "swh" / "small.shard").read_bytes(), "walk/b.shard": b"x", "top": b"y"})
@@ -65,7 +65,7 @@ def test_folders_of_a_bucket(
 
 
 def test_a_million_names(
-    qtbot: QtBot, session: Session, places: Places, monkeypatch: pytest.MonkeyPatch, s3: Place
+    qtbot: QtBot, session: Session, places: PlacesPanel, monkeypatch: pytest.MonkeyPatch, s3: Place
 ) -> None:
     """Only the pages that are scrolled to are asked for."""
     pages: list[int] = []

@@ -15,34 +15,34 @@ from shardcore import DataSet, Node, Span
 from shardscope.session.session import Session
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
-from shardscope.views.places.places import Group, Places
-from shardscope.widgets.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, Place, PlaceModel
+from shardscope.views.places.places import Group, PlacesPanel
+from shardscope.widgets.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, PlaceEntry, PlaceModel
 from shardscope.widgets.sample_words import sample_title
 from tests.app.conftest import open_in
 
 
 @pytest.fixture
-def places(qtbot: QtBot, session: Session, settings: Settings) -> Places:
+def places(qtbot: QtBot, session: Session, settings: Settings) -> PlacesPanel:
     """Places of a session with nothing open."""
-    made = Places(session, settings)
+    made = PlacesPanel(session, settings)
     qtbot.addWidget(made)
     made.resize(360, 500)
     made.show()
     return made
 
 
-def titles(places: Places) -> list[str]:
+def titles(places: PlacesPanel) -> list[str]:
     """What is listed."""
     return [places.model.index(row).data() for row in range(places.model.rowCount())]
 
 
-def click(places: Places, row: int) -> None:
+def click(places: PlacesPanel, row: int) -> None:
     """Clicks a row."""
     where = places.list.visualRect(places.model.index(row)).center()
     QTest.mouseClick(places.list.viewport(), Qt.MouseButton.LeftButton, pos=where)
 
 
-def test_members_are_listed_with_what_is_known(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+def test_members_are_listed_with_what_is_known(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     """Name and size at once, objects when the index is read; the first member is where one is."""
     open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     assert places.groups.itemText(0) == "Members"
@@ -51,7 +51,7 @@ def test_members_are_listed_with_what_is_known(qtbot: QtBot, session: Session, p
     assert places.note.text() == "2 members"
 
 
-def test_a_click_shows_the_bytes_of_a_member(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+def test_a_click_shows_the_bytes_of_a_member(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     """A click selects the first byte of the member for everybody; Return does the same."""
     open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     click(places, 1)
@@ -66,7 +66,7 @@ def test_a_click_shows_the_bytes_of_a_member(qtbot: QtBot, session: Session, pla
     assert places.model.index(0).data(HERE_ROLE)
 
 
-def test_the_selection_moves_the_mark(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+def test_the_selection_moves_the_mark(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     """A byte of another member selected anywhere marks that member here."""
     open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     session.select_span(Span("1.shard", 100, 101))
@@ -75,7 +75,7 @@ def test_the_selection_moves_the_mark(qtbot: QtBot, session: Session, places: Pl
     assert places.list.currentIndex().row() == 1
 
 
-def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: Places, data: Path, tmp_path: Path) -> None:
+def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path, tmp_path: Path) -> None:
     """A root with several key spaces lists them all with what they hold; a click asks for one to be opened."""
     root = tmp_path / "volume"
     shutil.copytree(data / "neuroglancer" / "volume", root)
@@ -93,7 +93,7 @@ def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: Places, d
 
 
 def test_an_unreadable_member_says_why(
-    qtbot: QtBot, session: Session, places: Places, data: Path, tmp_path: Path
+    qtbot: QtBot, session: Session, places: PlacesPanel, data: Path, tmp_path: Path
 ) -> None:
     """A damaged member is listed with the reason; a click tells it, and the others work."""
     folder = tmp_path / "set"
@@ -110,7 +110,7 @@ def test_an_unreadable_member_says_why(
     assert session.selection.span == Span("0.shard", 0, 1)
 
 
-def test_shards_in_the_same_folder(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+def test_shards_in_the_same_folder(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     """Beside a single file the other shards of its folder are listed, and nothing else; a click asks for one."""
     open_in(session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: places.model.rowCount() > 0)
@@ -125,7 +125,7 @@ def test_shards_in_the_same_folder(qtbot: QtBot, session: Session, places: Place
     assert caught.args == [str(data / "swh" / "one.shard")]
 
 
-def test_recent_files_and_samples(qtbot: QtBot, places: Places, settings: Settings) -> None:
+def test_recent_files_and_samples(qtbot: QtBot, places: PlacesPanel, settings: Settings) -> None:
     """What was opened, and what comes with the program, can be opened from here."""
     settings.add_recent("/somewhere/else/a.shard")
     places.groups.setCurrentIndex(list(Group).index(Group.RECENT))
@@ -142,7 +142,7 @@ def test_recent_files_and_samples(qtbot: QtBot, places: Places, settings: Settin
     assert [level == 0 for level in levels] == [sample.role is assets.Role.MAIN for sample in assets.samples()]
 
 
-def test_the_filter_keeps_what_has_the_text(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+def test_the_filter_keeps_what_has_the_text(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     """The filter looks anywhere in the names, in any case, and tells how many remain."""
     open_in(session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: places.model.rowCount() > 0)
@@ -154,7 +154,7 @@ def test_the_filter_keeps_what_has_the_text(qtbot: QtBot, session: Session, plac
     assert places.model.rowCount() == total
 
 
-def test_closing_empties_the_list(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+def test_closing_empties_the_list(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     """Nothing of a closed shard stays."""
     open_in(session, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     session.close()
@@ -162,7 +162,7 @@ def test_closing_empties_the_list(qtbot: QtBot, session: Session, places: Places
 
 
 @pytest.mark.thorough
-def test_many_members_stay_fluid(qtbot: QtBot, places: Places) -> None:
+def test_many_members_stay_fluid(qtbot: QtBot, places: PlacesPanel) -> None:
     """Of 100,000 members only those on the screen are asked for their counts, whatever is scrolled or filtered."""
     asked: list[str] = []
 
@@ -171,7 +171,7 @@ def test_many_members_stay_fluid(qtbot: QtBot, places: Places) -> None:
         return 1
 
     places.model.count_of = count
-    places.model.fill([Place(f"{n:x}.shard", f"{n:x}.shard", size=n) for n in range(100_000)])
+    places.model.fill([PlaceEntry(f"{n:x}.shard", f"{n:x}.shard", size=n) for n in range(100_000)])
     places.grab()
     places.list.scrollTo(places.model.index(99_999))
     places.grab()
@@ -184,7 +184,7 @@ def test_many_members_stay_fluid(qtbot: QtBot, places: Places) -> None:
 def test_the_model_knows_rows(qtbot: QtBot) -> None:
     """Places are found by where they are, as far as they are shown."""
     model = PlaceModel()
-    model.fill([Place("a", "Alpha"), Place("b", "Beta")])
+    model.fill([PlaceEntry("a", "Alpha"), PlaceEntry("b", "Beta")])
     assert model.row_of("b") == 1
     model.set_filter("beta")
     assert model.row_of("b") == 0
@@ -192,7 +192,7 @@ def test_the_model_knows_rows(qtbot: QtBot) -> None:
     assert model.data(model.index(5)) is None
 
 
-def test_the_menu_of_a_place(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+def test_the_menu_of_a_place(qtbot: QtBot, session: Session, places: PlacesPanel, data: Path) -> None:
     """A member is gone to, opened alone, and copied by name, address and command."""
     open_in(session, qtbot, data / "neuroglancer" / "volume" / "4_4_40")
     menu = places.menu_of(places.model.index(0))
@@ -209,12 +209,12 @@ def test_the_menu_of_a_place(qtbot: QtBot, session: Session, places: Places, dat
     assert clip.text().startswith("shardcore info ")
 
 
-def test_texts_of_places_are_no_markup(qtbot: QtBot, places: Places, session: Session) -> None:
+def test_texts_of_places_are_no_markup(qtbot: QtBot, places: PlacesPanel, session: Session) -> None:
     """An error, a name or a path that looks like markup is shown as it is written."""
     places._status = "The folder cannot be listed: <b>no</b>"
     places._tell()
     assert places.note.textFormat() is Qt.TextFormat.PlainText
     assert "<b>" in places.note.text()
     model = PlaceModel()
-    model.fill([Place("<i>x</i>", "<i>x</i>", "<u>detail</u>")])
+    model.fill([PlaceEntry("<i>x</i>", "<i>x</i>", "<u>detail</u>")])
     assert "&lt;i&gt;" in model.index(0).data(Qt.ItemDataRole.ToolTipRole)

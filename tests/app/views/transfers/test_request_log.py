@@ -10,16 +10,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
 
-from shardcore import Span, Tape
-from shardcore.sources.read_purpose import Purpose
+from shardcore import RequestLog, Span
+from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
 from shardscope.views.transfers.request_log.waterfall import RequestTable
 from shardscope.views.transfers.transfers import Transfers
-from shardscope.widgets.request_log.columns import TapeColumns
+from shardscope.widgets.request_log.columns import RequestColumns
 from shardscope.widgets.request_log.costs import PRICES, Price, Totals, money_text, seconds_text
-from shardscope.widgets.request_log.model import ANSWER, BYTES, PURPOSE, RANGE, TapeModel, answer_text
+from shardscope.widgets.request_log.model import ANSWER, BYTES, PURPOSE, RANGE, RequestLogModel, answer_text
 from shardscope.widgets.request_log.schedule import download_seconds, measured, replayed
 from tests.remote.servers import RangeServer
 
@@ -32,13 +32,23 @@ def asked(
 ) -> Request:
     """A request that went well."""
     return Request(
-        at, "GET", WHERE, start, start + size, Purpose.INDEX, size, wait, transfer, 0 if cached else 206, cached=cached
+        at,
+        "GET",
+        WHERE,
+        start,
+        start + size,
+        ReadPurpose.INDEX,
+        size,
+        wait,
+        transfer,
+        0 if cached else 206,
+        cached=cached,
     )
 
 
-def lookup() -> TapeColumns:
+def lookup() -> RequestColumns:
     """A head and a footer at once, a table after both, two objects after that; a pause of a minute before these."""
-    made = TapeColumns()
+    made = RequestColumns()
     made.extend([asked(0.0, 0.1, 0.0, 1000), asked(0.0, 0.1, 0.1, 40_000)])
     made.extend([asked(0.2, 0.1, 0.0, 2000), asked(60.0, 0.0, cached=True)])
     made.extend([asked(60.0, 0.2, 0.0, 3000), asked(60.1, 0.2, 0.1, 5000)])
@@ -52,7 +62,7 @@ def test_rounds_are_what_waited_for_something() -> None:
 
 def test_rounds_do_not_depend_on_how_the_records_came() -> None:
     """One by one or all at once, the rounds are the same."""
-    whole, single = lookup(), TapeColumns()
+    whole, single = lookup(), RequestColumns()
     for record in whole.records:
         single.extend([record])
     assert single.rounds.tolist() == whole.rounds.tolist()
@@ -75,7 +85,7 @@ def test_a_replay_waits_once_for_each_round() -> None:
     assert plan.busy == pytest.approx(0.3 + 51_000 / (100 * MEGABIT))
     assert plan.begin.tolist() == pytest.approx([0, 0, 0.10328, 0.20344, 0.20344, 0.20344])
     assert replayed(lookup(), 0.5, 100 * MEGABIT).busy == pytest.approx(1.5 + 51_000 / (100 * MEGABIT))
-    assert replayed(TapeColumns(), 0.1, MEGABIT).busy == 0
+    assert replayed(RequestColumns(), 0.1, MEGABIT).busy == 0
 
 
 def test_a_full_download_is_reckoned() -> None:
@@ -115,13 +125,13 @@ def test_what_became_of_a_request_is_said_in_words() -> None:
     """Errors and new attempts have a sign and a text, whatever their colour."""
     assert answer_text(asked(0, 0)) == "206"
     assert answer_text(asked(0, 0, cached=True)) == "cache"
-    assert answer_text(Request(0, "GET", WHERE, 0, 1, Purpose.HEAD, status=503, error="busy")) == "✖ 503"
-    assert answer_text(Request(0, "GET", WHERE, 0, 1, Purpose.HEAD, error="called off")) == "■ called off"
-    assert answer_text(Request(0, "GET", WHERE, 0, 1, Purpose.HEAD, retry=1, error="x")) == "✖ no answer ↻ 2"
-    assert answer_text(Request(0, "GET", WHERE, 0, 1, Purpose.HEAD, status=206, retry=1)) == "206 ↻ 2"
+    assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, status=503, error="busy")) == "✖ 503"
+    assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, error="called off")) == "■ called off"
+    assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, retry=1, error="x")) == "✖ no answer ↻ 2"
+    assert answer_text(Request(0, "GET", WHERE, 0, 1, ReadPurpose.HEAD, status=206, retry=1)) == "206 ↻ 2"
 
 
-class Counted(TapeModel):
+class Counted(RequestLogModel):
     """Counts the rows that somebody asks about."""
 
     def __init__(self) -> None:
@@ -136,7 +146,7 @@ class Counted(TapeModel):
 
 def test_hundred_thousand_requests(qtbot: QtBot) -> None:
     """They are listed and replayed; only the rows that are seen are asked for, wherever one is."""
-    tape = Tape()
+    tape = RequestLog()
     several = [asked(number / 1000, 0.05, 0.001, 1000, start=number * 1000) for number in range(1000)]
     for number in range(100_000):
         tape.add(several[number // 100])

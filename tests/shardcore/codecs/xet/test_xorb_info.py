@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, to_text
-from shardcore.codecs.xet.xorb_info import Info, info_parts, read_info, write_info
+from shardcore.codecs.xet.xorb_info import XorbInfo, info_parts, read_info, write_info
 from shardcore.codecs.xet.xorb_layout import INFO_LENGTH
 from shardcore.errors import FormatError, Unsupported
 
@@ -58,7 +58,7 @@ def test_info_block_both_ways(version: int, count: int) -> None:
     """What is written is read back, and reading then writing gives the same bytes."""
     hashes = as_rows([chunk_hash(bytes([n])) for n in range(count)])
     ends = np.arange(1, count + 1, dtype=np.int64) * 20
-    info = Info(version, chunk_hash(b"x"), hashes, ends, ends - 5 if version else None, b"nonce" + bytes(11))
+    info = XorbInfo(version, chunk_hash(b"x"), hashes, ends, ends - 5 if version else None, b"nonce" + bytes(11))
     data = write_info(info)
     again = read_info(data[:-4], 20 * count)
     assert write_info(again) == data

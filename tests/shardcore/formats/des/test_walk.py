@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from shardcore.formats.des.layout import INDEX_HEAD
-from shardcore.formats.des.walk import Shape, ShapeV1, ShapeV1Short, ShapeV2, Walk, walk
+from shardcore.formats.des.walk import EntryShape, EntryWalk, ShapeV1, ShapeV1Short, ShapeV2, walk
 
-SHAPES: dict[str, Callable[[bytes], Shape]] = {"v2": ShapeV2, "v1": ShapeV1, "v1 short": ShapeV1Short}
+SHAPES: dict[str, Callable[[bytes], EntryShape]] = {"v2": ShapeV2, "v1": ShapeV1, "v1 short": ShapeV1Short}
 
 
 def _entry(kind: str, uid: bytes, size: int, meta: bytes = b"", *, big: bool = False) -> bytes:
@@ -41,7 +41,7 @@ def _index(kind: str, count: int, seed: int, *, wild: bool) -> bytes:
     return b"".join(parts)
 
 
-def _plain(shape: Shape, count: int) -> tuple[list[int], int]:
+def _plain(shape: EntryShape, count: int) -> tuple[list[int], int]:
     """The plain walk: first bytes of whole entries, and where the last of them ends."""
     starts: list[int] = []
     at = INDEX_HEAD.size
@@ -54,7 +54,7 @@ def _plain(shape: Shape, count: int) -> tuple[list[int], int]:
     return starts, at
 
 
-def _same(result: Walk, shape: Shape, count: int) -> None:
+def _same(result: EntryWalk, shape: EntryShape, count: int) -> None:
     starts, end = _plain(shape, count)
     assert result.starts.tolist() == starts
     assert result.stops.tolist() == [*starts[1:], end][: len(starts)]

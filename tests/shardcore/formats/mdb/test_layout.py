@@ -29,7 +29,7 @@ from shardcore.formats.mdb.layout import (
     file_steps,
 )
 from shardcore.formats.mdb.shard import MdbShard
-from shardcore.formats.mdb.walk import Kind, walk
+from shardcore.formats.mdb.walk import RecordKind, walk
 
 EMPTY = BOOKEND.pack() * 2
 PAIR = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])
@@ -158,15 +158,20 @@ def test_walk_knows_every_record() -> None:
     sections, _ = one_file()
     files = walk(sections[:240], 48, files=True)
     assert files.kinds.tolist() == [
-        Kind.FILE_HEADER,
-        Kind.FILE_ENTRY,
-        Kind.FILE_VERIFICATION,
-        Kind.FILE_METADATA,
-        Kind.BOOKEND,
+        RecordKind.FILE_HEADER,
+        RecordKind.FILE_ENTRY,
+        RecordKind.FILE_VERIFICATION,
+        RecordKind.FILE_METADATA,
+        RecordKind.BOOKEND,
     ]
     assert (files.headers.tolist(), files.ends.tolist(), files.stop, files.problem) == ([0], [4], 5, "")
     xorbs = walk(sections[240:], 288, files=False)
-    assert xorbs.kinds.tolist() == [Kind.CAS_HEADER, Kind.CAS_ENTRY, Kind.CAS_ENTRY, Kind.BOOKEND]
+    assert xorbs.kinds.tolist() == [
+        RecordKind.CAS_HEADER,
+        RecordKind.CAS_ENTRY,
+        RecordKind.CAS_ENTRY,
+        RecordKind.BOOKEND,
+    ]
     assert xorbs.bounds.tolist() == [0, 2]
 
 

@@ -14,7 +14,7 @@ from shardcore.errors import FormatError, ShardError
 from shardcore.formats.neuroglancer.layout import (
     MINISHARD_INDEX,
     SHARD_INDEX_ENTRY,
-    Manifest,
+    MeshManifest,
     RangeFault,
     entry_count,
     fragments_span,
@@ -122,7 +122,7 @@ def test_sizes_are_summed_beyond_32_bits() -> None:
     sizes = np.full(3, 2**32 - 1, np.uint32)
     positions = np.zeros((3, 3), np.uint32)
     one, origin = np.ones(1, np.float32), np.zeros((1, 3), np.float32)
-    manifest = Manifest((1, 1, 1), (0, 0, 0), one, origin, (positions,), (sizes,))
+    manifest = MeshManifest((1, 1, 1), (0, 0, 0), one, origin, (positions,), (sizes,))
     assert read_manifest(write_manifest(manifest)).fragments_size == 3 * (2**32 - 1)
 
 

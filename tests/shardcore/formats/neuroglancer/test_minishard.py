@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import FormatError
-from shardcore.formats.neuroglancer.minishard import Entries, entries_of, index_of, overlaps
+from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of, index_of, overlaps
 
 U64 = st.integers(0, 2**64 - 1)
 
@@ -28,7 +28,7 @@ def by_hand(index: bytes, index_size: int) -> list[tuple[int, int, int]]:
     return rows
 
 
-def rows_of(entries: Entries) -> list[tuple[int, int, int]]:
+def rows_of(entries: MinishardEntries) -> list[tuple[int, int, int]]:
     """The columns as rows of Python numbers."""
     return list(zip(entries.ids.tolist(), entries.starts.tolist(), entries.sizes.tolist(), strict=True))
 

@@ -18,7 +18,7 @@ from shardcore.formats.neuroglancer import file, levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
-from shardcore.model.finding import Report, Severity, Work
+from shardcore.model.finding import ContentBudget, Report, Severity
 from shardcore.sources.memory import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
@@ -251,5 +251,5 @@ def test_large_values_are_verified_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
             return read(start, stop)
 
         monkeypatch.setattr(shard.file.source, "read", counted)
-        assert [size for _, size in shard.file.content_sizes(Work(1 << 20))] == [5000, 150]
+        assert [size for _, size in shard.file.content_sizes(ContentBudget(1 << 20))] == [5000, 150]
         assert max(held) <= 1000

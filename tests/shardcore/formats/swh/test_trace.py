@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import shardcore
+from shardcore.errors import FormatError
 
 SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "swh"
 LOST = "94d9c5e753e28ad33301c9ddfec0f337b0e9fd64bd9d5126e3a30dc78b10bd92"
@@ -15,8 +18,11 @@ ABSENT = "00" * 32
 def test_a_key_that_another_slot_holds_is_not_called_absent() -> None:
     """Where the hash function is damaged, the last step says what it proves, and which slot has the key."""
     with shardcore.open(SAMPLES / "damaged.shard") as shard:
-        last = shard.trace(LOST).steps[-1].text
-        assert "Not found by this lookup; slot 0 holds this key, but the key does not hash to it" in last
+        trace = shard.trace(LOST)
+        assert trace.outcome == "damaged"
+        assert "but slot 0 holds this key: the hash function or one of the slots is damaged" in trace.steps[-1].text
+        with pytest.raises(FormatError, match="slot 0 holds this key"):
+            shard.find(LOST)
         assert "so this one is not in the shard" in shard.trace(ABSENT).steps[-1].text
 
 
@@ -30,5 +36,5 @@ def test_a_damaged_key_in_the_slot_proves_no_absence() -> None:
     content[index + 40 * row] ^= 0x80
     with shardcore.open(bytes(content)) as shard:
         trace = shard.trace(KEY)
-    assert trace.outcome == "absent"
-    assert f"Not found by this lookup; slot {row} is damaged" in trace.steps[-1].text
+    assert trace.outcome == "damaged"
+    assert f"leads to slot {row}, which is damaged" in trace.steps[-1].text

@@ -13,7 +13,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.codecs.xet.chunk import write_chunk
 from shardcore.codecs.xet.hashes import as_rows, chunk_hash, to_text, tree_root
-from shardcore.codecs.xet.xorb_info import Info, write_info
+from shardcore.codecs.xet.xorb_info import XorbInfo, write_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.model.differences import differing
@@ -38,7 +38,7 @@ def made(chunks: list[bytes], scheme: Scheme = Scheme.NONE, version: int = 1) ->
     lengths = np.array([len(chunk) for chunk in chunks], np.uint64)
     hashes = as_rows([chunk_hash(chunk) for chunk in chunks])
     unpacked = np.cumsum(lengths).astype(np.int64)
-    return records + write_info(Info(version, tree_root(hashes, lengths), hashes, np.array(ends), unpacked))
+    return records + write_info(XorbInfo(version, tree_root(hashes, lengths), hashes, np.array(ends), unpacked))
 
 
 @pytest.mark.parametrize("listed", EXPECTED["xorbs"], ids=lambda x: x["hash"][:8])

@@ -17,11 +17,11 @@ from shardcore.progress import stopped_by
 from shardcore.shards.registry import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
-from shardcore.sources.read_purpose import Priority, Purpose, wanted
+from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted
 from shardcore.sources.remote.connection_pool import Workers
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.range_request import Flight
-from shardcore.sources.remote.request_log import Request, Tape, size_text
+from shardcore.sources.remote.range_request import RangeRequest
+from shardcore.sources.remote.request_log import Request, RequestLog, size_text
 from shardcore.sources.where import folder_of
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held
@@ -79,7 +79,7 @@ class TestWholeSource(Served):
         return _file(self.server.put("/a/data.bin", self.data))
 
 
-def _file(address: str, options: RemoteOptions | None = None, tape: Tape | None = None) -> Source:
+def _file(address: str, options: RemoteOptions | None = None, tape: RequestLog | None = None) -> Source:
     found = source_of(address, options, tape)
     assert isinstance(found, Source)
     return found
@@ -161,9 +161,9 @@ def test_limits_hold(server: RangeServer) -> None:
 def test_what_is_wanted_soonest_comes_first() -> None:
     """A free thread takes what is on the screen before what is only scanned."""
     workers, order, gate = Workers(1), [], threading.Event()
-    workers.submit(Priority.SCREEN, gate.wait)
+    workers.submit(ReadPriority.SCREEN, gate.wait)
     done = threading.Event()
-    for one in (Priority.SCAN, Priority.PREFETCH, Priority.SCREEN, Priority.SELECTED):
+    for one in (ReadPriority.SCAN, ReadPriority.PREFETCH, ReadPriority.SCREEN, ReadPriority.SELECTED):
         workers.submit(one, lambda one=one: order.append(one))
     workers.submit(99, done.set)
     gate.set()
@@ -173,7 +173,7 @@ def test_what_is_wanted_soonest_comes_first() -> None:
 
 def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
     """Whoever calls a transfer off is done with its connection before that one is let go to serve somebody else."""
-    flight, order = Flight(0, 10, Priority.SCAN, Purpose.PAYLOAD), list[str]()
+    flight, order = RangeRequest(0, 10, ReadPriority.SCAN, ReadPurpose.PAYLOAD), list[str]()
 
     class Carried:
         def abort(self) -> None:
@@ -190,23 +190,23 @@ def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
 
 def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
     """What was asked before anybody knew what the bytes are is named later; requests for other files are left alone."""
-    tape, asked = Tape(), list[int]()
+    tape, asked = RequestLog(), list[int]()
     for address, start in (("a", 0), ("a", 9), ("b", 0)):
-        tape.add(Request(0.0, "GET", address, start, start + 1, Purpose.INDEX))
+        tape.add(Request(0.0, "GET", address, start, start + 1, ReadPurpose.INDEX))
 
-    def of_a(at: int) -> Purpose | None:
+    def of_a(at: int) -> ReadPurpose | None:
         asked.append(at)
-        return Purpose.PAYLOAD if at else None
+        return ReadPurpose.PAYLOAD if at else None
 
     tape.learn_purposes("a", of_a)
-    tape.learn_purposes("b", lambda _: Purpose.FOOTER)
-    assert [one.purpose for one in tape.records] == [Purpose.INDEX, Purpose.PAYLOAD, Purpose.FOOTER]
+    tape.learn_purposes("b", lambda _: ReadPurpose.FOOTER)
+    assert [one.purpose for one in tape.records] == [ReadPurpose.INDEX, ReadPurpose.PAYLOAD, ReadPurpose.FOOTER]
     assert asked == [0, 9]
 
 
 def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> None:
     """A prefetch brings the bytes without anybody waiting; the read that follows asks for nothing."""
-    with _file(server.put("/big", BIG)) as source, wanted(Priority.PREFETCH):
+    with _file(server.put("/big", BIG)) as source, wanted(ReadPriority.PREFETCH):
         source.prefetch(700_000, 710_000)
         deadline = time.monotonic() + 5
         while source.loaded(700_000, 710_000) != ((700_000, 710_000),) and time.monotonic() < deadline:
@@ -279,7 +279,7 @@ def test_folders_of_stores_list_all_pages() -> None:
             server.put(f"/bucket/data/f{number:04}", b"x" * (number % 7))
         server.put("/bucket/data/below/one", b"1")
         options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
-        tape = Tape()
+        tape = RequestLog()
         folder = source_of("s3://bucket/data/", options, tape)
         assert isinstance(folder, Folder)
         entries = folder.list()

@@ -16,7 +16,7 @@ from shardcore.errors import ShardError
 from shardcore.sources.remote import upload
 from shardcore.sources.remote.address import parse_address
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.session import Remote
+from shardcore.sources.remote.session import RemoteSession
 from tests.remote.s3 import Place
 
 SWH = Path(__file__).parents[3] / "data" / "swh" / "small.shard"
@@ -113,7 +113,7 @@ def test_large_files_go_in_parts_and_leave_nothing_when_they_fail(
     monkeypatch.setattr(upload, "PART", 5 << 20)
     data = random.Random(1).randbytes(11 << 20)
     (tmp_path / "big").write_bytes(data)
-    remote = Remote(RemoteOptions(endpoint_url=s3.endpoint, addressing="path"))
+    remote = RemoteSession(RemoteOptions(endpoint_url=s3.endpoint, addressing="path"))
     sender = upload.Upload(remote, force=False)
     try:
         sender.send(tmp_path / "big", parse_address("s3://shards/parts/big"))

@@ -13,7 +13,7 @@ from shardcore.errors import Forbidden, HostUnknown, NoSuchObject, RangeRefused,
 from shardcore.shards.registry import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.request_log import Tape
+from shardcore.sources.remote.request_log import RequestLog
 from tests.remote.contents import Held
 from tests.remote.servers import RangeServer, RedirectServer, StoreServer
 
@@ -22,7 +22,7 @@ SWH = DATA / "swh" / "medium.shard"
 BIG = bytes(range(253)) * 2000
 
 
-def _file(address: str, options: RemoteOptions | None = None, tape: Tape | None = None) -> Source:
+def _file(address: str, options: RemoteOptions | None = None, tape: RequestLog | None = None) -> Source:
     found = source_of(address, options, tape)
     assert isinstance(found, Source)
     return found
@@ -100,7 +100,7 @@ def test_a_forbidden_neighbour_is_absent_and_told_once(server: RangeServer, caps
 def test_redirects_are_followed_and_counted(server: RangeServer) -> None:
     """Where an address leads elsewhere, the bytes come from there; each hop is a request on the tape."""
     server.put("/a", BIG)
-    tape = Tape()
+    tape = RequestLog()
     with RedirectServer(server.url) as first, _file(f"{first.url}/a", tape=tape) as source:
         assert source.read(400_000, 400_010) == BIG[400_000:400_010]
         assert tape.requests == len(first.log) + len(server.log)

@@ -16,7 +16,7 @@ from shardcore.progress import no_progress
 from shardcore.sources.memory import BytesSource
 from shardcore.teaching.charts.charts import (
     MOST_BINS,
-    Scale,
+    AxisScale,
     entropy_chart,
     load_chart,
     object_sizes,
@@ -198,9 +198,9 @@ def test_chance_spreads_by_a_binomial_distribution() -> None:
 
 def test_axes_have_round_numbers_with_units() -> None:
     """Sizes and offsets are written by powers of 1,024, counts by 1, 2 and 5."""
-    assert [text for _, text in ticks(Scale.SIZES, -1, 20, 4)] == ["0", "1 KiB", "1 MiB"]
-    assert [text for _, text in ticks(Scale.OFFSETS, 0, 4096, 4)] == ["0", "1 KiB", "2 KiB", "3 KiB", "4 KiB"]
-    assert [text for _, text in ticks(Scale.LINEAR, 0, 10, 5)] == ["0", "2", "4", "6", "8", "10"]
+    assert [text for _, text in ticks(AxisScale.SIZES, -1, 20, 4)] == ["0", "1 KiB", "1 MiB"]
+    assert [text for _, text in ticks(AxisScale.OFFSETS, 0, 4096, 4)] == ["0", "1 KiB", "2 KiB", "3 KiB", "4 KiB"]
+    assert [text for _, text in ticks(AxisScale.LINEAR, 0, 10, 5)] == ["0", "2", "4", "6", "8", "10"]
     load = Load("t", "slot", "object", np.ones(3, np.int64), "Doc.")
     assert chart_ticks(load_chart(load).chart, 5)[0] == (0.5, "0")
 

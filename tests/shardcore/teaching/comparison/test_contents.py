@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardcore import SourceError, UsageError
-from shardcore.teaching.comparison import BUILT_IN, MOST_BYTES, MOST_OBJECTS, Contents, files_of
+from shardcore.teaching.comparison import BUILT_IN, MOST_BYTES, MOST_OBJECTS, ComparedContents, files_of
 from shardcore.teaching.comparison.contents import numbered
 
 
@@ -35,7 +35,7 @@ def test_no_more_than_memory_holds() -> None:
     """Large objects are fewer, small ones are at most so many; nonsense is refused."""
     assert BUILT_IN.most(MOST_BYTES) == 1
     assert BUILT_IN.most(1) == MOST_OBJECTS
-    counted = Contents("numbers", BUILT_IN.things[5:6])
+    counted = ComparedContents("numbers", BUILT_IN.things[5:6])
     assert len(counted.objects(10_000, MOST_BYTES // 2)) == 2
     for count, size in ((0, None), (1, 0)):
         with pytest.raises(UsageError, match="at least one"):

@@ -13,9 +13,9 @@ from shardcore.sources.remote.options import RemoteOptions
 from shardcore.teaching.comparison import (
     ACTIONS,
     BUILT_IN,
+    FormatRow,
     How,
     Lookup,
-    Row,
     blank,
     compared_formats,
     looked_up,
@@ -24,11 +24,11 @@ from shardcore.teaching.comparison import (
     sketched,
     uncompressed,
 )
-from shardcore.teaching.comparison.contents import Object
+from shardcore.teaching.comparison.contents import ComparedObject
 from shardcore.teaching.comparison.costs import _looked_up, spread
 from shardcore.teaching.comparison.measure import MORE, written_with
-from shardcore.teaching.comparison.packed import Packed, pieces_of_plan
-from shardcore.writing.edit_options import APPEND, VERBS, Takes
+from shardcore.teaching.comparison.packed import PackedFormat, pieces_of_plan
+from shardcore.writing.edit_options import APPEND, VERBS, EditSubject
 from tests.remote.servers import RangeServer
 
 FORMATS = compared_formats()
@@ -50,7 +50,7 @@ CASES = [
 ]
 
 
-def packed_of(name: str, objects: list[Object], options: dict[str, str]) -> tuple[Row, Packed]:
+def packed_of(name: str, objects: list[ComparedObject], options: dict[str, str]) -> tuple[FormatRow, PackedFormat]:
     """A row and what was packed."""
     row, packed = looked_up(name, objects, options)
     assert not row.error
@@ -58,7 +58,7 @@ def packed_of(name: str, objects: list[Object], options: dict[str, str]) -> tupl
     return row, packed
 
 
-def written(packed: Packed, options: dict[str, Any], folder: Path) -> dict[str, bytes]:
+def written(packed: PackedFormat, options: dict[str, Any], folder: Path) -> dict[str, bytes]:
     """The same objects, written to disk by the writer that everybody uses: the files, by name."""
     found, folder = packed.format, folder / "out"
     folder.mkdir()
@@ -94,7 +94,7 @@ MODES = (False, True)
 
 
 @pytest.fixture(scope="module")
-def small() -> dict[tuple[str, bool], tuple[Row, Packed, list[Lookup], list[tuple[int, int, int]]]]:
+def small() -> dict[tuple[str, bool], tuple[FormatRow, PackedFormat, list[Lookup], list[tuple[int, int, int]]]]:
     """Ten objects in each format: the row, what was packed, and each lookup as compared and as a server counts it."""
     found = {}
     for name in FORMATS:
@@ -111,7 +111,10 @@ def small() -> dict[tuple[str, bool], tuple[Row, Packed, list[Lookup], list[tupl
 @pytest.mark.parametrize("own", MODES, ids=["uncompressed", "own codecs"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_cell_is_that_of_the_files_and_of_a_server(
-    name: str, own: bool, cell: str, small: dict[tuple[str, bool], tuple[Row, Packed, list[Lookup], list[Any]]]
+    name: str,
+    own: bool,
+    cell: str,
+    small: dict[tuple[str, bool], tuple[FormatRow, PackedFormat, list[Lookup], list[Any]]],
 ) -> None:
     """Sizes are those of the files, structure is what is no stored content, and each lookup is what a server counts."""
     row, packed, told, counted = small[name, own]
@@ -135,7 +138,7 @@ def test_each_cell_is_that_of_the_files_and_of_a_server(
         assert all(0 <= sent - one.bytes < 200 for one, (_, _, sent) in zip(told, counted, strict=True))
 
 
-def size_of_xorb(packed: Packed) -> int:
+def size_of_xorb(packed: PackedFormat) -> int:
     """Bytes of the info block of a xorb, which has 40 per chunk, without its fixed part; 0 where there is none."""
     xorb = next((data for name, data in packed.files.items() if "xorbs/" in name), b"")
     return int.from_bytes(xorb[-4:], "little") - 92 if xorb else 0
@@ -155,7 +158,7 @@ def test_a_codec_that_is_chosen_is_kept() -> None:
     assert (spec["minishard_bits"], spec["data_encoding"]) == (2, "raw")
 
 
-def served(packed: Packed, files: dict[str, bytes], number: int) -> tuple[int, int, int]:
+def served(packed: PackedFormat, files: dict[str, bytes], number: int) -> tuple[int, int, int]:
     """What a server sees of a lookup from a cold start: requests, how many of them for opening, and bytes."""
     with RangeServer() as server:
         for path, data in files.items():
@@ -211,7 +214,7 @@ def test_every_format_declares() -> None:
     for one in all_formats():
         if one.writes is None:
             continue
-        deletes = any(verb.takes is Takes.KEYS and verb.name in one.edits for verb in VERBS)
+        deletes = any(verb.takes is EditSubject.KEYS and verb.name in one.edits for verb in VERBS)
         for action, there in (("append", APPEND.name in one.edits), ("delete", deletes)):
             assert there != (action in one.writes.without), (one.name, action)
         for without in one.writes.without.values():
@@ -244,12 +247,12 @@ def test_a_sketch_is_near() -> None:
 
 def test_what_does_not_fit_says_why() -> None:
     """Objects that a format cannot take, and options that it has not, are an error of its row alone."""
-    many = [Object(str(number), b"%d" % number) for number in range(8_193)]
+    many = [ComparedObject(str(number), b"%d" % number) for number in range(8_193)]
     row = measured("xorb", many, {"compression": "none"})
     assert "8,193" in row.error or "8,192" in row.error
     assert row.pieces == ()
     assert "codec" in measured("des", many[:2], {"codec": "rar"}).error
-    twice = [Object("a", b"same"), Object("b", b"same"), Object("c", b"other")]
+    twice = [ComparedObject("a", b"same"), ComparedObject("b", b"same"), ComparedObject("c", b"other")]
     row = measured("swh", twice, {})
     assert row.notes == ("1 object with a content that is there already: stored once",)
     assert (row.objects, row.content) == (3, 13)

@@ -13,7 +13,17 @@ import pytest
 
 from shardcore import SectionRole, SourceError, UsageError
 from shardcore.model.section import SECTION_LETTERS
-from shardcore.teaching.comparison import BUILT_IN, COLUMNS, Comparison, Cost, How, compare, to_csv, to_json, to_svg
+from shardcore.teaching.comparison import (
+    BUILT_IN,
+    COLUMNS,
+    ActionCost,
+    Comparison,
+    How,
+    compare,
+    to_csv,
+    to_json,
+    to_svg,
+)
 from shardcore.teaching.comparison.comparison import write_text
 from shardcore.teaching.comparison.drawing import COLOURS, WIDTH
 from shardcore.teaching.comparison.words import HEADINGS, cells, cost_text, overhead_text, short_size
@@ -100,8 +110,8 @@ def test_in_words(found: Comparison) -> None:
     row = found.rows[0]
     assert len(cells(row)) == len(HEADINGS) - 1
     assert overhead_text(replace(row, content=row.size * 2)).startswith("−")
-    assert cost_text(Cost(How.REWRITE, 2048, exact=False)) == "rewrites ≈ 2.0 KiB"
-    assert cost_text(Cost(How.NEVER)) == "not possible"
+    assert cost_text(ActionCost(How.REWRITE, 2048, exact=False)) == "rewrites ≈ 2.0 KiB"
+    assert cost_text(ActionCost(How.NEVER)) == "not possible"
     assert cost_text(None) == "…"
     assert cells(replace(row, pieces=()))[0] == "…"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shardcore.errors import FormatError
-from shardcore.model.drawing import Bits, Control, Drawing, Item, Kind, Ruler, Tone, chosen
+from shardcore.model.drawing import Bits, Control, ControlKind, Drawing, Item, Ruler, Tone, chosen
 from shardcore.model.span import Span
 
 
@@ -18,10 +18,10 @@ class Played:
     name: str = "played"
     title: str = "Bits of a key"
     controls: tuple[Control, ...] = (
-        Control("n_bits", "Low bits", Kind.SLIDER, 8, 1, 16, doc="How many bits of the key name its part."),
-        Control("shuffled", "Shuffled", Kind.SWITCH, False),
-        Control("order", "Order", Kind.CHOICE, "file", choices=("file", "size", "damaged")),
-        Control("uid", "Uid", Kind.TEXT, "12"),
+        Control("n_bits", "Low bits", ControlKind.SLIDER, 8, 1, 16, doc="How many bits of the key name its part."),
+        Control("shuffled", "Shuffled", ControlKind.SWITCH, False),
+        Control("order", "Order", ControlKind.CHOICE, "file", choices=("file", "size", "damaged")),
+        Control("uid", "Uid", ControlKind.TEXT, "12"),
     )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

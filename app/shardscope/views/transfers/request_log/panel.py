@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Shard, Span, Tape
+from shardcore import RequestLog, Shard, Span
 from shardcore.model.source_name import SourceName
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import Session
@@ -27,7 +27,7 @@ from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.picture import add_picture
 from shardscope.widgets.request_log.costs import OWN, PRICES, Price, Totals, price_called
-from shardscope.widgets.request_log.model import RANGE, TapeModel
+from shardscope.widgets.request_log.model import RANGE, RequestLogModel
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_columns import ColumnRule
 
@@ -39,14 +39,14 @@ _LOWER = 170
 """Heights below which first the other line and then the full download are left out."""
 
 
-class TapePanel(QWidget):
+class RequestLogPanel(QWidget):
     """Lists the requests for what is open; a click selects the bytes."""
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self._settings = settings
-        self.model = TapeModel(self)
+        self.model = RequestLogModel(self)
         self.spent = Elided(greedy=True, parent=self)
         self.spent.setObjectName("tapeSpent")
         self.full = Elided(greedy=True, parent=self)
@@ -148,7 +148,7 @@ class TapePanel(QWidget):
             self._settings.own_price = (price.reads, price.listings, price.gigabyte)
         self._tell()
 
-    def _set_tape(self, tape: Tape | None) -> None:
+    def _set_tape(self, tape: RequestLog | None) -> None:
         self.model.set_tape(tape, self._main())
         self._tell()
         self._run()

@@ -10,20 +10,20 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
 from shardcore import SectionRole
-from shardcore.sources.read_purpose import Purpose
+from shardcore.sources.read_purpose import ReadPurpose
 from shardscope.widgets import theme
-from shardscope.widgets.request_log.model import ANSWER, PURPOSE, TapeModel, called_off
+from shardscope.widgets.request_log.model import ANSWER, PURPOSE, RequestLogModel, called_off
 from shardscope.widgets.theme import SECTION_LETTERS
 
-SECTIONS: Mapping[Purpose, SectionRole] = MappingProxyType(
+SECTIONS: Mapping[ReadPurpose, SectionRole] = MappingProxyType(
     {
-        Purpose.HEAD: SectionRole.HEADER,
-        Purpose.FOOTER: SectionRole.FOOTER,
-        Purpose.INDEX: SectionRole.INDEX,
-        Purpose.LOOKUP: SectionRole.LOOKUP,
-        Purpose.PAYLOAD: SectionRole.DATA,
-        Purpose.LISTING: SectionRole.METADATA,
-        Purpose.PROBE: SectionRole.UNKNOWN,
+        ReadPurpose.HEAD: SectionRole.HEADER,
+        ReadPurpose.FOOTER: SectionRole.FOOTER,
+        ReadPurpose.INDEX: SectionRole.INDEX,
+        ReadPurpose.LOOKUP: SectionRole.LOOKUP,
+        ReadPurpose.PAYLOAD: SectionRole.DATA,
+        ReadPurpose.LISTING: SectionRole.METADATA,
+        ReadPurpose.PROBE: SectionRole.UNKNOWN,
     }
 )
 """The section whose colour a purpose has; listings and probes read none, and have those that are left."""
@@ -48,7 +48,7 @@ class RequestTable(QTableView):
         requests: What is shown.
     """
 
-    def __init__(self, requests: TapeModel, parent: QWidget | None = None) -> None:
+    def __init__(self, requests: RequestLogModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.requests = requests
         self.setItemDelegate(RequestWords(self))

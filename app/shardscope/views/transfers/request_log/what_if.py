@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSlider, QToolButt
 
 from shardcore.model.number_words import plural
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.request_log.columns import TapeColumns
+from shardscope.widgets.request_log.columns import RequestColumns
 from shardscope.widgets.request_log.costs import RATES, Totals, bytes_per_second, seconds_text
 from shardscope.widgets.request_log.schedule import download_seconds, replayed
 
@@ -87,7 +87,7 @@ class WhatIf(QWidget):
         """How the rate is called."""
         return self.rate.currentText()
 
-    def tell(self, columns: TapeColumns, totals: Totals) -> None:
+    def tell(self, columns: RequestColumns, totals: Totals) -> None:
         """Says how long the requests would take, and a full download.
 
         Args:

@@ -1,0 +1,43 @@
+"""Ctrl+C and `kill` while Qt waits."""
+
+from __future__ import annotations
+
+import signal
+import socket
+
+from PySide6.QtCore import QObject, QSocketNotifier, Signal
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupts(QObject):
+    """Emits `came` on the GUI thread. Qt runs no Python while it waits, so Python is woken through a socket."""
+
+    came = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._reader, self._writer = socket.socketpair()
+        for end in (self._reader, self._writer):
+            end.setblocking(False)
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._read)
+        self._before = {number: signal.signal(number, _nothing) for number in _NUMBERS}
+        self._old_wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+
+    def _read(self) -> None:
+        self._reader.recv(64)
+        self.came.emit()
+
+    def end(self) -> None:
+        """Puts everything back as it was."""
+        signal.set_wakeup_fd(self._old_wakeup)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._notifier.setEnabled(False)
+        self._reader.close()
+        self._writer.close()
+
+
+def _nothing(number: int, frame: object) -> None:
+    """The byte that Python writes into the socket says it."""
