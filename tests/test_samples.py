@@ -18,8 +18,8 @@ MOST = 400_000
 
 OUTCOMES = {KeyRole.TYPICAL: "found", KeyRole.CROWDED: "found", KeyRole.ABSENT: "absent"}
 LOST = {
-    "swh/damaged.shard": {KeyRole.CROWDED: "absent"},
-    "mdb/damaged": {KeyRole.CROWDED: "absent"},
+    "swh/damaged.shard": {KeyRole.CROWDED: "damaged"},
+    "mdb/damaged": {KeyRole.CROWDED: "damaged"},
     "xorb/damaged": {KeyRole.CROWDED: "damaged"},
     "des/damaged": dict.fromkeys(KeyRole, "damaged"),
 }

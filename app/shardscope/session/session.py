@@ -32,18 +32,29 @@ class History:
     def __init__(self) -> None:
         self._places: list[Selection] = []
         self._at = -1
+        self._away = False
 
     def can_go(self, step: int) -> bool:
         """Whether there is a place so many steps away; negative ones lie before."""
-        return 0 <= self._at + step < len(self._places)
+        return 0 <= self._at + step + self._returns(step) < len(self._places)
 
     def go(self, step: int) -> Selection:
         """Goes to a place that is there, and gives it."""
-        self._at += step
+        self._at += step + self._returns(step)
+        self._away = False
         return self._places[self._at]
+
+    def leave(self, chosen: Selection) -> None:
+        """Something is selected that is not remembered: the first step back leads to the last place that is."""
+        place = self._places[self._at] if self._at >= 0 else chosen
+        self._away = chosen != place and chosen.span != place.span
+
+    def _returns(self, step: int) -> int:
+        return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
         """Remembers a place after the current one; what came after that is forgotten."""
+        self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
             self._places[-1] = chosen
@@ -61,6 +72,7 @@ class History:
         """Forgets all."""
         self._places.clear()
         self._at = -1
+        self._away = False
 
 
 def _near(last: Selection, chosen: Selection) -> bool:
@@ -199,13 +211,14 @@ class Session(OpenedShard):
     def _travel(self, step: int) -> None:
         if self._history.can_go(step):
             self._select(replace(self._history.go(step), origin=self), remember=False)
-            self.history_changed.emit()
 
     def _select(self, chosen: Selection, remember: bool) -> None:
         self.selection = chosen
         if remember:
             self._history.add(chosen)
-            self.history_changed.emit()
+        else:
+            self._history.leave(chosen)
+        self.history_changed.emit()
         self.selection_changed.emit(chosen)
         if chosen.span is not None or chosen.row is not None:
             self._complete(chosen)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QCoreApplication, QPoint
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu
+from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
 from shardcore import Depth
 from shardscope.learning.comparison.compare_formats import CompareFormats
@@ -36,6 +36,23 @@ _THEME_NAMES = {
     "light-safe": "Light, colour-blind safe",
     "dark-safe": "Dark, colour-blind safe",
 }
+
+
+def part_mnemonics(menu: QMenu | QMenuBar) -> None:
+    """Gives the entries of a menu, and of those in it, letters of their own where two have the same."""
+    taken: set[str] = set()
+    for action in menu.actions():
+        if isinstance(inner := action.menu(), QMenu):
+            part_mnemonics(inner)
+        own = QKeySequence.mnemonic(action.text()).toString()
+        if own in taken:
+            plain = action.text().replace("&", "")
+            letters = [n for n, letter in enumerate(plain) if letter.isalpha() and f"Alt+{letter.upper()}" not in taken]
+            # The first letter of a word is found sooner than one within.
+            free = min(letters, key=lambda n: (n > 0 and plain[n - 1] != " ", n), default=None)
+            action.setText(plain if free is None else f"{plain[:free]}&{plain[free:]}")
+            own = QKeySequence.mnemonic(action.text()).toString()
+        taken.update({own} - {""})
 
 
 class MenuCommands(Protocol):

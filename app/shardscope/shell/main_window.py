@@ -34,7 +34,7 @@ from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, OpenFailure, Session
-from shardscope.shell.actions import WindowActions
+from shardscope.shell.actions import WindowActions, part_mnemonics
 from shardscope.shell.byte_editing import ByteEditing
 from shardscope.shell.compact_layout import CompactLayout
 from shardscope.shell.docks import PanelDocks
@@ -374,6 +374,7 @@ class MainWindow(PartCommands):
         )
         self.menu_keys = MenuKeys(self)
         self._connect()
+        part_mnemonics(self.menuBar())
         self.resize(QSize(1440, 900).boundedTo(self._room))
         self.panels.arrange()
         self._layout = LayoutMemory(self, self.panels, settings)

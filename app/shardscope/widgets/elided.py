@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.plain_text import shown, tip
 
-_NUMBER_END = re.compile(r"\d[\d,.]*$")
-_NUMBER_GOES_ON = re.compile(r"[,.]?\d")
+_WORD = re.compile(r"[\w,.]+")
+_NUMBER = re.compile(r"\d[\d,.]*|0x[0-9a-f]+")
 
 
 def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> str:
@@ -22,8 +22,10 @@ def cut_text(metrics: QFontMetrics | QFontMetricsF, text: str, room: float) -> s
     if seen == text:
         return text
     kept = seen.removesuffix("…")
-    if _NUMBER_GOES_ON.match(text, len(kept)):
-        kept = _NUMBER_END.sub("", kept)
+    # A key may begin with digits: a word with letters in it is no number.
+    for word in _WORD.finditer(text):
+        if word.start() < len(kept) < word.end() and _NUMBER.fullmatch(word[0].rstrip(",.")):
+            kept = kept[: word.start()]
     return f"{kept.rstrip()}…" if seen else ""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
-from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
+from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, shown_key
 from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import (
@@ -29,7 +29,7 @@ from shardcore.formats.mdb.geometry import (
     descents,
 )
 from shardcore.formats.mdb.hashes import protect, protect_many
-from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.index import MdbIndex, load
 from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.recipe import tell_content
@@ -122,6 +122,9 @@ def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArr
 FAR = 1 << 19
 """A chunk's record up to this many bytes after the header of its xorb is read together with it."""
 
+SMALL_SHARD = 1 << 22
+"""Bytes of a shard whose records are compared when a lookup finds nothing, to tell damage from absence."""
+
 _MANY = 64  # entries of one key that are looked at one by one
 
 
@@ -198,10 +201,35 @@ class MdbLookup:
         """
         ref = next(self._each(key, look), None)
         if ref is None:
+            self._check_missed(key)
             raise KeyAbsent(str(key))
         if look.telling:
             tell_content(self.file, ref, look)
         return ref
+
+    def _check_missed(self, key: MdbKey) -> None:
+        """Raises a `FormatError` where a record has the hash, but no entry of the lookup table leads to it.
+
+        Only bytes that are at hand are looked at: no request is made to explain.
+        """
+        table, index, source = self.file.geometry.tables.get(key.kind), self.file.index, self.file.source
+        if table is None:
+            return
+        if index is None:
+            if source.size > SMALL_SHARD or source.loaded(0, source.size) != ((0, source.size),):
+                return
+            index = load(source.read(0, source.size), self.file.geometry)
+        raw = protect(self.file.geometry.key, key.raw) if key.kind == CHUNK else key.raw
+        section = index.section(key.kind)
+        records = section.entries if key.kind == CHUNK else section.headers
+        same = np.flatnonzero((section.hashes[records] == np.frombuffer(raw, np.uint8)).all(axis=1))
+        if len(same):
+            at = int(records[same[0]])
+            raise FormatError(
+                f"the {key.kind} lookup table does not lead to {shown_key(str(key))}, but a record has this hash: "
+                "the table is damaged",
+                span=Span("", section.byte_of(at), section.byte_of(at + 1)),
+            )
 
     def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
         """All objects with this key: a chunk may occur in several xorbs, and several times in one."""

@@ -200,3 +200,19 @@ def test_closing_closes_the_file_when_nobody_reads(opened: Session, jobs: Jobs, 
 
     qtbot.waitUntil(closed)
     assert jobs.open_jobs == ()
+
+
+def test_back_after_a_lookup_leads_to_where_one_was(opened: Session, qtbot: QtBot) -> None:
+    """The steps of a lookup are no places: the first step back leaves the lookup."""
+    for start in (32, 4465):
+        opened.select_span(Span("", start, start + 8))
+        chosen(opened, qtbot)
+    opened.look_up("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb")
+    qtbot.waitUntil(lambda: opened.walk.step == 0)
+    opened.go_to_step(8)
+    opened.back()
+    assert opened.selection.span == Span("", 4465, 4473)
+    opened.back()
+    assert opened.selection.span == Span("", 32, 40)
+    opened.forward()
+    assert opened.selection.span == Span("", 4465, 4473)

@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QMenu, QTabBar, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, SectionRole, ShardError, Span
@@ -230,6 +230,16 @@ def test_no_button_takes_the_letter_of_a_menu(small: MainWindow) -> None:
     menus = {QKeySequence.mnemonic(action.text()).toString() for action in small.menuBar().actions()}
     buttons = {button.text() for button in small.findChildren(QAbstractButton) if button.window() is small}
     assert not {text for text in buttons if text and QKeySequence.mnemonic(text).toString() in menus - {""}}
+
+
+def test_letters_open_one_entry_of_a_menu(small: MainWindow) -> None:
+    """No two entries of a menu have the same letter, and each that had one keeps one."""
+    menus = [menu for menu in small.menuBar().findChildren(QMenu) if menu.actions()]
+    assert len(menus) > 6
+    for menu in menus:
+        letters = [QKeySequence.mnemonic(action.text()).toString() for action in menu.actions()]
+        used = [letter for letter in letters if letter]
+        assert len(used) == len(set(used)), [action.text() for action in menu.actions()]
 
 
 @pytest.mark.parametrize(

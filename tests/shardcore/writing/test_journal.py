@@ -257,7 +257,7 @@ import resource, signal, sys
 from pathlib import Path
 from shardcore.errors import SourceError
 from shardcore.sources.local import FileSource
-from shardcore.writing.in_place import Change, Stream, edit_of
+from shardcore.writing.in_place import FileChange, Stream, edit_of
 from shardcore.writing.undo import apply
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
@@ -265,7 +265,7 @@ path = Path(sys.argv[1])
 more = Stream(4 << 20, lambda: iter([b"m" * (1 << 20)] * 4))
 for journal in (True, False):
     with FileSource(path) as source:
-        edit = edit_of(source, "append", (Change(source.size, more),), source.size + (4 << 20))
+        edit = edit_of(source, "append", (FileChange(source.size, more),), source.size + (4 << 20))
         try:
             apply(edit, journal=journal)
         except SourceError as error:

@@ -28,6 +28,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped, size_text
+from shardscope.tasks.extract.choices import first_folder
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import shown, tip
@@ -149,10 +150,13 @@ class RecoverDialog(QDialog):
         why = one.why or one.checked_by or self.tr("nothing")
         where = self.tr("; found without the index") if one.without_index and one.sha256 and not one.raw else ""
         name = one.path or one.name
+        words = {Condition.WHOLE: self.tr("intact"), Condition.UNCHECKED: self.tr("unverified")}
         size = size_text(one.size) if one.size >= 0 else ""
         item = QTreeWidgetItem(
             [
-                self.tr("● raw") if one.raw else f"{_SIGNS[one.condition]} {one.condition.value}",
+                self.tr("● raw")
+                if one.raw
+                else f"{_SIGNS[one.condition]} {words.get(one.condition, one.condition.value)}",
                 cut_middle(shown(name), 44),
                 size,
                 grouped(shown(why + where)),
@@ -215,7 +219,9 @@ class RecoverTask(QObject):
         return self._run(folder)
 
     def _ask_folder(self) -> None:
-        dialog = QFileDialog(self._window, self.tr("Choose an empty folder for the recovered objects"))
+        folder = str(Path(first_folder(self._session.request)).parent)
+        title = self.tr("Choose an empty folder for the recovered objects")
+        dialog = QFileDialog(self.sheet or self._window, title, folder)
         dialog.setObjectName("salvageFolder")
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)

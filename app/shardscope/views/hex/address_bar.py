@@ -71,6 +71,7 @@ class AddressBar(QWidget):
         super().__init__(parent)
         self._known = known
         self._recent: deque[EntryMeaning] = deque(maxlen=MOST_RECENT)
+        self._place: int | None = None
         self.field = QLineEdit()
         self.field.setObjectName("addressField")
         self.field.setPlaceholderText(self.tr("Offset, expression, name or key: 0x10, -72, index+40, header.version"))
@@ -128,15 +129,20 @@ class AddressBar(QWidget):
         Args:
             offset: The first selected byte; None where nothing is selected.
         """
+        self._place = offset
+        if not self.field.hasFocus():
+            self._show_present()
+
+    def _show_present(self) -> None:
         text = self.field.text().strip()
-        if not text or self.field.hasFocus():
+        if not text:
             return
         try:
             meant = meanings(text, self._known())[0]
         except GotoError:
             meant = None
-        if meant is None or meant.deed is not EntryAction.GO or meant.offset != offset:
-            self.field.setText("" if offset is None else f"{offset:#x}")
+        if meant is None or meant.deed is not EntryAction.GO or meant.offset != self._place:
+            self.field.setText("" if self._place is None else f"{self._place:#x}")
             self._hide_preview()
 
     @property
@@ -163,6 +169,7 @@ class AddressBar(QWidget):
         if watched is self.field:
             if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
                 if event.key() == Qt.Key.Key_Escape and not self._list_is_open():
+                    self._show_present()
                     self._hide_preview()
                     self.left.emit()
                     return True

@@ -100,6 +100,9 @@ def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ())
             keys.append(_object(key))
         if len(keys) == MOST_KEYS:
             break
+    if keys and not known.is_key(text):
+        # The keys that begin so are offered themselves.
+        found = [one for one in found if one != _object(text)]
     earlier = [one for one in recent if wanted in one.text.lower()]
     offered: dict[tuple[EntryAction, str], EntryMeaning] = {}
     for one in (*found, *keys, *earlier):

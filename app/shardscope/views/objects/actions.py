@@ -78,6 +78,8 @@ class ObjectActions(QObject):
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
+        # A selection that ends because its rows are shown no more is not announced.
+        table.objects.modelReset.connect(self._update)
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
         copies = [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files]

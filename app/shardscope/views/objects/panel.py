@@ -433,9 +433,12 @@ class ObjectPanel(QWidget):
 
     def _is_looked_up(self, origin: object) -> bool:
         """Whether a step of the lookup of the selected object selected bytes: the object stays selected."""
-        ref = origin.trace.ref if isinstance(origin, TraceWalk) and origin.trace is not None else None
-        chosen = self.table.selected_ranges()
-        return ref is not None and len(chosen) == 1 and chosen.rows().tolist() == [ref.row]
+        if not isinstance(origin, TraceWalk) or self.table.selected_count() != 1:
+            return False
+        ref = origin.trace.ref if origin.trace is not None else None
+        current = self.table.selectionModel().selectedRows()[0]
+        # A damaged index may not lead to it.
+        return self.model.row_of(current) == ref.row if ref is not None else self.model.key_of(current) == origin.key
 
     def _open_row(self, row: int) -> None:
         """Goes to the bytes of an object."""
@@ -504,7 +507,8 @@ class ObjectPanel(QWidget):
         salvage = self.salvage_button
         pressed = [one for one in (salvage, self.load_button, self.earlier, self.later) if one and not one.isHidden()]
         margins, between = self._foot.contentsMargins(), self._foot.spacing()
-        room = self.width() - margins.left() - margins.right() - self.fontMetrics().horizontalAdvance(f"{parts[0]}…")
+        needed = "  ·  ".join(part for part in parts if part in (parts[0], self.sums.text))
+        room = self.width() - margins.left() - margins.right() - self.fontMetrics().horizontalAdvance(f"{needed}…")
         room -= sum(one.sizeHint().width() + between for one in pressed)
         for button in (self.look_up_button, self.extract_button):
             room -= button.sizeHint().width() + between

@@ -324,6 +324,8 @@ class ObjectTable(QTableView):
     def currentChanged(self, current: Index, previous: Index) -> None:
         """The user went to a row."""
         super().currentChanged(current, previous)
+        # The outline goes round the whole row; Qt paints one cell of the previous row again.
+        self.viewport().update()
         if not self._following and current.isValid() and current.row() != previous.row():
             self.rows_chosen.emit(self.objects.row_of(current))
 

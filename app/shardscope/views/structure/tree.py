@@ -232,6 +232,11 @@ class StructureTree(QTreeView):
             shown.connect(self._size_soon.start)
         self.verticalScrollBar().valueChanged.connect(self._size_soon.start)
         self.nodes.modelReset.connect(self._expand_root)
+        # The same file read again, or with more of it known, keeps what was expanded.
+        self._expanded: tuple[str, set[tuple[str, ...]]] = ("", set())
+        self.nodes.rowsInserted.connect(self._expand_again)
+        self.expanded.connect(lambda index: self._expanded[1].add(self._names(index)))
+        self.collapsed.connect(lambda index: self._expanded[1].discard(self._names(index)))
         self.nodes.revealed.connect(self._show)
         self.clicked.connect(self._clicked)
         session.opened.connect(self._opened)
@@ -353,10 +358,13 @@ class StructureTree(QTreeView):
     def collapse_all(self) -> None:
         """Leaves the root and what is directly in it."""
         self.collapseAll()
+        self._expanded[1].clear()
         self._expand_root()
 
     def _opened(self, _: object) -> None:
         self._size_columns()
+        if self._expanded[0] != self.session.uri:
+            self._expanded = (self.session.uri, set())
         self.nodes.only_differing = False
         self.differs.setChecked(False)
         self.nodes.load()
@@ -369,6 +377,25 @@ class StructureTree(QTreeView):
                 self.session.message.emit(self.tr("In this file page and practice agree, as far as is known."))
         elif root.isValid():
             self.expand(root)
+            self._expand_again(root, 0, self.nodes.rowCount(root) - 1)
+
+    def _names(self, index: Index) -> tuple[str, ...]:
+        return tuple(node.name for node in self.nodes.path(index))
+
+    def _expand_again(self, parent: Index, first: int, last: int) -> None:
+        """Expands rows that were expanded before the tree was read again."""
+        if self.nodes.only_differing or not parent.isValid():
+            return
+        above = self._names(parent)
+        wanted = {names[-1] for names in self._expanded[1] if names[:-1] == above}
+        for row in range(first, last + 1) if wanted else ():
+            index = self.nodes.index(row, 0, parent)
+            node = self.nodes.node(index)
+            if node is None:
+                # The next page is not read for that.
+                break
+            if node.name in wanted:
+                self.expand(index)
 
     def _index_loaded(self) -> None:
         """The tree has grown; what was selected is shown again."""

@@ -201,9 +201,10 @@ class TracePanel(QWidget):
 
     def _compare_key(self, *_: object) -> None:
         """The outcome is that of the key in the field, or is told to be of another."""
+        # Of a beginning that was looked up, the trace has the whole key.
         walk, text = self._session.walk, self.field.text()
-        same = text.strip() == walk.key.strip() or (text, walk.key) == self._filled
-        self.band.set_current(same)
+        keys = {walk.key.strip(), walk.trace.key if walk.trace is not None else walk.key}
+        self.band.set_current(text.strip() in keys or (text == self._filled[0] and self._filled[1] in keys))
 
     # --- walking ---
 

@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.operations.recover import REPORT
-from shardcore.shards.trace import ABSENT
+from shardcore.shards.trace import DAMAGED
 from shardcore.teaching.impact import Fate
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.sandbox.new_bytes import new_bytes
@@ -373,7 +373,7 @@ def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) 
     until(lambda: drawn("The key e3b0… belongs in slot 3, and is not there"))
     trace = window.session.walk.trace
     assert trace is not None
-    assert trace.outcome == ABSENT
+    assert trace.outcome == DAMAGED
     assert window.session.walk.step == 2
     assert window.session.selection.span == Span("", 5052, 5053)
     changed(window, window.breaking.actions.undo.trigger)

@@ -89,6 +89,7 @@ def test_mistakes_stay_in_the_address_field(qtbot: QtBot, swh: HexPanel, session
     assert swh.view.state.selection == before
     qtbot.keyClick(swh.address.field, Qt.Key.Key_Escape)
     assert not swh.address.preview.isVisible()
+    assert "indx" not in swh.address.field.text(), "what means nothing does not stay"
 
 
 def test_messages_beside_the_address_push_nothing_aside(qtbot: QtBot, swh: HexPanel) -> None:

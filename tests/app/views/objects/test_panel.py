@@ -343,3 +343,14 @@ def test_the_placeholder_is_not_cut(panel: ObjectPanel) -> None:
     field = panel.filter
     assert "*part*" in field.placeholderText()
     assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= field.minimumWidth() - 24
+
+
+def test_a_filter_that_hides_the_selected_row_ends_what_can_be_done_with_it(qtbot: QtBot, panel: ObjectPanel) -> None:
+    """No button is enabled that would do nothing."""
+    qtbot.waitUntil(lambda: panel.model.total == 13 and not panel._session.jobs.open_jobs)
+    panel.table.selectRow(0)
+    assert panel.actions_.extract.isEnabled()
+    panel.filter.setText("state:unused")
+    qtbot.waitUntil(lambda: panel.model.total == 1)
+    assert not panel.actions_.extract.isEnabled()
+    assert not panel.look_up_button.isEnabled()

@@ -145,3 +145,27 @@ def test_only_where_page_and_practice_differ(qtbot: QtBot, session: Session, dat
     assert len(names) == len(set(names)) == 14
     tree.differs.setChecked(False)
     qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) == len(session.shard.sections))  # type: ignore[union-attr]
+
+
+def test_a_file_that_is_read_again_stays_expanded(qtbot: QtBot, session: Session, data: Path) -> None:
+    """After an edit the tree is where one left it; of another file nothing is expanded but the root."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    small, nodes = data / "swh" / "small.shard", tree.nodes
+
+    def header() -> QModelIndex:
+        return nodes.index(0, 0, nodes.index(0, 0))
+
+    def ready() -> bool:
+        return nodes.rowCount(nodes.index(0, 0)) > 4 and not session.jobs.open_jobs
+
+    open_in(session, qtbot, small)
+    qtbot.waitUntil(ready)
+    tree.expand(header())
+    qtbot.waitUntil(lambda: nodes.rowCount(header()) > 0)
+    with qtbot.waitSignal(session.opened):
+        session.reload()
+    qtbot.waitUntil(lambda: ready() and tree.isExpanded(header()) and nodes.rowCount(header()) > 0)
+    open_in(session, qtbot, small.with_name("one.shard"))
+    qtbot.waitUntil(ready)
+    assert not tree.isExpanded(header())

@@ -375,3 +375,14 @@ def test_the_outcome_belongs_to_the_key_in_the_field(panel: TracePanel, qtbot: Q
     panel.field.setText(KEY)
     assert panel.band.outcome.text == "Found"
     assert panel.band.show_object.isEnabled()
+
+
+def test_the_key_that_a_beginning_stands_for_is_the_one_looked_up(panel: TracePanel, qtbot: QtBot) -> None:
+    """Once the field has the whole key, the outcome is still that of the key in it."""
+    panel.field.setText(KEY[:4])
+    qtbot.keyClick(panel.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.key == KEY)
+    panel.field.setText(KEY)
+    assert panel.band.show_object.isEnabled()
+    panel.field.setText(ABSENT)
+    assert not panel.band.show_object.isEnabled()

@@ -1,0 +1,28 @@
+"""Texts that are cut at the end."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QApplication
+
+from shardscope.widgets.elided import cut_text
+
+
+@pytest.mark.parametrize("text", ["13 rows · 3,857,456 bytes", "payload [4,500]", "at 0x1f4e5a6", "46,464 rows"])
+def test_numbers_are_not_cut(qapp: QApplication, text: str) -> None:
+    """At every width a number is whole or left out."""
+    metrics = QFontMetricsF(qapp.font())
+    numbers = {word.strip("[],") for word in text.split() if word.strip("[],")[0].isdigit()}
+    for room in range(8, 400, 3):
+        for word in cut_text(metrics, text, room).rstrip("…").split():
+            assert not word.strip("[],")[:1].isdigit() or word.strip("[],") in numbers
+
+
+def test_a_key_is_no_number(qapp: QApplication) -> None:
+    """Digits within a word with letters are cut as the letters are: a key keeps as much as there is room for."""
+    metrics = QFontMetricsF(qapp.font())
+    key = "34699395223612a0fff8ec5da7757409f19fbfe3aad747126ebdc673ca9158ac"
+    seen = cut_text(metrics, key, 100)
+    assert key.startswith(seen.rstrip("…"))
+    assert metrics.horizontalAdvance(seen) > 100 - 3 * metrics.horizontalAdvance("0")
