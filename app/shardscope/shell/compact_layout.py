@@ -101,7 +101,6 @@ class StepWords(QScrollArea):
         self.setVisible(bool(self.text.text()))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Two lines of the letters that there are now."""
         super().showEvent(event)
         self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + _ROOM)
 

@@ -137,7 +137,6 @@ class PanelDocks(QObject):
         raise LookupError(kind.__name__)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Tabs that Qt makes for docks get their name."""
         if event.type() == QEvent.Type.ChildPolished:
             self._titles_soon.start()
         return False

@@ -111,14 +111,12 @@ class DropPlaces(QWidget):
     # --- events ---
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """The window showed this under the pointer: the drag goes on here."""
         if event.source() is None and (paths := dragged_files(event.mimeData())):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
             self.begin(event.position(), several=len(paths) > 1)
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
-        """Lights the place under the pointer."""
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         place = self.place_at(event.position())
@@ -127,15 +125,12 @@ class DropPlaces(QWidget):
             self.update()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        """The pointer left the window, or Escape was pressed."""
         self.end()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Does what the place says."""
         self.drop(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the places."""
         colours = theme.of(self)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

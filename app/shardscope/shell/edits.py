@@ -103,7 +103,6 @@ class EditShell(QObject):
         menu.addActions(self.actions.all)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Entries of the menu that have nothing to explain have no tooltip: it would repeat them."""
         if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
             return watched.actionAt(event.pos()) not in (self.actions.allow, *self.actions.all)
         return super().eventFilter(watched, event)

@@ -128,7 +128,6 @@ class MenuKeys(QObject):
             line.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A line is not asked whether it wants a key that a menu has."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._is_ours(event):
             event.ignore()
             return True
@@ -623,7 +622,6 @@ class MainWindow(PartCommands):
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return presses a focused button; Escape takes arrows away, then leaves the full screen."""
         if press_focused(self, event):
             return
         if event.key() == Qt.Key.Key_Escape and self.session.question is not None:
@@ -634,7 +632,6 @@ class MainWindow(PartCommands):
             super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a small window the docks share one place."""
         super().resizeEvent(event)
         QTimer.singleShot(0, self, self._fit)
 
@@ -659,7 +656,6 @@ class MainWindow(PartCommands):
     # --- the beginning and the end ---
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Saves the layout, stops the work, removes what was made for dragging."""
         if self.breaking.holds(self.close):
             event.ignore()
             return
@@ -673,15 +669,12 @@ class MainWindow(PartCommands):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes files and folders from elsewhere; our own objects are not opened."""
         self.drop_places.dragEnterEvent(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        """The drag ended, or goes on over the places, which show themselves then."""
         self.drop_places.end()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Does what the place says where something was dropped."""
         self.drop_places.drop(event)
 
     def _dropped(self, place: DropPlace, paths: tuple[str, ...]) -> None:

@@ -182,7 +182,6 @@ class Notice(QFrame):
             self.sign.setStyleSheet(f"color: {strong.name()}; font-weight: 700;")
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follows the theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "_line"):
             self._colour()
@@ -287,7 +286,6 @@ class Notices(QWidget):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follows the size of the place above."""
         if watched is self.parent() and event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
             self._fit()
         return super().eventFilter(watched, event)

@@ -39,10 +39,6 @@ class PartCommands(QMainWindow):
         self.panels.show(name, focus=focus)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Move to the next widget, panel by panel from left to right, within a panel line by line.
-
-        Qt's own order stops at panels whose focus proxy is hidden, and ends with widgets that were created last.
-        """
         if not self.isVisible():
             # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
             return super().focusNextPrevChild(forward)

@@ -108,11 +108,9 @@ class SampleCard(QAbstractButton):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """Two lines and the strip."""
         return QSize(280, 2 * self.fontMetrics().height() + _STRIP + 3 * _PAD)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """*Learn* stands in the corner and *More* below it, where they are no part of what opens."""
         super().resizeEvent(event)
         top = _PAD - 5
         for button in (self.learn, self.more):
@@ -121,14 +119,12 @@ class SampleCard(QAbstractButton):
             top += size.height()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return opens, too."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints title, what is in it, *Open*, and the strip."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.of(self)
@@ -230,7 +226,6 @@ class SampleCards(QWidget):
                 self._ask(jobs, card)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """One column where there is no room for two."""
         super().resizeEvent(event)
         self._arrange(2 if self.width() >= TWO_COLUMNS else 1)
 

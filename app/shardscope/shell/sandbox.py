@@ -108,7 +108,6 @@ class SandboxShell(QObject):
         menu.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Entries of the menu that have nothing to explain have no tooltip: it would repeat them."""
         if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
             explained: tuple[QAction, ...] = (self.actions.switch, self.actions.salvage)
             return watched.actionAt(event.pos()) not in explained

@@ -81,7 +81,6 @@ class StatusLine(QStatusBar):
         self._show_format()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There is more room, or less."""
         super().resizeEvent(event)
         self._show_format()
 

@@ -34,14 +34,11 @@ class FixedSizeFrame(QWidget):
         column.addWidget(part)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Tells."""
         super().resizeEvent(event)
         self.resized.emit()
 
     def sizeHint(self) -> QSize:
-        """The same at all times."""
         return _WISH
 
     def minimumSizeHint(self) -> QSize:
-        """The same at all times."""
         return self._least

@@ -69,7 +69,6 @@ class TopBar(QToolBar):
         self.verify_button.setEnabled(is_open)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another theme makes nothing move."""
         super().changeEvent(event)
         if event.type() is QEvent.Type.StyleChange:
             self._keep_low()

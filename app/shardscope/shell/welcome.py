@@ -44,7 +44,6 @@ class _TwoWords(QStyledItemDelegate):
     """Paints the title at the left and what is known of it, quieter, in a column of its own."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        """The style paints the background alone; the words are painted here."""
         super().initStyleOption(option, index)
         option.text = ""
 
@@ -95,7 +94,6 @@ class FileList(QListWidget):
         self.setFixedHeight(max(min(len(entries), 7), 1) * (self.fontMetrics().height() + 12) + 6)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return opens."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and (item := self.currentItem()) is not None:
             self._choose(item)
         else:
@@ -229,14 +227,12 @@ class Welcome(QScrollArea):
             part.setVisible(bool(recent))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """The title is large; Qt forgets fonts of parts that move into a window with a style sheet."""
         super().showEvent(event)
         font = sized(self.title.font(), TITLE)
         font.setBold(True)
         self.title.setFont(font)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follows the theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "drop"):
             self._colour()

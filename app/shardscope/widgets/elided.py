@@ -57,7 +57,6 @@ class Elided(QLabel):
         return cut_text(self.fontMetrics(), self.text(), self.contentsRect().width())
 
     def minimumSizeHint(self) -> QSize:
-        """As narrow as wanted."""
         return QSize(0, super().minimumSizeHint().height())
 
     def event(self, event: QEvent) -> bool:
@@ -68,7 +67,6 @@ class Elided(QLabel):
         return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints what fits."""
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(self.contentsRect(), int(self.alignment()), self.seen)

@@ -38,15 +38,12 @@ class FindingModel(QAbstractTableModel):
         return self._findings[index.row()]
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """One row for each finding."""
         return 0 if parent.isValid() else len(self._findings)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Severity, sentence, place, code, key."""
         return 0 if parent.isValid() else len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The names of the columns."""
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return COLUMNS[section]
         return None

@@ -295,18 +295,15 @@ class NodeModel(QAbstractItemModel):
         return self._index_of(index.internalId()) if index.isValid() else QModelIndex()
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """How many children are known."""
         if parent.isValid() and parent.column() > 0:
             return 0
         number = self._entry(parent)
         return 0 if number is None else self._open[number].count or 0
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Name, value, offset, size."""
         return len(COLUMNS)
 
     def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008
-        """Whether there are children, without computing them."""
         if not parent.isValid():
             return bool(self._open)
         if parent.column() > 0:
@@ -320,16 +317,13 @@ class NodeModel(QAbstractItemModel):
         return node.expandable or bool(node.decoded)
 
     def canFetchMore(self, parent: Index) -> bool:
-        """Whether the children were never asked for."""
         return parent.isValid() and self._entry(parent) is None and self.hasChildren(parent)
 
     def fetchMore(self, parent: Index) -> None:
-        """Asks for the children."""
         if (number := self._make_entry(parent)) is not None:
             self._fetch(number, 0)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The names of the columns."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:

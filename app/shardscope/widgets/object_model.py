@@ -301,16 +301,13 @@ class ObjectModel(QAbstractTableModel):
     # --- what Qt asks ---
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Rows of the block."""
         first, last = self.block
         return 0 if parent.isValid() else max(last - first, 0)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Columns that make sense for what is open."""
         return 0 if parent.isValid() else len(self.columns)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Titles, and what the columns mean."""
         if orientation is not Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
             return None
         column = self.columns[section]

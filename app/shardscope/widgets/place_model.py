@@ -106,7 +106,6 @@ class PlaceModel(QAbstractListModel):
         return next((row for row, n in enumerate(self._shown) if self.places[n].where == where), None)
 
     def rowCount(self, parent: Index = _ROOT) -> int:
-        """As many as pass the filter."""
         return 0 if parent.isValid() else len(self._shown)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

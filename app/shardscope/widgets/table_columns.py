@@ -58,7 +58,6 @@ class ColumnRoom(QObject):
         model.modelReset.connect(self._forget)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follows the width."""
         if event.type() == QEvent.Type.Resize:
             self.fit()
         elif event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):

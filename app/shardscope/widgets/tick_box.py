@@ -13,7 +13,6 @@ class TickBox(QCheckBox):
     """A check box; the style sheet fills the box, and this adds the tick."""
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the tick over the box."""
         super().paintEvent(event)
         if not self.isChecked():
             return

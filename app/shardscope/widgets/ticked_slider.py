@@ -24,7 +24,6 @@ class TickedSlider(QSlider):
         self.setTickInterval(1)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the marks over those of the style, at the same places."""
         super().paintEvent(event)
         painter = QPainter(self)
         colours = theme.of(self)

@@ -71,15 +71,12 @@ class TransferModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, 3), self.index(len(self._jobs) - 1, 3))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """One row for each job."""
         return 0 if parent.isValid() else len(self._jobs)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Title, state, progress, time, result."""
         return 0 if parent.isValid() else len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The names of the columns."""
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return COLUMNS[section]
         return None

@@ -102,22 +102,18 @@ class WrapText(QWidget):
     # --- geometry ---
 
     def hasHeightForWidth(self) -> bool:
-        """A narrow text is tall."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """Pixels of all lines at that width."""
         return math.ceil(self._laid_out(width)[1])
 
     def sizeHint(self) -> QSize:
-        """The text on one line, up to a common width."""
         layout, _ = self._laid_out(1 << 20)
         longest = max((layout.lineAt(n).naturalTextWidth() for n in range(layout.lineCount())), default=0.0)
         width = min(math.ceil(longest) + 1, _NATURAL)
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        """A few letters on one line; layouts ask for the height that a width needs."""
         return QSize(_LEAST, self.fontMetrics().height())
 
     def _changed(self) -> None:
@@ -156,23 +152,19 @@ class WrapText(QWidget):
     # --- events ---
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another font or theme."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange, QEvent.Type.PaletteChange):
             self._changed()
 
     def enterEvent(self, event: QEvent) -> None:
-        """A link is underlined under the pointer."""
         self._hover = True
         self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """The pointer is elsewhere."""
         self._hover = False
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Follows a link."""
         if (
             self.link
             and event.button() == Qt.MouseButton.LeftButton
@@ -183,7 +175,6 @@ class WrapText(QWidget):
             super().mouseReleaseEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Ctrl+C copies; Enter and Space follow a link."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
         elif self.link and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
@@ -192,7 +183,6 @@ class WrapText(QWidget):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Copy, and follow where it is a link."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.link:
@@ -205,7 +195,6 @@ class WrapText(QWidget):
         menu.popup(event.globalPos())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the lines."""
         painter = QPainter(self)
         colours = theme.of(self)
         layout, _ = self._laid_out(self.width())

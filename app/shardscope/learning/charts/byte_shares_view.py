@@ -52,15 +52,12 @@ class BudgetModel(QAbstractTableModel):
         self.endResetModel()
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
-        """One for each share."""
         return 0 if parent.isValid() else len(self.shares)
 
     def columnCount(self, parent: Index = _NO_PARENT) -> int:
-        """Name, bytes, bar."""
         return 3
 
     def headerData(self, section: int, side: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """The names of the columns."""
         if side is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("what"), self.tr("bytes"), self.tr("share"))[section]
         return None
@@ -173,11 +170,9 @@ class BudgetView(QTableView):
         self.clicked.connect(self._choose)
 
     def sizeHint(self) -> QSize:
-        """A few rows."""
         return QSize(320, 240)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Shares the width: names and numbers whole first, bars with the rest."""
         super().resizeEvent(event)
         self.fit()
 
@@ -194,7 +189,6 @@ class BudgetView(QTableView):
             self.setColumnWidth(column, width)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter goes to the bytes."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self._choose(self.currentIndex())
         else:

@@ -235,14 +235,12 @@ class ChartPages(QWidget):
         column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the choices priority over the notes in a small panel."""
         super().resizeEvent(event)
         self.save.setText(self.tr("Save") if event.size().width() >= WIDE else "⋯")
         if (event.size().height() < LOW) != (event.oldSize().height() < LOW):
             self._make_room()
 
     def minimumSizeHint(self) -> QSize:
-        """Narrow docks are fine."""
         return QSize(240, 120)
 
     # --- what is counted ---
@@ -291,7 +289,6 @@ class ChartPages(QWidget):
         self._show()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Somebody looks: what is behind another dock is never painted."""
         super().paintEvent(event)
         if self.kind not in self._found:
             self._soon.start()

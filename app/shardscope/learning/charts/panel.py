@@ -33,11 +33,9 @@ class Charts(QWidget):
         self._soon.timeout.connect(self.fill)
 
     def sizeHint(self) -> QSize:
-        """Room for a chart."""
         return QSize(360, 420)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Somebody looks: docks behind others are shown, too, but never painted."""
         super().paintEvent(event)
         if self.pages is None:
             self._soon.start()

@@ -74,7 +74,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.viewport().setMouseTracking(True)
 
     def sizeHint(self) -> QSize:
-        """Wide rather than tall."""
         return QSize(320, 220)
 
     # --- drawing ---
@@ -212,14 +211,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.getPlotItem().getAxis("left").setTicks([up])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Other gaps, other numbers: soon, for items must not go while the scene is laid out."""
         super().resizeEvent(event)
         # The base class resizes once before our own parts are there.
         if getattr(self, "chart", None) is not None:
             self._again.start()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another theme, other colours."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and getattr(self, "chart", None) is not None:
             self._again.start()
@@ -257,7 +254,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         item.addItem(self._marked)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Begins a click, or a range."""
         if event.button() is Qt.MouseButton.LeftButton and self.chart is not None and len(self.chart):
             self._press, self._press_at = self.bin_at(event.position()), event.position()
             self.setFocus(Qt.FocusReason.MouseFocusReason)
@@ -265,7 +261,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         event.accept()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Says what is under the pointer; with the button down, makes a range."""
         if self.chart is None or not len(self.chart):
             return
         here = self.bin_at(event.position())
@@ -276,19 +271,16 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         event.accept()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Chooses the bin, or the range."""
         if self._press >= 0 and event.button() is Qt.MouseButton.LeftButton:
             self._press = -1
             self.chosen.emit(*self.bins)
         event.accept()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """What is chosen is told again."""
         super().leaveEvent(event)
         self.pointed.emit(*self.bins)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """The arrows go from bin to bin, with Shift they make a range, Enter chooses, Escape chooses nothing."""
         chart = self.chart
         count = len(chart) if chart is not None else 0
         first, last = self.bins
@@ -315,7 +307,6 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             event.ignore()
 
     def wheelEvent(self, event: Any) -> None:
-        """The chart stays as it is."""
         event.ignore()
 
     def _point(self, first: int, last: int) -> None:

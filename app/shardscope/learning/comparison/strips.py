@@ -68,11 +68,9 @@ class Strips(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        """A line and a strip for each, and the legend."""
         return QSize(600, round(_TOP + max(len(self.rows), 1) * self._step + _LEGEND))
 
     def minimumSizeHint(self) -> QSize:
-        """As high as ever."""
         return QSize(200, self.sizeHint().height())
 
     @property
@@ -97,7 +95,6 @@ class Strips(QWidget):
     # --- painting ---
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the strips, the line where the contents alone would end, and the legend."""
         painter = QPainter(self)
         colours = theme.of(self)
         for number, row in enumerate(self.rows):
@@ -204,13 +201,11 @@ class Strips(QWidget):
         return number if 0 <= number < len(self.rows) else -1
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Chooses a format."""
         number = self.row_at(event.position().y())
         if event.button() == Qt.MouseButton.LeftButton and number >= 0:
             self.chosen.emit(self.rows[number].format)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Up and down choose the format before and after, Home and End the first and last."""
         names = [row.format for row in self.rows]
         at = names.index(self.current) if self.current in names else 0
         targets = {

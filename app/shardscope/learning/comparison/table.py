@@ -64,15 +64,12 @@ class CompareModel(QAbstractTableModel):
         self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, _LAST))
 
     def rowCount(self, parent: Index | None = None) -> int:
-        """One for each format."""
         return 0 if parent is not None and parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: Index | None = None) -> int:
-        """What people compare."""
         return 0 if parent is not None and parent.isValid() else len(HEADINGS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """The headings, and what they mean."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
@@ -188,7 +185,6 @@ class CompareTable(QTableView):
         header.resizeSection(_LAST, max(self.viewport().width() - taken, _LEAST_LAST))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The last column takes what is left, and has room to be read."""
         super().resizeEvent(event)
         self._room()
 

@@ -150,7 +150,6 @@ class CompareWindow(QDialog):
         self.resize(FULL.boundedTo(room - QSize(_AROUND, _AROUND)))
 
     def minimumSizeHint(self) -> QSize:
-        """Everything scrolls: it fits the smallest window."""
         return QSize(420, 300)
 
     # --- making ---
@@ -316,19 +315,16 @@ class CompareWindow(QDialog):
     # --- events ---
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes files and folders."""
         if event.source() is None and _dropped(event):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Compares them."""
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
         self.desk.read(_dropped(event))
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follows the theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "area"):
             self._offer()

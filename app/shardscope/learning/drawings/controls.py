@@ -36,7 +36,6 @@ class FlowLayout(QLayout):
         self._gap = gap
 
     def addItem(self, item: QLayoutItem) -> None:
-        """Puts a part last."""
         self._items.append(item)
 
     def count(self) -> int:
@@ -44,36 +43,28 @@ class FlowLayout(QLayout):
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
-        """A part, or None."""
         return self._items[index] if 0 <= index < len(self._items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
-        """Takes a part out."""
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """It takes no more than it needs."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:
-        """Narrower is higher."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """Pixels that the rows need."""
         return self._laid(QRect(0, 0, width, 0), move=False)
 
     def setGeometry(self, rect: QRect) -> None:
-        """Places the parts."""
         super().setGeometry(rect)
         self._laid(rect, move=True)
 
     def sizeHint(self) -> QSize:
-        """As `minimumSize`."""
         return self.minimumSize()
 
     def minimumSize(self) -> QSize:
-        """Room for the largest part."""
         size = QSize()
         for item in self._items:
             size = size.expandedTo(item.minimumSize())

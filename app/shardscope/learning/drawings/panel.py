@@ -182,7 +182,6 @@ class DrawingPanel(QWidget):
         self._session.selection_changed.connect(self._selected)
 
     def sizeHint(self) -> QSize:
-        """Room for a drawing."""
         return QSize(LEAST_WIDTH, LEAST_HEIGHT)
 
     # --- which sketch ---

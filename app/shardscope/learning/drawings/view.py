@@ -59,7 +59,6 @@ class _Page(QGraphicsItem):
         self._colours: Colours | None = None
 
     def boundingRect(self) -> QRectF:
-        """The page."""
         return QRectF(0, 0, self._picture.width, self._picture.height) if self._picture is not None else QRectF()
 
 
@@ -277,13 +276,11 @@ class DrawingView(QGraphicsView):
             self._say(self._stops[self._stop])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The drawing is placed anew for the new width."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._again.start()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another theme has other colours, and may have other fonts."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self._fonts = Fonts()
@@ -328,7 +325,6 @@ class DrawingView(QGraphicsView):
     # --- mouse ---
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Drags a handle, or lights what is under the pointer."""
         place = event.position().toPoint()
         if self._drag is not None:
             grip, begin = self._drag
@@ -339,7 +335,6 @@ class DrawingView(QGraphicsView):
         self._point(self.item_at(place))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Takes hold of a handle, or chooses an item."""
         if event.button() is not Qt.MouseButton.LeftButton:
             return
         place = event.position().toPoint()
@@ -354,16 +349,13 @@ class DrawingView(QGraphicsView):
             self.chosen.emit(self._pressed)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Lets go."""
         self._drag = None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Goes to the bytes of an item."""
         if (item := self.item_at(event.position().toPoint())) != NO_ITEM:
             self.activated.emit(item)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """With Ctrl it zooms."""
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.set_zoom(self.zoom * _ZOOM ** (event.angleDelta().y() / 120))
             event.accept()
@@ -371,11 +363,9 @@ class DrawingView(QGraphicsView):
             super().wheelEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Asks for the menu."""
         self.menu_wanted.emit(event.globalPos())
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Tells of the item under the pointer; outside nothing is pointed at."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self.picture is not None:
             told = tip_of(self.picture, self.item_at(event.pos()))
             QToolTip.showText(event.globalPos(), tip(grouped(told)), self.viewport())
@@ -393,7 +383,6 @@ class DrawingView(QGraphicsView):
     # --- keyboard ---
 
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Tab goes from item to item, and at the last one on to the next part of the window."""
         number = self._stop + (1 if next else -1)
         if self.hasFocus() and 0 <= number < len(self._stops):
             self._go_to(number)
@@ -401,7 +390,6 @@ class DrawingView(QGraphicsView):
         return super().focusNextPrevChild(next)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The keyboard comes to the first item, or from behind to the last."""
         super().focusInEvent(event)
         if event.reason() is Qt.FocusReason.BacktabFocusReason:
             self._go_to(len(self._stops) - 1)
@@ -412,12 +400,10 @@ class DrawingView(QGraphicsView):
         self._mark_stop()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """What is not seen is not pointed at."""
         super().hideEvent(event)
         self._point(NO_ITEM)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """Nothing is pointed at any more."""
         super().focusOutEvent(event)
         self._by_keyboard = False
         self._mark_stop()
@@ -432,7 +418,6 @@ class DrawingView(QGraphicsView):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows go to the next item or move a handle, Space chooses, Enter goes to the bytes."""
         key, stop = Qt.Key(event.key()), self._stops[self._stop] if self._stop >= 0 else None
         if zoom := _zoom_of(event):
             self.set_zoom(1.0 if zoom == 1.0 else self.zoom * zoom)

@@ -56,7 +56,6 @@ class FormatPage(QWidget):
         session.selection_changed.connect(self._selected)
 
     def sizeHint(self) -> QSize:
-        """Room for a table."""
         return QSize(380, 520)
 
     def show_page(self, name: str) -> None:
@@ -80,7 +79,6 @@ class FormatPage(QWidget):
         self.view.light(f"word:{word}")
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Makes what is seen now."""
         super().showEvent(event)
         self._fill()
         self._light(self._session.selection)

@@ -81,7 +81,6 @@ class PageView(QTextBrowser):
         return True
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Lines break elsewhere; the lit row stays in view."""
         super().resizeEvent(event)
         self._reveal()
 
@@ -95,7 +94,6 @@ class PageView(QTextBrowser):
             bar.setValue(bar.value() + place.top() - self.viewport().height() // 3)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follows the theme and the font."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange) and getattr(self, "_page", None):
             place = self.verticalScrollBar().value()
@@ -108,7 +106,6 @@ class PageView(QTextBrowser):
             self.verticalScrollBar().setValue(place)
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
-        """Nothing: pages have no pictures, and nothing is fetched."""
         return None
 
     # --- making ---

@@ -135,12 +135,10 @@ class ShortcutDialog(QDialog):
         self.resize(QSize(520, 680).boundedTo(window.size() - QSize(40, 40)))
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """The keyboard goes back to where it was in the window."""
         super().hideEvent(event)
         self._window.activateWindow()
 
     def sizeHint(self) -> QSize:
-        """Room for a menu or two."""
         return QSize(520, 680)
 
     def _fill(self, found: list[Shortcut]) -> None:
@@ -200,7 +198,6 @@ class ShortcutDialog(QDialog):
             QTimer.singleShot(0, action, action.trigger)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Up, down and Return in the field act on the list."""
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
                 self._step(1 if event.key() == Qt.Key.Key_Down else -1)

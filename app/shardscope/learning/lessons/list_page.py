@@ -198,17 +198,14 @@ class LessonCard(QWidget):
             self.start.setFocus()
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        """Lights the card."""
         self._hover = True
         self.update()
 
     def leaveEvent(self, event: QEvent) -> None:
-        """Puts it out."""
         self._hover = False
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A raised ground."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.of(self)

@@ -73,7 +73,6 @@ class LessonPanel(QWidget):
         self._tell()
 
     def sizeHint(self) -> QSize:
-        """Room for a paragraph."""
         return QSize(380, 520)
 
     def teach(self) -> None:
@@ -90,7 +89,6 @@ class LessonPanel(QWidget):
         QTimer.singleShot(0, self, self.list.show_missions)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """The list is read and made when it is seen first, and again when what it stands for has changed."""
         super().showEvent(event)
         if not self._listed:
             self._fill_list()
@@ -212,7 +210,6 @@ class LessonPanel(QWidget):
         return row
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a low panel the room goes to the text."""
         super().resizeEvent(event)
         self._make_room()
         self._tell_titles()

@@ -54,17 +54,14 @@ class Prose(QLabel):
         self._dress()
 
     def minimumSizeHint(self) -> QSize:
-        """A few letters on one line; layouts ask for the height that a width needs."""
         return QSize(_LEAST, self.fontMetrics().height())
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._dress()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click."""
         super().mouseReleaseEvent(event)
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
             self.clicked.emit()

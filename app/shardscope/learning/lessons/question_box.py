@@ -168,13 +168,11 @@ class QuestionBox(QWidget):
         self._choices.setVisible(bool(question.choices))
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A raised ground with an edge in the accent colour."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.of(self)

@@ -76,13 +76,11 @@ class SandboxBanner(QWidget):
         self.label.tell(self.accessibleName() if wide(self.accessibleName()) <= left else sentence)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There is more room, or less."""
         super().resizeEvent(event)
         if self.accessibleName():
             self._fit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Hatched at its beginning, and a line below."""
         painter = QPainter(self)
         colours = theme.of(self)
         ground = QColor(colours.warning)
@@ -95,7 +93,6 @@ class SandboxBanner(QWidget):
         painter.end()
 
     def minimumSizeHint(self) -> QSize:
-        """As narrow as wanted."""
         return QSize(0, super().minimumSizeHint().height())
 
 
@@ -121,7 +118,6 @@ class SandboxFrame(QWidget):
         self.hide()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Keeps to the edges."""
         if event.type() == QEvent.Type.Resize:
             self._place()
         return super().eventFilter(watched, event)
@@ -138,7 +134,6 @@ class SandboxFrame(QWidget):
             self.raise_()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Four hatched bars."""
         painter = QPainter(self)
         colours = theme.of(self)
         wide, tall = self.width(), self.height()

@@ -81,7 +81,6 @@ class BitRow(QWidget):
             key.setAccessibleName(f"{name}: {key.text()}")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A digit flips that bit; left and right go from bit to bit."""
         text = event.text()
         if text and text in "01234567":
             self._flip(int(text))
@@ -95,7 +94,6 @@ class BitRow(QWidget):
             self.flipped.emit(bit)
 
     def minimumSizeHint(self) -> QSize:
-        """Narrow docks show narrow keys."""
         return QSize(8 * 20 + 5, super().minimumSizeHint().height())
 
 
@@ -132,7 +130,6 @@ class SandboxPanel(QWidget):
         self._compared()
 
     def sizeHint(self) -> QSize:
-        """Room for a report."""
         return QSize(380, 520)
 
     # --- making ---

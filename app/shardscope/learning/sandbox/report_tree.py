@@ -41,7 +41,6 @@ class _Wrapped(QStyledItemDelegate):
     """Rows as high as their text needs in the width of the tree."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        """Lines for all of the text."""
         tree = self.parent()
         assert isinstance(tree, QTreeWidget)
         depth, above = 1, index.parent()
@@ -90,7 +89,6 @@ class ReportTree(QTreeWidget):
                 self._line(top, f"{_ANSWERS[peer.answer]} {peer.name}", f"{answer}. {peer.says}")
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """More or fewer lines for each text."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self.scheduleDelayedItemsLayout()

@@ -387,7 +387,6 @@ class AddressDialog(QDialog):
         self.accept()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follows the theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "understood"):
             sheet = f"color: {theme.of(self).muted.name()};"

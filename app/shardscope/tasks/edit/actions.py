@@ -181,14 +181,12 @@ class EditChip(QToolButton):
         return self.tr("▨ Sandbox copy · {0}").format(plural(changes, "change"))
 
     def sizeHint(self) -> QSize:
-        """As large as the longest of its texts: neither a permission nor a change moves the line it stands in."""
         metrics = self.fontMetrics()
         texts = list(self._texts.values()) if self._changes is None else [self._in_memory(max(self._changes, 99))]
         widest = max(metrics.horizontalAdvance(one) for one in texts)
         return QSize(widest + 2 * ROOM, metrics.height() + 1)
 
     def minimumSizeHint(self) -> QSize:
-        """The same."""
         return self.sizeHint()
 
     def _clicked(self, _: bool) -> None:

@@ -64,15 +64,12 @@ class ChangeModel(QAbstractTableModel):
         self.endResetModel()
 
     def rowCount(self, parent: Index | None = None) -> int:
-        """One for each change."""
         return 0 if parent is not None and parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: Index | None = None) -> int:
-        """What, start, stop, old, new."""
         return 5
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Roles.DisplayRole) -> Any:
-        """Titles."""
         if orientation is Qt.Orientation.Horizontal and role == Roles.DisplayRole:
             return (self.tr("What"), self.tr("Start"), self.tr("Stop"), self.tr("Old"), self.tr("New"))[section]
         if role == Roles.TextAlignmentRole:
@@ -294,7 +291,6 @@ class EditDialog(QDialog):
         self.resize(SIZE)
 
     def minimumSizeHint(self) -> QSize:
-        """Everything but the buttons scrolls: it fits beside the smallest window."""
         return QSize(LEAST - 80, 200)
 
     def _row(self, form: QGridLayout, words: str, line: QLineEdit) -> None:
@@ -413,7 +409,6 @@ class EditDialog(QDialog):
     # --- inside ---
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There is more room for bytes, or less."""
         super().resizeEvent(event)
         self._size_columns()
 
@@ -441,14 +436,12 @@ class EditDialog(QDialog):
         dialog.open()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes files."""
         urls = event.mimeData().urls()
         if self.file is not None and urls and all(url.isLocalFile() for url in urls):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Takes what was dropped."""
         if self.file is not None:
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
@@ -461,7 +454,6 @@ class _ChangesTable(QTableView):
     LEAST = 90
 
     def sizeHint(self) -> QSize:
-        """Some rows are enough."""
         return QSize(super().sizeHint().width(), self.LEAST)
 
 

@@ -54,15 +54,12 @@ class InputModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.paths) - 1, len(COLUMNS) - 1))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """One row for each input."""
         return 0 if parent.isValid() else len(self.paths)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Name, what it is, size."""
         return 0 if parent.isValid() else len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The names of the columns."""
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return self.tr(COLUMNS[section])
         return None
@@ -111,14 +108,12 @@ class InputList(QTreeView):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Delete and backspace take away."""
         if event.matches(QKeySequence.StandardKey.Delete) or event.key() == Qt.Key.Key_Backspace:
             self.removed.emit()
         else:
             super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Says what to do while there is nothing."""
         super().paintEvent(event)
         if self.model().rowCount():
             return

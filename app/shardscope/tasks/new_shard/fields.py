@@ -148,7 +148,6 @@ class OptionForm(QWidget):
         return True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The wheel scrolls the form, and changes a choice only where the keyboard is."""
         if event.type() == QEvent.Type.Wheel and isinstance(watched, QComboBox) and not watched.hasFocus():
             event.ignore()
             return True

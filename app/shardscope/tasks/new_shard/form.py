@@ -451,7 +451,6 @@ class PackForm(QWidget):
     # --- events ---
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """One column where there is no room for two."""
         super().resizeEvent(event)
         wide = event.size().width() >= WIDE
         ways = QBoxLayout.Direction

@@ -27,7 +27,6 @@ class _FormatRows(QStyledItemDelegate):
     """Paints the title, and below it the two sentences."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """As high as the sentences at the width of the list."""
         view = self.parent()
         width = view.viewport().width() if isinstance(view, QListView) else 300
         return QSize(width, 2 * _PAD + sum(height + _GAP for _, height, *_ in self._lines(index, option.font, width)))
@@ -135,13 +134,11 @@ class FormatList(QListView):
         self.setFixedHeight(rows + 2 * self.frameWidth() + 4)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Another width: other heights."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another font: other heights."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "_model"):
             self._fit()

@@ -72,7 +72,6 @@ class NewShardDialog(QDialog):
         self.resize(self._form_size)
 
     def minimumSizeHint(self) -> QSize:
-        """Everything scrolls: it fits the smallest window."""
         return QSize(420, 300)
 
     # --- what it is told ---
@@ -132,13 +131,11 @@ class NewShardDialog(QDialog):
     # --- events ---
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes files and folders."""
         if event.source() is None and dropped_paths(event):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Adds them to what is packed."""
         if self.form.contents is not None and self.pages.currentIndex() == 0:
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()

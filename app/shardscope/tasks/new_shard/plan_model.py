@@ -90,7 +90,6 @@ class PlanModel(QAbstractItemModel):
         return self.createIndex(index.internalId() - 1, 0, 0)
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Files, or the sections of one."""
         if not parent.isValid():
             return len(self.files)
         if parent.internalId() or parent.column():
@@ -98,11 +97,9 @@ class PlanModel(QAbstractItemModel):
         return len(self.files[parent.row()].sections)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Name, objects, size, offset."""
         return len(COLUMNS)
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The names of the columns."""
         if orientation is not Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:

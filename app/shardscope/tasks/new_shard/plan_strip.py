@@ -75,12 +75,10 @@ class PlanStrip(QWidget):
         return f"{section.name} · {about}{size_text(section.size)} · {share_text(section.size, self._size)}"
 
     def sizeHint(self) -> QSize:
-        """A line of labels and the strip."""
         height = 2 * _TOP + QFontMetricsF(self.font()).height() + LABEL_GAP + STRIP_HEIGHT + 2
         return QSize(320, round(height))
 
     def minimumSizeHint(self) -> QSize:
-        """As high as ever."""
         return QSize(60, self.sizeHint().height())
 
     def _rescale(self) -> None:
@@ -100,11 +98,9 @@ class PlanStrip(QWidget):
     # --- events ---
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """A new scale."""
         self._rescale()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the strip; an empty one where nothing is planned."""
         painter = QPainter(self)
         colours, strip = theme.of(self), self._strip()
         if self._size:
@@ -124,13 +120,11 @@ class PlanStrip(QWidget):
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Chooses a section."""
         number = self.section_at(event.position().x())
         if event.button() == Qt.MouseButton.LeftButton and number >= 0:
             self.chosen.emit(number)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right choose the section before and after, Home and End the first and last."""
         last = len(self._sections) - 1
         targets = {
             Qt.Key.Key_Left: max(self.current - 1, 0),

@@ -44,7 +44,6 @@ class _SectionRows(QStyledItemDelegate):
     """Rows with the colour and the letter of the section before its name."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
-        """Adds the sign."""
         super().initStyleOption(option, index)
         role = index.data(SECTION_ROLE)
         if index.column() == NAME and isinstance(role, SectionRole):

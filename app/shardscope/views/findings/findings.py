@@ -53,7 +53,6 @@ class SeverityDelegate(QStyledItemDelegate):
         self._table = table
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        """Adds sign and colour."""
         super().initStyleOption(option, index)
         finding = index.data(FINDING_ROLE)
         if isinstance(finding, Finding) and index.column() == 0:

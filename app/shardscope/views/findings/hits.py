@@ -66,15 +66,12 @@ class HitModel(QAbstractTableModel):
             self.dataChanged.emit(self.index(min(paths), _PATH), self.index(max(paths), _PATH))
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """One row for each hit."""
         return 0 if parent.isValid() else len(self.hits)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Offset, what, field."""
         return 0 if parent.isValid() else 3
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The names of the columns."""
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             translate = QCoreApplication.translate
             names = (
@@ -203,7 +200,6 @@ class HitsTable(QWidget):
         self._session.ask(work, take, key=("hits", id(self)))
 
     def resizeEvent(self, event: object) -> None:
-        """Other rows can be seen."""
         self._soon.start()
 
     def _open_menu(self, place: QPoint) -> None:

@@ -142,49 +142,39 @@ class _Text(QAccessibleTextInterface):
         return row[startOffset : len(row) if endOffset < 0 else endOffset]
 
     def characterCount(self) -> int:
-        """Characters of the row."""
         return len(self._news.row_text().text)
 
     def cursorPosition(self) -> int:
-        """The character at which the byte with the caret begins."""
         return self._news.row_text().position(self._state.selection.caret)
 
     def setCursorPosition(self, position: int) -> None:
-        """Moves the caret to the byte at a character."""
         self._state.move_caret(self._news.row_text().offset(position))
 
     def selectionCount(self) -> int:
-        """None: from Python the ends of a selection cannot be handed to Qt; the description tells its size."""
         return 0
 
     def addSelection(self, startOffset: int, endOffset: int) -> None:
-        """Selects the bytes between two characters."""
         row = self._news.row_text()
         self._state.move_caret(row.offset(startOffset))
         self._state.move_caret(row.offset(max(endOffset - 1, startOffset)), extend=True)
 
     def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
-        """As `addSelection`: there is only one."""
         self.addSelection(startOffset, endOffset)
 
     def removeSelection(self, selectionIndex: int) -> None:
-        """Leaves only the caret."""
         self._state.move_caret(self._state.selection.caret)
 
     def characterRect(self, offset: int) -> QRect:
-        """Where the byte at a character is on the screen."""
         place = self._state.byte_rect(self._news.row_text().offset(offset)).toRect()
         return place.translated(self._state.area.viewport().mapToGlobal(QPoint()))
 
     def offsetAtPoint(self, point: QPoint) -> int:
-        """The character of the byte at a point of the screen; -1 outside the row."""
         inside = self._state.area.viewport().mapFromGlobal(point)
         found = self._state.offset_at(QPointF(inside), HexPart.HEX)
         row = self._news.row_text()
         return row.position(found[0]) if found is not None and row.start <= found[0] < row.stop else -1
 
     def scrollToSubstring(self, startIndex: int, endIndex: int) -> None:
-        """The row of the caret comes into view."""
         self._state.reveal(self._state.selection.caret)
 
 

@@ -29,7 +29,6 @@ class PressThrough(QObject):
         popup.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Hands a click outside of the list to what lies there."""
         if not isinstance(event, QMouseEvent) or event.type() != QEvent.Type.MouseButtonPress:
             return False
         if watched is not self._popup or self._popup.rect().contains(event.position().toPoint()):
@@ -152,20 +151,16 @@ class AddressBar(QWidget):
         return text if text and self._known().is_key(text) else ""
 
     def sizeHint(self) -> QSize:
-        """Room for an expression."""
         return QSize(360, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        """Room for an offset."""
         return QSize(120, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The preview keeps its place."""
         super().resizeEvent(event)
         self._place_preview()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Escape goes back to the bytes; Down opens the list."""
         if watched is self.field:
             if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
                 if event.key() == Qt.Key.Key_Escape and not self._list_is_open():

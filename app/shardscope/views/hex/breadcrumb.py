@@ -57,17 +57,14 @@ class Breadcrumb(QLabel):
         return shown(" › ".join([self._file, *(node_name(node) for node in self._path[1:])]))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The keyboard comes to the last part: those before it are around it."""
         super().focusInEvent(event)
         self._go_to(self._last)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """The keyboard is elsewhere."""
         super().focusOutEvent(event)
         self._go_to(-1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right go from part to part, Home and End to the ends, Return and Space follow."""
         key = Qt.Key(event.key())
         there = [number for number in self._kept(self._names()) if number >= 0]
         at = there.index(self._at) if self._at in there else len(there) - 1
@@ -86,19 +83,16 @@ class Breadcrumb(QLabel):
         self._show()
 
     def changeEvent(self, event: QEvent) -> None:
-        """A new theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._show()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Other parts fit."""
         super().resizeEvent(event)
         if event.oldSize().width() != event.size().width():
             self._show()
 
     def minimumSizeHint(self) -> QSize:
-        """As narrow as wanted."""
         return QSize(0, super().minimumSizeHint().height())
 
     def _show(self) -> None:

@@ -86,11 +86,9 @@ class Legend(QWidget):
         ]
 
     def sizeHint(self) -> QSize:
-        """One line."""
         return QSize(300, round(max(_SWATCH, QFontMetricsF(self.font()).height()) + 8))
 
     def minimumSizeHint(self) -> QSize:
-        """One line, as narrow as wanted."""
         return QSize(40, self.sizeHint().height())
 
     def event(self, event: QEvent) -> bool:
@@ -103,7 +101,6 @@ class Legend(QWidget):
         return super().event(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints as many entries as fit."""
         painter = QPainter(self)
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)

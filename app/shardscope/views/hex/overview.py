@@ -238,11 +238,9 @@ class Overview(QWidget):
         return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
 
     def sizeHint(self) -> QSize:
-        """One line of labels, the strip, and the line of loaded pages."""
         return QSize(400, round(_TOP + self._label_height() + LABEL_GAP + STRIP_HEIGHT + LABEL_GAP + _LINE + _TOP))
 
     def minimumSizeHint(self) -> QSize:
-        """As high as ever, as narrow as wanted."""
         return QSize(60, self.sizeHint().height())
 
     # --- geometry ---
@@ -291,7 +289,6 @@ class Overview(QWidget):
     # --- painting ---
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints everything."""
         painter = QPainter(self)
         colours = theme.of(self)
         painter.fillRect(self.rect(), colours.window)
@@ -374,7 +371,6 @@ class Overview(QWidget):
     # --- events ---
 
     def resizeEvent(self, event: QEvent) -> None:
-        """A new scale."""
         self._rescale()
 
     def event(self, event: QEvent) -> bool:
@@ -403,7 +399,6 @@ class Overview(QWidget):
         return "<br>".join(line for line in lines if line)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done with the section under the pointer, and with the strip."""
         if self._size:
             self.menu_at(event.pos().x()).popup(event.globalPos())
 
@@ -434,17 +429,14 @@ class Overview(QWidget):
         self.set_schematic(schematic)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Jumps."""
         if event.button() == Qt.MouseButton.LeftButton and self._size:
             self.jumped.emit(self.offset_at(event.position().x()))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Jumps on while the button is down."""
         if event.buttons() & Qt.MouseButton.LeftButton and self._size:
             self.jumped.emit(self.offset_at(event.position().x()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Left and right go to the previous and next section, Home and End to the first and last."""
         starts = [section.start for section in self._scale.sections]
         here = self._view[0]
         targets = {

@@ -170,7 +170,6 @@ class HexPanel(QWidget):
         return math.inf if self.drawings.in_front or by_record else self.view.full_width
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a low window the bytes come first."""
         super().resizeEvent(event)
         tall = self.room() >= LOW
         self.overview.setVisible(tall)

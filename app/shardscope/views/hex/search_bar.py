@@ -322,7 +322,6 @@ class SearchBar(QWidget):
             self._job.cancel()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter searches, Shift+Enter backwards; Escape stops, and closes when nothing runs; Up and Down bring back."""
         if watched is self.field and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self.look(backward=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))

@@ -48,7 +48,6 @@ class HexStatus(QWidget):
         self._give_room()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There is more room, or less."""
         super().resizeEvent(event)
         self._give_room()
 

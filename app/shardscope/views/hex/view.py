@@ -98,7 +98,6 @@ class HexView(QAbstractScrollArea):
         self._painter.forget()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the screen."""
         self.paints += 1
         painter = QPainter(self.viewport())
         across = float(self.horizontalScrollBar().value())
@@ -107,12 +106,10 @@ class HexView(QAbstractScrollArea):
         painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """More or fewer rows, and with "fit" more or fewer bytes in a row; more or less room beside them."""
         self.state.fit_area()
         self._fit_column()
 
     def changeEvent(self, event: QEvent) -> None:
-        """A new theme."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange):
             self._make_painter()
@@ -130,12 +127,10 @@ class HexView(QAbstractScrollArea):
         return super().event(event)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """The mouse."""
         handled = self._mouse is not None and self._mouse.handle(event)
         return handled or super().viewportEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Asks for the menu; from the keyboard, at the caret."""
         place = event.globalPos()
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
             caret = self.state.byte_rect(self.state.selection.caret)
@@ -143,24 +138,19 @@ class HexView(QAbstractScrollArea):
         self.menu_requested.emit(QPoint(place))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """The caret becomes strong."""
         super().focusInEvent(event)
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        """The caret becomes weak."""
         super().focusOutEvent(event)
         self.viewport().update()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        """Paints again; nothing is moved by pixels."""
         self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Scrolls or zooms."""
         hex_input.wheel(self.state, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Moves the caret; with shift, extends the selection."""
         if not hex_input.key(self.state, event):
             super().keyPressEvent(event)

@@ -64,7 +64,6 @@ class CardView(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints it in the theme of the window."""
         painter = QPainter(self)
         colours = theme.of(self)
         paint_card(painter, self._document(colours), colours, self._role)

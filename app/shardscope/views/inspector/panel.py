@@ -179,7 +179,6 @@ class Inspector(QScrollArea):
         self._show_selection()
 
     def sizeHint(self) -> QSize:
-        """Room for a value and its name."""
         return QSize(360, 560)
 
     # --- what is shown ---
@@ -468,7 +467,6 @@ class Inspector(QScrollArea):
         self._fold(False)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another font."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "name"):
             self._enlarge()

@@ -176,7 +176,6 @@ class Numbers(QTableWidget):
             copy_lines("\n".join(line.rstrip("\t") for line in lines))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Ctrl+C copies."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
         else:

@@ -69,16 +69,13 @@ class Chips(QWidget):
     # --- geometry ---
 
     def sizeHint(self) -> QSize:
-        """All chips, side by side."""
         width = sum(button.sizeHint().width() + GAP for button in self.buttons.values())
         return QSize(width, self.more.sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        """The menu alone; the same whether there are chips or not."""
         return self.more.sizeHint()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There is more room, or less."""
         super().resizeEvent(event)
         self._place()
 

@@ -158,7 +158,6 @@ class DragOut(QObject):
     # --- the mouse ---
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Sees presses, moves and releases before the table does; Escape stops a preparation."""
         if isinstance(event, QKeyEvent):
             if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape and self._job is not None:
                 self._cancel()

@@ -59,7 +59,6 @@ class FilterField(QLineEdit):
         self.setMinimumWidth(140)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes one local file."""
         urls = event.mimeData().urls()
         if len(urls) == 1 and urls[0].isLocalFile():
             event.setDropAction(Qt.DropAction.CopyAction)
@@ -68,7 +67,6 @@ class FilterField(QLineEdit):
             super().dragEnterEvent(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Hands over the file; texts are typed in."""
         urls = event.mimeData().urls()
         if len(urls) == 1 and urls[0].isLocalFile():
             event.setDropAction(Qt.DropAction.CopyAction)
@@ -515,12 +513,10 @@ class ObjectPanel(QWidget):
             button.setVisible(room >= 0 and (salvage is None or salvage.isHidden()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There is more room for buttons, or less."""
         super().resizeEvent(event)
         self._update()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Down goes from the filter to the table, Escape clears it."""
         if watched is self.filter and event.type() == QEvent.Type.KeyPress:
             key = event.key()  # type: ignore[attr-defined]
             if key == Qt.Key.Key_Down:

@@ -120,7 +120,6 @@ class ObjectTable(QTableView):
         self.objects.set_most((MAX_PIXELS - room) // row_height(self))
 
     def changeEvent(self, event: QEvent) -> None:
-        """A larger font makes fewer rows fit."""
         super().changeEvent(event)
         kinds = QEvent.Type
         if event.type() in (kinds.FontChange, kinds.StyleChange, kinds.PaletteChange) and hasattr(self, "_painter"):
@@ -236,13 +235,11 @@ class ObjectTable(QTableView):
             self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """There is more room, or less."""
         super().resizeEvent(event)
         self._measure_texts()
         self._fit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
         painter = QPainter(self.viewport())
         self._painter.paint(painter, event.rect())
         if self._outdated:
@@ -295,14 +292,12 @@ class ObjectTable(QTableView):
             self._following = False
 
     def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
-        """Qt lists every cell of a new selection for screen readers: of many rows it need not."""
         if sum(part.height() for chosen in (selected, deselected) for part in chosen.toList()) > MANY_SELECTED:
             self.viewport().update()
         else:
             super().selectionChanged(selected, deselected)
 
     def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
-        """Shift extends the selection, with Ctrl as well: to the first or the last row."""
         flags = QItemSelectionModel.SelectionFlag
         both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
         if isinstance(event, QKeyEvent) and event.modifiers() & both == both:
@@ -310,7 +305,6 @@ class ObjectTable(QTableView):
         return super().selectionCommand(index, event)
 
     def moveCursor(self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
-        """Home and End are the first and the last row: all of a row is current, not a cell."""
         actions, last = QAbstractItemView.CursorAction, self.objects.rowCount() - 1
         if last >= 0 and self.isColumnHidden(self.currentIndex().column()):
             self.selectionModel().setCurrentIndex(
@@ -322,7 +316,6 @@ class ObjectTable(QTableView):
         return super().moveCursor(action, modifiers)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """The user went to a row."""
         super().currentChanged(current, previous)
         # The outline goes round the whole row; Qt paints one cell of the previous row again.
         self.viewport().update()
@@ -330,7 +323,6 @@ class ObjectTable(QTableView):
             self.rows_chosen.emit(self.objects.row_of(current))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Focus never selects: Qt makes the first row current, which here stays a place to start from."""
         self._following = True
         try:
             super().focusInEvent(event)
@@ -343,7 +335,6 @@ class ObjectTable(QTableView):
             self._following = False
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Opens the row that is under the pointer."""
         index = self.indexAt(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and index.isValid():
             self.row_opened.emit(self.objects.row_of(index))
@@ -368,7 +359,6 @@ class ObjectTable(QTableView):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy gives keys, not the text of one cell; Enter goes to the bytes, Ctrl+0 resets the widths."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy_requested.emit()
             return

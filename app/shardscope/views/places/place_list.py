@@ -28,7 +28,6 @@ class PlaceDelegate(QStyledItemDelegate):
     """Two lines: the title, and below it what is known, or what is wrong. A bar marks where one is."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """Two lines."""
         return QSize(120, 2 * option.fontMetrics.height() + 12)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -83,7 +82,6 @@ class PlaceList(QListView):
         self.gone.emit(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return goes there."""
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.gone.emit(self.currentIndex())
         else:

@@ -342,12 +342,10 @@ class PlacesPanel(QWidget):
             self.list.setCurrentIndex(self.model.index(row))
 
     def showEvent(self, event: QShowEvent) -> None:
-        """A page that came while nobody saw the list may not fill it."""
         super().showEvent(event)
         QTimer.singleShot(0, self, self._want_more)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follows the theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "note"):
             sheet = f"color: {theme.of(self).muted.name()};"

@@ -115,7 +115,6 @@ class NodeDelegate(QStyledItemDelegate):
         self._painting = False
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        """Adds colours and fonts."""
         super().initStyleOption(option, index)
         node = index.data(NODE_ROLE)
         colours = theme.of(self._tree)
@@ -318,13 +317,11 @@ class StructureTree(QTreeView):
         self.differs.move(widths[0] - wish.width() - 6, (header.height() - self.differs.height()) // 2)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Shares the new width."""
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._size_columns()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done with the row under the pointer, or with the current one."""
         index = self.indexAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
         self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
@@ -431,13 +428,11 @@ class StructureTree(QTreeView):
         self._following = False
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        """Focus never selects: Qt makes the first row current, which here stays a place to start from."""
         self._following = True
         super().focusInEvent(event)
         self._following = False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """At the first key the walk begins at the current row."""
         if select_current(self, event):
             self._choose(self.currentIndex())
         else:
@@ -449,7 +444,6 @@ class StructureTree(QTreeView):
             self._choose(index)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
-        """The user went to a row."""
         super().currentChanged(current, previous)
         if not self._following and current.isValid():
             self._choose(current)

@@ -109,13 +109,11 @@ class OutcomeBand(QWidget):
         self.update()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The ground, between two lines."""
         painter = QPainter(self)
         colour: QColor = getattr(theme.of(self), self._tone if self._current else "faint")
         ground = QColor(colour)

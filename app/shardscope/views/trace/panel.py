@@ -110,7 +110,6 @@ class TracePanel(QWidget):
         )
 
     def sizeHint(self) -> QSize:
-        """Room for a sentence."""
         return QSize(380, 520)
 
     # --- the lookup ---
@@ -384,7 +383,6 @@ class TracePanel(QWidget):
         return self.footer
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a low panel the outcome is scrolled with the steps."""
         super().resizeEvent(event)
         self._make_room()
 
@@ -408,7 +406,6 @@ class TracePanel(QWidget):
         return action
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """With the keyboard in the list: up and down walk, space plays. The current step stays in view."""
         if event.type() == QEvent.Type.Resize:
             self._settling.start()
         if watched is self.area and event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):

@@ -44,7 +44,6 @@ class Sign(QWidget):
         self.setAccessibleName(words.get(self.mark, self.mark))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints circle and mark."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.of(self)

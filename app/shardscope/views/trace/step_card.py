@@ -160,7 +160,6 @@ class NumberSign(QWidget):
         self.setAccessibleName(str(number))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints the number in its frame."""
         painter = QPainter(self)
         painter.setFont(badge_font(self.font()))
         paint_badge(painter, theme.of(self), QPointF(0, 1), self.number, hollow=self.hollow)
@@ -298,18 +297,15 @@ class StepCard(QWidget):
         self.set_progress(self.progress)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click goes to this step."""
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
             self.chosen.emit()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Another theme."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """The current step stands out: another ground and an edge in the accent colour."""
         if self.progress is not Progress.CURRENT:
             return
         painter = QPainter(self)

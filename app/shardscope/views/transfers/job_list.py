@@ -46,7 +46,6 @@ class JobDelegate(QStyledItemDelegate):
         self._table = table
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        """Adds sign and colour to the state."""
         super().initStyleOption(option, index)
         job = index.data(JOB_ROLE)
         if index.column() == 1 and isinstance(job, Job):
@@ -180,14 +179,12 @@ class JobList(QWidget):
         self.summary.setText(some if count else self.tr("No jobs yet"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Delete cancels."""
         if event.key() == Qt.Key.Key_Delete:
             self.cancel_selected()
         else:
             super().keyPressEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Row heights follow the font."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "table"):
             self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 12)

@@ -42,7 +42,6 @@ class Transfers(QSplitter):
         self.setFocusProxy(self.jobs if tape is None else self.tape)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The requests are below the jobs where there is more height than width."""
         super().resizeEvent(event)
         high = event.size().height() > event.size().width()
         self.setOrientation(Qt.Orientation.Vertical if high else Qt.Orientation.Horizontal)

@@ -141,15 +141,12 @@ class RequestLogModel(QAbstractTableModel):
     # --- the table ---
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """One row for each request."""
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Purpose, range, bytes, answer."""
         return 0 if parent.isValid() else 4
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The names of the columns."""
         if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
             return None
         translate = QCoreApplication.translate

@@ -241,24 +241,20 @@ class RequestLogPanel(QWidget):
     # --- events ---
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room the requests have it."""
         super().resizeEvent(event)
         self.what_if.setVisible(self.height() >= _LOW)
         for part in (self.full, self.hits, self.prices):
             part.setVisible(self.height() >= _LOWER)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """Somebody can see it."""
         super().showEvent(event)
         self._run()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        """Nobody can see it."""
         super().hideEvent(event)
         self._run()
 
     def changeEvent(self, event: QEvent) -> None:
-        """Follows the theme and the font."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "table"):
             self.table.verticalHeader().setDefaultSectionSize(self.table.row_height)

@@ -59,7 +59,6 @@ class RequestTable(QTableView):
         return self.fontMetrics().height() + 8 + BAR
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Paints what is seen."""
         super().paintEvent(event)
         first, last = self.rowAt(event.rect().top()), self.rowAt(event.rect().bottom())
         if first < 0:
@@ -103,7 +102,6 @@ class RequestWords(QStyledItemDelegate):
         self._table = table
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        """Colours what went wrong."""
         super().initStyleOption(option, index)
         if index.column() == ANSWER:
             record, colours = self._table.requests.record(index.row()), theme.of(self._table)
@@ -112,7 +110,6 @@ class RequestWords(QStyledItemDelegate):
             option.palette.setColor(option.palette.ColorRole.Text, strong)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """Adds the room of the letter."""
         size = super().sizeHint(option, index)
         return size + QSize(_SWATCH + _SIDE, 0) if index.column() == PURPOSE else size
 
