@@ -187,20 +187,6 @@ class Settings:
         self._store.setValue(f"lessons_done/{name}", "yes")
 
     @property
-    def own_price(self) -> tuple[float, ...]:
-        """Prices that the user gave: for 1,000 requests that read, for 1,000 that list, for a GB; empty for none."""
-        value = self._store.value("own_price", "")
-        try:
-            found = json.loads(value) if isinstance(value, str) and value else []
-            return tuple(min(max(float(one), 0.0), 1000.0) for one in found) if len(found) == 3 else ()
-        except (TypeError, ValueError):
-            return ()
-
-    @own_price.setter
-    def own_price(self, prices: tuple[float, ...]) -> None:
-        self._store.setValue("own_price", json.dumps(prices))
-
-    @property
     def pack_format(self) -> str:
         """The name of the format that was last written, or empty."""
         return str(self._store.value("pack_format", ""))

@@ -12,9 +12,10 @@ from shardcore.sources.remote.request_log import size_text
 from shardscope.session.fetch_cost import Costly
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.widgets.request_log.costs import RATES, Price, bytes_per_second, money_text, price_called, seconds_text
+from shardscope.widgets.request_log.costs import Price, money_text, price_called, seconds_text
 
-_USUAL = RATES[1]
+USUAL_RATE = 12_500_000
+"""Bytes per second of a line of 100 Mbit/s."""
 
 
 class FetchQuestion(QObject):
@@ -41,7 +42,7 @@ class FetchQuestion(QObject):
         box = self._box("costly", self.tr("Fetch so much?"))
         size = size_text(costly.size)
         box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
-        box.setInformativeText(cost_text(costly.size, price_called(self._settings.price, self._settings.own_price)))
+        box.setInformativeText(cost_text(costly.size, price_called(self._settings.price)))
         fetch = box.addButton(self.tr("&Fetch {0}").format(size), QMessageBox.ButtonRole.AcceptRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(fetch)
@@ -86,6 +87,5 @@ class FetchQuestion(QObject):
 
 def cost_text(size: int, price: Price) -> str:
     """How long it takes to fetch so many bytes, and what it costs."""
-    megabits, line = _USUAL
-    lasts = seconds_text(size / bytes_per_second(megabits))
-    return f"That takes about {lasts} at {line}, and costs about {money_text(price.of(1, size))} ({price.name})."
+    lasts, cost = seconds_text(size / USUAL_RATE), money_text(price.of(1, size))
+    return f"That takes about {lasts} at 100 Mbit/s, and costs about {cost} ({price.name})."

@@ -1,8 +1,9 @@
-"""The records of a tape in columns: what times, rounds and sums are computed from."""
+"""Requests of a request log as columns, and their times without the pauses of the user."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ Times = npt.NDArray[np.float64]
 PURPOSES = tuple(ReadPurpose)
 
 _FIRST_ROOM = 1024
+
+LONGEST_PAUSE = 0.02
+"""Seconds without any request that are drawn; the rest of a longer pause is left out."""
 
 
 class RequestColumns:
@@ -106,3 +110,39 @@ class RequestColumns:
             rounds.append(own)
             highest.append(max(own, highest[-1]) if highest else own)
         self._rounds[first:count], self._highest[first:count] = rounds, highest[first:]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Times of the records of a request log.
+
+    Attributes:
+        begin: Seconds, one per record.
+        answer: Seconds at the first byte of each answer.
+        end: Seconds at the last byte of each answer.
+        span: End of the last request: the width of the waterfall.
+        busy: Seconds during which at least one request was open.
+    """
+
+    begin: Times
+    answer: Times
+    end: Times
+    span: float
+    busy: float
+
+
+def measured(columns: RequestColumns) -> Schedule:
+    """Return the times of the requests, with long pauses cut short."""
+    if not len(columns):
+        none = np.zeros(0)
+        return Schedule(none, none, none, 0.0, 0.0)
+    order = np.argsort(columns.begin, kind="stable")
+    begin = columns.begin[order]
+    latest = np.maximum.accumulate(columns.end[order])
+    pauses = np.maximum(begin[1:] - latest[:-1], 0.0)
+    cut = np.concatenate(([begin[0]], begin[0] + np.cumsum(np.maximum(pauses - LONGEST_PAUSE, 0.0))))
+    shift = np.empty_like(cut)
+    shift[order] = cut
+    end = columns.end - shift
+    busy = float(latest[-1] - begin[0] - pauses.sum())
+    return Schedule(columns.begin - shift, columns.answer - shift, end, float(end.max()), busy)

@@ -1,8 +1,7 @@
-"""What requests and bytes cost, and how numbers of a tape are said. No Qt."""
+"""Prices of requests and bytes, and the totals of a request log as text. No Qt."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -41,32 +40,12 @@ PRICES = (
     Price("Google Cloud Storage, to the internet", 0.0004, 0.005, 0.12),
     Price("No charge", 0.0, 0.0, 0.0),
 )
-"""Published prices of the first tier, as an order of magnitude; the settings hold which one counts."""
+"""Published prices of the first tier in November 2026, as an order of magnitude; the settings hold which one counts."""
 
 
-OWN = "My prices"
-"""The name of what somebody gave: the settings hold the numbers."""
-
-
-def price_called(name: str, own: Sequence[float] = ()) -> Price:
-    """The prices of that name; the first where there are none.
-
-    Args:
-        name: See `PRICES` and `OWN`.
-        own: What was given: for a thousand requests that read, for a thousand that list, for a gigabyte.
-    """
-    if name == OWN and len(own) == 3:
-        return Price(OWN, *own)
+def price_called(name: str) -> Price:
+    """Return the prices of that name; the first of the list if there are none."""
     return next((one for one in PRICES if one.name == name), PRICES[0])
-
-
-RATES = ((10, "10 Mbit/s"), (100, "100 Mbit/s"), (1_000, "1 Gbit/s"), (10_000, "10 Gbit/s"))
-"""Lines that a replay may run on: megabits per second, and how they are called."""
-
-
-def bytes_per_second(megabits: float) -> float:
-    """The rate of a line."""
-    return megabits * 1_000_000 / 8
 
 
 def money_text(amount: float) -> str:
@@ -98,12 +77,14 @@ class Totals:
     """The sums of a tape.
 
     Attributes:
-        requests: How many were made.
-        size: Bytes that came.
-        busy: Seconds in which something was under way.
-        listings: How many of the requests listed.
-        files: How many files were read from.
-        full: The bytes of these files.
+        requests: Number of requests.
+        size: Bytes received.
+        busy: Seconds during which at least one request was open.
+        listings: Number of requests that list.
+        files: Number of files that were read from.
+        full: Size of these files in bytes.
+        round_trips: Number of requests that had to wait for one another.
+        hits: Number of reads that the cache answered.
     """
 
     requests: int
@@ -112,13 +93,17 @@ class Totals:
     listings: int = 0
     files: int = 0
     full: int = 0
+    round_trips: int = 0
+    hits: int = 0
 
     def spent(self, price: Price) -> str:
         """What was fetched, in one line."""
         of = f" of {size_text(self.full)}" if self.full else ""
         cost = money_text(price.of(self.requests, self.size, self.listings))
         fetched = f"{plural(self.requests, 'request')} · {size_text(self.size)}{of}"
-        return f"{fetched} · {seconds_text(self.busy)} · about {cost}"
+        trips = f" · {plural(self.round_trips, 'round trip')}" if self.round_trips else ""
+        cached = f" · {100 * self.hits // (self.requests + self.hits)} % of reads from the cache" if self.hits else ""
+        return f"{fetched}{trips} · {seconds_text(self.busy)} · about {cost}{cached}"
 
     def download(self, price: Price) -> str:
         """What a full download would be, in one line."""

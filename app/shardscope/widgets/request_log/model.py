@@ -10,9 +10,8 @@ from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, Q
 from shardcore.model.number_words import plural
 from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog, size_text
 from shardscope.widgets.plain_text import shown, tip
-from shardscope.widgets.request_log.columns import RequestColumns
+from shardscope.widgets.request_log.columns import RequestColumns, measured
 from shardscope.widgets.request_log.costs import seconds_text
-from shardscope.widgets.request_log.schedule import Schedule, measured, replayed
 
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
@@ -23,12 +22,11 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 class RequestLogModel(QAbstractTableModel):
-    """The records of a tape, with the schedule that is drawn: as it was, or as it would have been.
+    """Records of a request log, with their times.
 
     Attributes:
         columns: The records.
-        schedule: When each of them happened, as it is drawn.
-        busy: Seconds in which something was under way.
+        schedule: Times of the records, as they are drawn.
         listings: How many of the requests listed.
     """
 
@@ -36,11 +34,9 @@ class RequestLogModel(QAbstractTableModel):
         super().__init__(parent)
         self.columns = RequestColumns()
         self.schedule = measured(self.columns)
-        self.busy = 0.0
         self.listings = 0
         self._tape: RequestLog | None = None
         self._seen = 0
-        self._line: tuple[float, float] | None = None
         self._hits = False
         self._rows = np.zeros(0, np.int64)
         self._main = ""
@@ -69,7 +65,7 @@ class RequestLogModel(QAbstractTableModel):
         self.beginResetModel()
         self.columns, self._seen, self.listings = RequestColumns(), 0, 0
         self._rows = np.zeros(0, np.int64)
-        self.schedule = self._schedule()
+        self.schedule = measured(self.columns)
         self.endResetModel()
         self.take_new()
 
@@ -86,7 +82,7 @@ class RequestLogModel(QAbstractTableModel):
         self._seen += len(fresh)
         self.columns.extend(fresh)
         self.listings += sum(one.purpose.value == "listing" and not one.cached for one in fresh)
-        self.schedule = self._schedule()
+        self.schedule = measured(self.columns)
         rows = np.arange(first, len(self.columns))
         rows = rows if self._hits else rows[~self.columns.hits[first:]]
         if len(rows):
@@ -102,28 +98,6 @@ class RequestLogModel(QAbstractTableModel):
         self._hits = wanted
         self._rows = np.arange(len(self.columns)) if wanted else np.flatnonzero(~self.columns.hits)
         self.endResetModel()
-
-    def replay(self, latency: float, rate: float) -> None:
-        """Draws what would have happened on another line.
-
-        Args:
-            latency: Seconds.
-            rate: Bytes per second.
-        """
-        self._line = (latency, rate)
-        self.schedule = self._schedule()
-        self._bars_changed()
-
-    def as_it_was(self) -> None:
-        """Draws what happened."""
-        self._line = None
-        self.schedule = self._schedule()
-        self._bars_changed()
-
-    def _schedule(self) -> Schedule:
-        was = measured(self.columns)
-        self.busy = was.busy
-        return was if self._line is None else replayed(self.columns, *self._line)
 
     def _bars_changed(self) -> None:
         if len(self._rows):

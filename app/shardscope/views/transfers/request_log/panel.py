@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, QTimer
-from PySide6.QtGui import QAction, QActionGroup, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QActionGroup, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QMenu,
@@ -19,14 +19,12 @@ from shardcore.model.source_name import SourceName
 from shardcore.sources.remote.request_log import Request
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings
-from shardscope.views.transfers.request_log.own_price import OwnPrice
 from shardscope.views.transfers.request_log.waterfall import RequestTable
-from shardscope.views.transfers.request_log.what_if import WhatIf
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.picture import add_picture
-from shardscope.widgets.request_log.costs import OWN, PRICES, Price, Totals, price_called
+from shardscope.widgets.request_log.costs import PRICES, Price, Totals, price_called
 from shardscope.widgets.request_log.model import RANGE, RequestLogModel
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_columns import ColumnRule
@@ -34,9 +32,8 @@ from shardscope.widgets.table_columns import ColumnRule
 POLL_MILLISECONDS = 400
 """So often a panel that is seen looks for new requests."""
 
-_LOW = 240
-_LOWER = 170
-"""Heights below which first the other line and then the full download are left out."""
+_LOW = 170
+"""Height below which the full download is left out."""
 
 
 class RequestLogPanel(QWidget):
@@ -51,8 +48,6 @@ class RequestLogPanel(QWidget):
         self.spent.setObjectName("tapeSpent")
         self.full = Elided(greedy=True, parent=self)
         self.full.setObjectName("tapeFull")
-        self.what_if = WhatIf(self)
-        self.what_if.changed.connect(self._redraw)
         self.hits = self._button(self.tr("Cache"), self.tr("List what the cache answered, too: it cost nothing"))
         self.hits.setCheckable(True)
         self.hits.toggled.connect(self.model.show_hits)
@@ -85,28 +80,7 @@ class RequestLogPanel(QWidget):
             action.setCheckable(True)
             action.setChecked(price is self.price)
             group.addAction(action)
-        own = menu.addAction(self.tr("&My prices…"), self.ask_price)
-        own.setCheckable(True)
-        own.setChecked(self.price.name == OWN)
-        group.addAction(own)
-        # Who asks for other prices and takes none keeps those that there were.
-        menu.aboutToShow.connect(lambda: self._show_chosen(group))
         return menu
-
-    def _show_chosen(self, group: QActionGroup) -> None:
-        for action in group.actions():
-            action.setChecked(self._is_chosen(action))
-
-    def _is_chosen(self, action: QAction) -> bool:
-        return action.text() == self.price.name or (self.price.name == OWN and action.text().endswith("…"))
-
-    def ask_price(self) -> OwnPrice:
-        """Asks for prices of one's own; they are remembered, and count from then on."""
-        asked = OwnPrice(price_called(OWN, self._settings.own_price), self.window())
-        asked.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        asked.chosen.connect(self._set_price)
-        asked.open()
-        return asked
 
     def _table(self) -> RequestTable:
         table = RequestTable(self.model, self)
@@ -128,7 +102,6 @@ class RequestLogPanel(QWidget):
         head.setSpacing(3)
         head.addWidget(self.spent)
         head.addLayout(second)
-        head.addWidget(self.what_if)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -140,12 +113,10 @@ class RequestLogPanel(QWidget):
     @property
     def price(self) -> Price:
         """The prices that count."""
-        return price_called(self._settings.price, self._settings.own_price)
+        return price_called(self._settings.price)
 
     def _set_price(self, price: Price) -> None:
         self._settings.price = price.name
-        if price.name == OWN:
-            self._settings.own_price = (price.reads, price.listings, price.gigabyte)
         self._tell()
 
     def _set_tape(self, tape: RequestLog | None) -> None:
@@ -178,27 +149,29 @@ class RequestLogPanel(QWidget):
             if at_end and not self.table.selectionModel().hasSelection():
                 self.table.scrollToBottom()
 
-    def _redraw(self) -> None:
-        if self.what_if.wanted.isChecked():
-            self.model.replay(self.what_if.latency, self.what_if.bytes_per_second)
-        else:
-            self.model.as_it_was()
-        self._tell()
-
     @property
     def totals(self) -> Totals:
         """The sums of the tape."""
         tape = self.model.tape
         if tape is None:
             return Totals(0, 0, 0.0)
-        return Totals(tape.requests, tape.bytes, self.model.busy, self.model.listings, tape.files, tape.full_size)
+        trips = int(self.model.columns.rounds.max(initial=0))
+        return Totals(
+            tape.requests,
+            tape.bytes,
+            self.model.schedule.busy,
+            self.model.listings,
+            tape.files,
+            tape.full_size,
+            trips,
+            tape.hits,
+        )
 
     def _tell(self) -> None:
         totals = self.totals
         self.spent.tell(totals.spent(self.price))
         self.full.tell(self.tr("In full: {0}").format(totals.download(self.price)) if totals.full else "")
         self.prices.setToolTip(self.tr("Whose prices are counted: {0}").format(self.price.name))
-        self.what_if.tell(self.model.columns, totals)
         self.spent.setToolTip("\n".join(self.model.tape.notes) if self.model.tape is not None else "")
 
     # --- what is chosen ---
@@ -242,9 +215,8 @@ class RequestLogPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.what_if.setVisible(self.height() >= _LOW)
         for part in (self.full, self.hits, self.prices):
-            part.setVisible(self.height() >= _LOWER)
+            part.setVisible(self.height() >= _LOW)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
