@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardcore.cli.options import USUAL, Json, Opening, Uri, opens, progress_bar
-from shardcore.cli.output import print_json, print_line, write_text_to
+from shardcore.cli.output import print_json, print_line
 from shardcore.errors import UsageError
 from shardcore.model.text import short
 
@@ -44,15 +43,11 @@ def chart(
     spread: Annotated[bool, typer.Option("--spread", help="Load: number of slots per number of objects.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture; -: standard output.")
-    ] = None,
     how: Opening = USUAL,
 ) -> int:
     """Count bytes per use, object sizes, entropy, or the load of slots."""
     from shardcore.cli.rows import warn_unreadable
     from shardcore.teaching.charts import export as written
-    from shardcore.teaching.charts import svg as drawn
 
     with how.open(uri) as shard:
         if what is not What.ENTROPY and not shard.loaded:
@@ -60,20 +55,18 @@ def chart(
                 shard.load_index(progress)
         if what is What.BUDGET:
             shares = _shares(shard)
-            picture, rows, values = drawn.shares_svg, written.shares_csv, written.shares_json
+            rows, values = written.shares_csv, written.shares_json
             found: Any = shares
         else:
             found = _counted(shard, what, of, whole=whole, spread=spread)
-            picture, rows, values = drawn.chart_svg, written.chart_csv, written.chart_json  # type: ignore[assignment]
-        if svg is not None:
-            write_text_to(svg, picture(found))
+            rows, values = written.chart_csv, written.chart_json  # type: ignore[assignment]
         if json:
             print_json(values(found))
         elif as_csv:
             sys.stdout.write(rows(found))
-        elif what is What.BUDGET and svg is None:
+        elif what is What.BUDGET:
             _print_bars([(f"{one.name} ({one.use.value})", float(one.size), f"{one.size:,}") for one in found])
-        elif svg is None:
+        else:
             _print_chart(found)
         return 1 if warn_unreadable(shard) else 0
 

@@ -15,7 +15,6 @@ from shardcore.model.occupancy import Load
 from shardcore.progress import Progress, no_progress
 from shardcore.teaching.charts.charts import load_chart, object_sizes, spread_chart
 from shardcore.teaching.charts.entropy import sampled_entropy, whole_entropy
-from shardcore.teaching.charts.svg import chart_svg
 from tests.bench.figures import Figure, best_of
 
 MILLION = 1_000_000
@@ -53,7 +52,7 @@ def _charts(shard: Shard) -> Iterator[Figure]:
         return Figure(f"{name}: {what}", best_of(3, work), limit)
 
     yield figure("byte budget", lambda: shard.byte_shares)
-    yield figure("object sizes", lambda: chart_svg(object_sizes(shard.objects).chart()))
+    yield figure("object sizes", lambda: object_sizes(shard.objects).chart())
     yield figure("entropy, sampled", lambda: sampled_entropy(source))
     for load in shard.loads:
         yield figure(f"load, {load.name}", partial(_load, load.make))

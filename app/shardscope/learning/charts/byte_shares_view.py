@@ -16,8 +16,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.byte_shares import Share
 from shardcore.model.number_words import plural
-from shardcore.teaching.charts.svg import LETTERS
-from shardscope.learning.charts.colours import ROLES, use_colour
+from shardscope.learning.charts.colours import LETTERS, ROLES, use_colour
 from shardscope.session.words import grouped, share_text, short_size
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized

@@ -9,7 +9,6 @@ from PySide6.QtGui import QColor
 
 from shardcore import SectionRole
 from shardcore.model.byte_shares import Use
-from shardcore.teaching.charts.svg import Inks
 from shardscope.widgets.theme import Palette
 
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
@@ -26,20 +25,21 @@ ROLES: Mapping[Use, SectionRole] = MappingProxyType(
 )
 """Whose colour and hatch the bars of a use have."""
 
+LETTERS: Mapping[Use, str] = MappingProxyType(
+    {
+        Use.PAYLOAD: "D",
+        Use.INDEX: "I",
+        Use.LOOKUP: "L",
+        Use.HEAD: "H",
+        Use.PADDING: "P",
+        Use.SLACK: "S",
+        Use.DEAD: "X",
+        Use.UNKNOWN: "?",
+    }
+)
+"""Letter on the bars of each use."""
+
 
 def use_colour(colours: Palette, use: Use) -> QColor:
     """The colour of a use."""
     return colours.section(ROLES[use])
-
-
-def inks(colours: Palette) -> Inks:
-    """The colours of a theme for a picture."""
-    return Inks(
-        colours.base.name(),
-        colours.text.name(),
-        colours.muted.name(),
-        colours.border.name(),
-        colours.section(SectionRole.DATA).name(),
-        colours.accent.name(),
-        {use: use_colour(colours, use).name() for use in Use},
-    )

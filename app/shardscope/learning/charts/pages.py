@@ -27,9 +27,7 @@ from shardcore.model.byte_shares import Share
 from shardcore.model.number_words import plural
 from shardcore.teaching.charts.charts import FEW_PLACES, Chart
 from shardcore.teaching.charts.export import chart_csv, shares_csv
-from shardcore.teaching.charts.svg import Inks, chart_svg, shares_svg
 from shardscope.learning.charts.byte_shares_view import BudgetView
-from shardscope.learning.charts.colours import inks
 from shardscope.learning.charts.count import (
     BinTarget,
     ChartData,
@@ -45,39 +43,24 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
 from shardscope.session.words import grouped, size_text
-from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.picture import ask_picture
 from shardscope.widgets.plain_text import shown
 from shardscope.widgets.wrap_text import WrapText
 
 translate = QCoreApplication.translate
 
 
-def written(found: ChartData | None, chart: Chart | None, kind: str, inks: Inks) -> str:
-    """What is shown, as the text of a file.
-
-    Args:
-        found: What is known.
-        chart: The chart that is drawn, or None.
-        kind: `csv` or `svg`.
-        inks: The colours of a picture.
-    """
-    if found is not None and found.shares:
-        return shares_csv(found.shares) if kind == "csv" else shares_svg(found.shares, inks=inks)
-    if chart is None:
-        return ""
-    return chart_csv(chart) if kind == "csv" else chart_svg(chart, inks)
-
-
 class SaveButton(QToolButton):
-    """The menu of what a chart is saved as.
+    """Menu of the ways to save a chart.
 
     Args:
-        ask: Asks where to, for `csv` or `svg`.
-        parent: Where it stands.
+        numbers: Asks for a file, and writes the numbers into it.
+        picture: Asks for a file, and writes a picture into it.
+        parent: Parent widget.
     """
 
-    def __init__(self, ask: Callable[[str], object], parent: QWidget) -> None:
+    def __init__(self, numbers: Callable[[], object], picture: Callable[[], object], parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("chartSave")
         self.setText(self.tr("Save"))
@@ -85,28 +68,26 @@ class SaveButton(QToolButton):
         self.setToolTip(self.tr("Writes the chart as numbers or as a picture"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self)
-        menu.addAction(self.tr("Numbers, &CSV…"), partial(ask, "csv"))
-        menu.addAction(self.tr("Picture, &SVG…"), partial(ask, "svg"))
+        menu.addAction(self.tr("Numbers, &CSV…"), numbers)
+        menu.addAction(self.tr("&Picture…"), picture)
         self.setMenu(menu)
 
 
-def ask_save(parent: QWidget, name: str, kind: str, text: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    """Asks where a chart goes, and writes it.
+def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], object]) -> QFileDialog:
+    """Asks for a file, and writes the numbers of a chart into it.
 
     Args:
-        parent: Where the question stands.
-        name: What the file is called by default, without an ending.
-        kind: `csv` or `svg`.
-        text: What is written.
-        told: Takes a sentence about what became of it, and whether it failed.
+        parent: Parent of the dialog.
+        name: Suggested name of the file, without an ending.
+        text: Content of the file.
+        told: Receives a sentence about the result, and whether it failed.
     """
-    kinds = {"csv": translate("Charts", "Numbers (*.csv)"), "svg": translate("Charts", "Picture (*.svg)")}
     dialog = QFileDialog(parent, translate("Charts", "Save chart"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-    dialog.setNameFilters([kinds[kind]])
-    dialog.setDefaultSuffix(kind)
-    dialog.selectFile(f"{name}.{kind}")
+    dialog.setNameFilters([translate("Charts", "Numbers (*.csv)")])
+    dialog.setDefaultSuffix("csv")
+    dialog.selectFile(f"{name}.csv")
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.fileSelected.connect(partial(write, text, told))
     dialog.open()
@@ -193,7 +174,7 @@ class ChartPages(QWidget):
         self.read_out.setObjectName("chartReadOut")
         self.more = QPushButton(self)
         self.more.setObjectName("chartMore")
-        self.save = SaveButton(self.ask_save, self)
+        self.save = SaveButton(self.ask_save, self.ask_picture, self)
         self.kinds.currentIndexChanged.connect(lambda _: self._turn_to())
         self.choice.activated.connect(self._choose)
         self.turn.toggled.connect(self._turn_round)
@@ -496,14 +477,17 @@ class ChartPages(QWidget):
 
     # --- saving ---
 
-    def written(self, kind: str) -> str:
-        """What is shown, as the text of a file: see `saving.written`."""
-        return written(self.found, self.chart, kind, inks(theme.of(self)))
+    def as_csv(self) -> str:
+        """Return what is shown as rows of values separated by commas."""
+        found, chart = self.found, self.chart
+        if found is not None and found.shares:
+            return shares_csv(found.shares)
+        return chart_csv(chart) if chart is not None else ""
 
-    def ask_save(self, kind: str) -> QFileDialog:
-        """Asks where the chart goes, and writes it.
+    def ask_save(self) -> QFileDialog:
+        """Asks for a file, and writes the numbers into it."""
+        return ask_save(self, self.kind.value, self.as_csv(), self._session.say)
 
-        Args:
-            kind: `csv` or `svg`.
-        """
-        return ask_save(self, self.kind.value, kind, self.written(kind), self._session.say)
+    def ask_picture(self) -> QFileDialog:
+        """Asks for a file, and writes a picture of the chart into it."""
+        return ask_picture(self.budget if self.chart is None else self.plot, self.kind.value, self._session.say)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from shardcore.progress import no_progress
 from shardcore.sources.memory import BytesSource
 from shardcore.teaching.charts.charts import (
     MOST_BINS,
-    AxisScale,
     entropy_chart,
     load_chart,
     object_sizes,
@@ -25,7 +23,6 @@ from shardcore.teaching.charts.charts import (
 )
 from shardcore.teaching.charts.entropy import LEAST, PAGE, bits_of, highest_bits, sampled_entropy, whole_entropy
 from shardcore.teaching.charts.export import chart_csv, chart_json, shares_csv
-from shardcore.teaching.charts.svg import chart_svg, chart_ticks, shares_svg, ticks
 from shardcore.testing.sources import CountingSource
 
 DATA = Path(__file__).parents[3] / "data"
@@ -70,10 +67,8 @@ def test_shares_come_to_the_size_of_the_file(name: str) -> None:
             chart = load_chart(load).chart
             assert len(chart.edges) == len(chart) + 1
             assert load.row_bounds is None or len(load.row_bounds) == load.places + 1
-            ET.fromstring(chart_svg(chart))
         if not shard.loads:
             assert shard.no_loads.endswith(".")
-        ET.fromstring(shares_svg(shares))
 
 
 def uses(name: str) -> dict[str, tuple[Use, int]]:
@@ -194,15 +189,6 @@ def test_chance_spreads_by_a_binomial_distribution() -> None:
     assert chart.values.tolist() == [2, 1, 0, 1]
     assert chart.ideal is not None
     assert chart.ideal.sum() == pytest.approx(4, rel=0.05)
-
-
-def test_axes_have_round_numbers_with_units() -> None:
-    """Sizes and offsets are written by powers of 1,024, counts by 1, 2 and 5."""
-    assert [text for _, text in ticks(AxisScale.SIZES, -1, 20, 4)] == ["0", "1 KiB", "1 MiB"]
-    assert [text for _, text in ticks(AxisScale.OFFSETS, 0, 4096, 4)] == ["0", "1 KiB", "2 KiB", "3 KiB", "4 KiB"]
-    assert [text for _, text in ticks(AxisScale.LINEAR, 0, 10, 5)] == ["0", "2", "4", "6", "8", "10"]
-    load = Load("t", "slot", "object", np.ones(3, np.int64), "Doc.")
-    assert chart_ticks(load_chart(load).chart, 5)[0] == (0.5, "0")
 
 
 def test_csv_has_a_line_for_each_bin_and_no_formulas() -> None:
