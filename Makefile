@@ -92,7 +92,6 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(call draw,entrance,$(MDB_SHARD) $(MDB_KEY),entrance)
 	$(call draw,records,xorb/chunks.xorb 1,records)
 	$(call draw,lanes,xorb/chunks.xorb 1,lanes)
-	$(BIN)/shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
 	$(call SHOT,920) docs/images/drawing.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking
 	$(call SHOT,920) docs/images/drawing-dark.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking --theme dark
 	$(call SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts

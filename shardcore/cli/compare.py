@@ -40,13 +40,12 @@ def compare(
     own_codecs: Annotated[
         bool, typer.Option("--own-codecs", help="Compress by the default codec of each format; default: uncompressed.")
     ] = False,
-    svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
     force: Force = False,
     json: Json = False,
 ) -> int:
     """Pack the same objects into every format in memory, and compare size, lookups and edits."""
-    from shardcore.teaching.comparison import BUILT_IN, compare, files_of, to_csv, to_json, to_svg
+    from shardcore.teaching.comparison import BUILT_IN, compare, files_of, to_csv, to_json
     from shardcore.teaching.comparison.comparison import write_text
 
     if option == ["help"]:
@@ -61,12 +60,11 @@ def compare(
             own_codecs=own_codecs,
             progress=progress,
         )
-    for path, made in ((svg, to_svg), (csv, to_csv)):
-        if path is not None:
-            write_text_to(path, made(found)) if path == "-" else write_text(Path(path), made(found), force=force)
+    if csv is not None:
+        write_text_to(csv, to_csv(found)) if csv == "-" else write_text(Path(csv), to_csv(found), force=force)
     if json:
         print_json(to_json(found))
-    elif svg is None and csv is None:
+    elif csv is None:
         _print_table(found)
     for note in (*found.notes, *(f"{row.format}: {note}" for row in found.rows for note in row.notes)):
         warn(note)

@@ -1,4 +1,4 @@
-"""The comparison of formats: from a slider to strips that are drawn anew, and until all is packed and measured."""
+"""The comparison of formats: until all is packed and measured."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from shardcore.teaching.comparison import BUILT_IN, MORE, FormatRow, compared_formats, measured, points_of, sketched
+from shardcore.teaching.comparison import BUILT_IN, compared_formats, measured
 from tests.bench.figures import Figure, best_of
 
-REDRAWN = 200.0
-"""Milliseconds from a slider to strips that are drawn anew."""
+CREATED = 200.0
+"""Milliseconds until the objects are created."""
 WHOLE = 30.0
 """Seconds until every format is packed, looked up in, changed and verified."""
 CASES = ((1000, 1024), (2000, 256), (5000, 1024))
@@ -25,17 +25,10 @@ def run() -> Iterator[Figure]:
         objects = BUILT_IN.objects(count, size)
         what = f"{count:,} objects of {size:,} bytes"
         made = best_of(3, lambda count=count, size=size: BUILT_IN.objects(count, size))  # type: ignore[misc]
-        drawn = best_of(3, lambda count=count, size=size: _sketch(count, size))  # type: ignore[misc]
-        yield Figure(f"{what}, sketched", 1000 * drawn, REDRAWN, "ms")
-        yield Figure(f"{what}, made", 1000 * made, REDRAWN, "ms")
+        yield Figure(f"{what}, made", 1000 * made, CREATED, "ms")
         whole = best_of(1, lambda objects=objects: [measured(name, objects, {}) for name in compared_formats()])  # type: ignore[misc]
         yield Figure(f"{what}, packed and measured", whole, WHOLE)
     yield from _window()
-
-
-def _sketch(count: int, size: int) -> list[FormatRow]:
-    few, amount = BUILT_IN.objects(MORE, size), BUILT_IN.amount(count, size)
-    return [sketched(points_of(name, few, {}), *amount) for name in compared_formats()]
 
 
 def _window() -> Iterator[Figure]:
@@ -66,12 +59,6 @@ def _window() -> Iterator[Figure]:
         def measured_all() -> bool:
             return bool(sheet.desk.rows) and not sheet.desk.stale and all(row.costs for row in sheet.desk.rows.values())
 
-        def drawn() -> bool:
-            """Whether what is painted is of what the sliders say."""
-            dials, content = sheet.desk.dials, sheet.desk.content
-            rows = sheet.strips.rows
-            return all(row.content == content and row.value == dials.get(row.format, row.value) for row in rows)
-
         until(measured_all)
         for slider, steps in (
             (sheet.sizes, 3),
@@ -82,9 +69,6 @@ def _window() -> Iterator[Figure]:
         ):
             slider.slider.setValue(steps)
             what = f"the window: {sheet.counts.said.text()} objects, size {sheet.sizes.said.text()}"
-            took = until(drawn)
-            sheet.strips.repaint()
-            yield Figure(f"{what}, drawn", 1000 * took, REDRAWN, "ms")
-            yield Figure(f"{what}, measured", took + until(measured_all), WHOLE)
+            yield Figure(f"{what}, measured", until(measured_all), WHOLE)
         sheet.close()
         window.close()

@@ -10,15 +10,10 @@ from shardcore.teaching.comparison.contents import (
     files_of,
 )
 from shardcore.teaching.comparison.costs import ACTIONS
-from shardcore.teaching.comparison.drawing import to_svg
 from shardcore.teaching.comparison.measure import (
-    MORE,
-    Points,
     blank,
     looked_up,
     measured,
-    points_of,
-    sketched,
     uncompressed,
     with_costs,
 )
@@ -30,7 +25,6 @@ __all__ = [
     "ACTIONS",
     "BUILT_IN",
     "COLUMNS",
-    "MORE",
     "MOST_BYTES",
     "MOST_OBJECTS",
     "ActionCost",
@@ -41,7 +35,6 @@ __all__ = [
     "How",
     "Lookup",
     "PackedFormat",
-    "Points",
     "SectionShare",
     "about_text",
     "blank",
@@ -51,11 +44,8 @@ __all__ = [
     "left_out",
     "looked_up",
     "measured",
-    "points_of",
-    "sketched",
     "to_csv",
     "to_json",
-    "to_svg",
     "uncompressed",
     "with_costs",
 ]

@@ -16,7 +16,7 @@ from shardcore.writing.inputs import LeftOut, input_files
 MOST_BYTES = 8 << 20
 """Bytes of contents that are compared at once: all of it is held in memory, once for each format."""
 
-MOST_OBJECTS = 5000
+MOST_OBJECTS = 10_000
 """Objects that are compared at once."""
 
 _STAMP = 8

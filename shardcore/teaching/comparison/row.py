@@ -100,7 +100,6 @@ class FormatRow:
         objects: How many objects that are.
         files: How many files they became.
         pieces: The sections of these, in the order of the bytes.
-        exact: Whether it was packed; else it is an estimate.
         lookup: One cold lookup; None while it was not made.
         costs: What append, delete and verify cost, by these names; empty while nothing was made.
         notes: What people should know, a sentence each.
@@ -117,7 +116,6 @@ class FormatRow:
     objects: int = 0
     files: int = 0
     pieces: tuple[SectionShare, ...] = ()
-    exact: bool = True
     lookup: Lookup | None = None
     costs: Mapping[str, ActionCost] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

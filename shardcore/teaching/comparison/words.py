@@ -39,11 +39,10 @@ def cells(row: FormatRow) -> tuple[str, ...]:
         return (*("—" for _ in HEADINGS[1:-1]), row.error)
     if not row.pieces:
         return (*(UNKNOWN for _ in HEADINGS[1:-1]), row.cannot)
-    about = "" if row.exact else ABOUT
     return (
-        f"{about}{short_size(row.size)}{files_text(row)}",
-        f"{about}{overhead_text(row)}",
-        f"{about}{short_size(row.structure)}",
+        f"{short_size(row.size)}{files_text(row)}",
+        overhead_text(row),
+        short_size(row.structure),
         lookup_text(row),
         *(cost_text(row.costs.get(action)) for action in ACTIONS),
         row.cannot,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt
@@ -10,12 +9,13 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from shardcore import Cancelled
-from shardcore.teaching.comparison import Comparison, to_csv, to_svg
+from shardcore.teaching.comparison import to_csv
 from shardcore.teaching.comparison.comparison import write_text
 from shardscope.learning.comparison.jobs import CompareJobs
 from shardscope.learning.comparison.window import CompareWindow
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import JobPriority, Jobs, alive
+from shardscope.widgets.picture import ask_picture
 
 
 class CompareFormats(QObject):
@@ -49,8 +49,8 @@ class CompareFormats(QObject):
             desk.setParent(sheet)
             sheet.finished.connect(lambda _: self._closed())
             sheet.folder_wanted.connect(self._ask_folder)
-            sheet.picture_wanted.connect(lambda: self._ask_file("svg", self.tr("Save picture"), to_svg))
-            sheet.table_wanted.connect(lambda: self._ask_file("csv", self.tr("Save table"), to_csv))
+            sheet.picture_wanted.connect(lambda: ask_picture(sheet.area, "formats", self._tell_picture))
+            sheet.table_wanted.connect(self._ask_table)
             desk.begin()
         self.sheet.show()
         self.sheet.raise_()
@@ -75,23 +75,27 @@ class CompareFormats(QObject):
         dialog.fileSelected.connect(lambda path: sheet.desk.read([path]))
         dialog.open()
 
-    def _ask_file(self, ending: str, title: str, make: Callable[[Comparison], str]) -> None:
+    def _tell_picture(self, words: str, failed: bool) -> None:
+        if self.sheet is not None:
+            self.sheet.tell_saved(words, error=failed)
+
+    def _ask_table(self) -> None:
         sheet = self.sheet
         if sheet is None:
             return
         found = sheet.desk.comparison
-        dialog = QFileDialog(sheet, title)
+        dialog = QFileDialog(sheet, self.tr("Save table"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setNameFilter(f"{ending.upper()} (*.{ending})")
-        dialog.setDefaultSuffix(ending)
-        dialog.selectFile(f"formats.{ending}")
+        dialog.setNameFilter("CSV (*.csv)")
+        dialog.setDefaultSuffix("csv")
+        dialog.selectFile("formats.csv")
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self.save(Path(path), make(found)))
+        dialog.fileSelected.connect(lambda path: self.save(Path(path), to_csv(found)))
         dialog.open()
 
     def save(self, path: Path, text: str) -> None:
-        """Writes a picture or a table; what became of it stands in the window of the comparison."""
+        """Writes a table; the window of the comparison shows the result."""
         sheet = self.sheet
 
         def done(_: object, error: BaseException | None) -> None:

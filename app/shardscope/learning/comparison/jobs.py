@@ -1,4 +1,4 @@
-"""What the comparison has done for it: reading, sketching, packing and measuring; jobs, all of them."""
+"""Jobs of the comparison: reading, packing and measuring."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Cancelled
 from shardcore.teaching.comparison import (
     BUILT_IN,
-    MORE,
     ComparedContents,
     ComparedObject,
     Comparison,
     FormatRow,
     PackedFormat,
-    Points,
     blank,
     compared_formats,
     files_of,
     left_out,
     looked_up,
-    points_of,
-    sketched,
     uncompressed,
     with_costs,
 )
@@ -32,8 +28,6 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 
 T = TypeVar("T")
-PointsKey = tuple[int | None, str, str, bool]
-"""Cache key of a sketch: size of the objects, format, its main parameter, and whether its own codec is used."""
 
 
 class CompareJobs(QObject):
@@ -71,7 +65,6 @@ class CompareJobs(QObject):
         self.objects: Sequence[ComparedObject] = ()
         self.count_now = 0
         self.content = 0
-        self._points: dict[PointsKey, Points] = {}
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -105,7 +98,6 @@ class CompareJobs(QObject):
     def use(self, contents: ComparedContents) -> None:
         """Compares other contents, as they are."""
         self.contents, self.count, self.size = contents, None, None
-        self._points = {}
         self.begun.emit()
         self.ask()
 
@@ -114,17 +106,16 @@ class CompareJobs(QObject):
         self.dials[format] = value
         self.stale.add(format)
         if self.objects:
-            self._sketch((format,))
+            self._measure((format,))
         self.changed.emit()
 
     def ask(self) -> None:
         """Asks for everything anew."""
-        for name in self.formats:
-            self._cancel(name)
+        self._give_up(self.formats)
         self.stale |= set(self.formats)
         self.objects = ()
         self.count_now, self.content = self.contents.amount(self.count, self.size)
-        self._sketch(self.formats)
+        self._make()
         self.changed.emit()
 
     def stop(self) -> None:
@@ -140,7 +131,7 @@ class CompareJobs(QObject):
     # --- inside ---
 
     def _give_up(self, formats: Sequence[str]) -> None:
-        for key in ("sketch", "objects", *formats):
+        for key in ("objects", *formats):
             self._cancel(key)
 
     def _cancel(self, key: str) -> None:
@@ -152,49 +143,18 @@ class CompareJobs(QObject):
         chosen = {dial: self.dials[format]} if dial and format in self.dials else {}
         return chosen if self.own_codecs else uncompressed(format, chosen)
 
-    def _sketch(self, formats: Sequence[str]) -> None:
-        """Estimates rows where packing takes its time; then objects are made and packed."""
-        self._give_up(formats)
-        # What was given up for this one format may have been on its way to others, too.
-        formats = tuple(name for name in self.rows if name in formats or name in self.stale)
-        if self.count_now <= MORE:
-            self._make(formats)
-            return
-        contents, size = self.contents, self.size
-        wanted = {name: (size, name, self.dials.get(name, ""), self.own_codecs) for name in formats}
-        known = dict(self._points)
-        options = {name: self._options(name) for name in formats}
-
-        def work(_: Job) -> dict[PointsKey, Points]:
-            few = contents.objects(MORE, size)
-            return {key: known.get(key) or points_of(name, few, options[name]) for name, key in wanted.items()}
-
-        def take(found: dict[PointsKey, Points]) -> None:
-            self._points |= found
-            for name, key in wanted.items():
-                self.rows[name] = sketched(found[key], self.count_now, self.content)
-            self.changed.emit()
-            self._make(formats)
-
-        if all(key in known for key in wanted.values()):
-            take({key: known[key] for key in wanted.values()})
-        else:
-            self._ask(work, take, "sketch", priority=JobPriority.SCREEN)
-
-    def _make(self, formats: Sequence[str]) -> None:
-        """Makes the objects, unless they are there; then they are packed."""
-        if self.objects:
-            self._measure(formats)
-            return
+    def _make(self) -> None:
+        """Creates the objects; then they are packed."""
         contents, count, size = self.contents, self.count, self.size
 
         def take(objects: list[ComparedObject]) -> None:
             self.objects = objects
-            self._measure(formats)
+            self._measure(self.formats)
 
         self._ask(lambda _: contents.objects(count, size), take, "objects", priority=JobPriority.SELECTED)
 
     def _measure(self, formats: Sequence[str]) -> None:
+        """Packs and measures; what is still being packed for these formats is given up."""
         for name in formats:
             self._measure_one(name)
 

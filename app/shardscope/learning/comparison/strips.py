@@ -13,7 +13,7 @@ from shardcore import SectionRole
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
 from shardcore.teaching.comparison import FormatRow, SectionShare
-from shardcore.teaching.comparison.words import ABOUT, overhead_text, short_size
+from shardcore.teaching.comparison.words import overhead_text, short_size
 from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
@@ -245,12 +245,11 @@ class Strips(QWidget):
 
 def piece_tip(row: FormatRow, piece: SectionShare) -> str:
     """A section in words."""
-    about = "" if row.exact else ABOUT
     among = f" in {plural(piece.count, 'file')}" if piece.count > 1 else ""
     lines = (
         f"<b>{theme.SECTION_LETTERS[piece.role]} · {escape(piece.name)}</b>",
         escape(without_marks(piece.doc)),
-        f"{about}{plural(piece.size, 'byte')}{among}, {share_text(piece.size, row.size)} of all",
+        f"{plural(piece.size, 'byte')}{among}, {share_text(piece.size, row.size)} of all",
     )
     return "<br>".join(line for line in lines if line)
 
@@ -261,6 +260,5 @@ def told(row: FormatRow) -> str:
         return grouped(row.error)
     if not row.pieces:
         return "…"
-    about = "" if row.exact else ABOUT
     dial = f" · {row.dial} {row.value}" if row.dial else ""
-    return f"{about}{plural(row.size, 'byte')} · {about}{overhead_text(row)}{dial}"
+    return f"{plural(row.size, 'byte')} · {overhead_text(row)}{dial}"

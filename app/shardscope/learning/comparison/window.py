@@ -99,7 +99,7 @@ FULL = QSize(1260, 800)
 """The size where the window is larger than that."""
 
 _AROUND = 40
-COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, MOST_OBJECTS)
+COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, MOST_OBJECTS)
 SIZES = (None, 16, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
 """Bytes of each object; None for their own."""
 
@@ -160,7 +160,7 @@ class CompareWindow(QDialog):
             (
                 self.tr("&Picture…"),
                 "comparePicture",
-                self.tr("Saves the strips and the table as a picture (SVG)"),
+                self.tr("Saves the strips and the table as a picture"),
                 self.picture_wanted,
             ),
             (self.tr("&Table…"), "compareTableFile", self.tr("Saves the numbers as a table (CSV)"), self.table_wanted),
@@ -281,7 +281,7 @@ class CompareWindow(QDialog):
         """How far it is, in a line."""
         if waiting := len(self.desk.stale):
             return self.tr("Packing: {0} to go …").format(plural(waiting, "format"))
-        return self.tr("Packed in memory and read back cold, counting; ≈ stands before what is an estimate")
+        return self.tr("Packed in memory and read back cold; ≈ stands before an estimated cost")
 
     def _say(self, words: str, *, error: bool = False) -> None:
         colours = theme.of(self)

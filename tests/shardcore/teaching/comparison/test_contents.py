@@ -72,7 +72,7 @@ def test_the_first_of_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found = files_of([tmp_path])
     assert [thing.name for thing in found.things] == ["0", "1"]
     assert found.notes == (
-        "the first 2 files are compared: at most 5,000 files, of 1 MiB together",
+        "the first 2 files are compared: at most 10,000 files, of 1 MiB together",
         "left out: 1 file of more than 1 MiB",
     )
     with pytest.raises(UsageError, match="no file to compare; left out: 1 file of more than 1 MiB"):

@@ -20,13 +20,11 @@ from shardcore.teaching.comparison import (
     compared_formats,
     looked_up,
     measured,
-    points_of,
-    sketched,
     uncompressed,
 )
 from shardcore.teaching.comparison.contents import ComparedObject
 from shardcore.teaching.comparison.costs import _looked_up, spread
-from shardcore.teaching.comparison.measure import MORE, written_with
+from shardcore.teaching.comparison.measure import written_with
 from shardcore.teaching.comparison.packed import PackedFormat, pieces_of_plan
 from shardcore.writing.edit_options import APPEND, VERBS, EditSubject
 from tests.remote.servers import RangeServer
@@ -223,26 +221,6 @@ def test_every_format_declares() -> None:
             assert dial.usual in dial.values
             assert dial.help.endswith(".")
         assert blank(one.name, {}).cannot == one.writes.cannot
-
-
-def test_a_sketch_is_near() -> None:
-    """From few objects the sizes of many are estimated to a twentieth; few objects are packed as they are."""
-    for count, size in ((400, 500), (200, None)):
-        objects = BUILT_IN.objects(count, size)
-        for name in FORMATS:
-            sketch = sketched(points_of(name, objects[:MORE], {}), *BUILT_IN.amount(count, size))
-            row = looked_up(name, objects, {})[0]
-            assert not sketch.exact
-            assert row.exact
-            assert abs(sketch.size - row.size) < row.size / 20, name
-            assert sketch.files == row.files
-            assert sketch.content == row.content
-            there = {piece.name for piece in sketch.pieces}
-            assert {piece.name for piece in row.pieces if piece.size > row.size / 50} <= there
-    few = BUILT_IN.objects(MORE, 100)
-    for name in FORMATS:
-        assert sketched(points_of(name, few, {}), MORE, MORE * 100).pieces == looked_up(name, few, {})[0].pieces
-    assert "codec" in sketched(points_of("des", few, {"codec": "rar"}), 100, 1_000).error
 
 
 def test_what_does_not_fit_says_why() -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from shardcore import SectionRole, SourceError, UsageError
-from shardcore.model.section import SECTION_LETTERS
+from shardcore import SourceError, UsageError
 from shardcore.teaching.comparison import (
     BUILT_IN,
     COLUMNS,
@@ -22,54 +19,15 @@ from shardcore.teaching.comparison import (
     compare,
     to_csv,
     to_json,
-    to_svg,
 )
 from shardcore.teaching.comparison.comparison import write_text
-from shardcore.teaching.comparison.drawing import COLOURS, WIDTH
 from shardcore.teaching.comparison.words import HEADINGS, cells, cost_text, overhead_text, short_size
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
     """Thirty small objects in every format."""
     return compare(BUILT_IN, count=30, size=400, options={"des": {"codec": "zstd"}})
-
-
-def groups(text: str) -> Iterator[ElementTree.Element]:
-    """The strips of a picture."""
-    yield from (one for one in ElementTree.fromstring(text).iter(f"{SVG}g") if one.get("class") == "format")
-
-
-def test_the_picture_has_the_numbers_of_the_strips(found: Comparison) -> None:
-    """Each section is as wide as its bytes on the one scale of all; widths, sizes and colours are those of the rows."""
-    text = to_svg(found)
-    strips = list(groups(text))
-    assert [strip.get("data-format") for strip in strips] == [row.format for row in found.rows]
-    scale = (WIDTH - 48) / max(found.largest, found.content)
-    for strip, row in zip(strips, found.rows, strict=True):
-        sections = list(strip.iter(f"{SVG}rect"))
-        assert [int(one.get("data-size", "")) for one in sections] == [piece.size for piece in row.pieces]
-        assert [one.get("fill") for one in sections] == [COLOURS[piece.role] for piece in row.pieces]
-        x = 24.0
-        for one, piece in zip(sections, row.pieces, strict=True):
-            assert float(one.get("x", "")) == pytest.approx(x, abs=0.01)
-            assert float(one.get("width", "")) == pytest.approx(piece.size * scale, abs=0.01)
-            x += piece.size * scale
-        assert x <= WIDTH - 24 + 0.1
-    assert set(COLOURS) == set(SECTION_LETTERS) == set(SectionRole)
-    assert all(row.cannot.split()[0] in text for row in found.rows)
-
-
-def test_a_picture_of_what_went_wrong(found: Comparison) -> None:
-    """An error stands in the place of a strip, and what came out of files is no markup."""
-    broken = replace(found.rows[0], error="<b> & \x1b[0m does not fit", pieces=())
-    text = to_svg(replace(found, title="a<b>&\x07", rows=(broken, *found.rows[1:]), notes=("<i>",)))
-    (first, *_) = groups(text)
-    assert not list(first.iter(f"{SVG}rect"))
-    assert "\x1b" not in text
-    assert "\x07" not in text
 
 
 def test_the_columns_stay(found: Comparison) -> None:
