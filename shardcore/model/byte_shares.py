@@ -124,9 +124,3 @@ def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | 
             place = None if parts else Span("", section.start, section.stop)
             shares.append(Share(use, name, left, place, 1, section.doc))
     return tuple(shares)
-
-
-def sums_by_use(shares: Sequence[Share]) -> dict[Use, int]:
-    """Bytes of each use that there is, in the order of `Use`."""
-    sums = {use: sum(share.size for share in shares if share.use is use) for use in Use}
-    return {use: size for use, size in sums.items() if size}

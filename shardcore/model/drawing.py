@@ -161,8 +161,6 @@ def _figure(figure: Figure, place: Place) -> Figure:
 
 MOST_ITEMS = 60
 """Items in one drawing; what is more is counted in `Drawing.more`."""
-MOST_CELLS = 1024
-"""Cells of one board, drawn or empty."""
 
 
 class Tone(StrEnum):
@@ -499,8 +497,3 @@ class StaticSketch:
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         """The drawing."""
         return self.drawing
-
-
-def first_and_rest(items: Sequence[Item], most: int = MOST_ITEMS) -> tuple[tuple[Item, ...], int]:
-    """The first items that fit, and how many do not."""
-    return tuple(items[:most]), max(len(items) - most, 0)

@@ -11,8 +11,6 @@ from shardcore.formats.neuroglancer.morton import check_grid
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.model.number_words import plural
 
-SHARD_INDEX_BYTES = 8 << 10
-"""A reader fetches the shard index, or an entry of it, for a first key: 2**9 minishards."""
 MINISHARD_INDEX_BYTES = 32 << 10
 """The decoded index of a minishard: 1,365 keys."""
 KEYS_PER_MINISHARD = MINISHARD_INDEX_BYTES / 24

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -183,12 +182,3 @@ def _manifest(path: str, before: int, progress: Progress) -> Input | None:
     finally:
         manifest.close()
     return Input(path, InputKind.MANIFEST, objects, size)
-
-
-def is_json_text(text: str) -> bool:
-    """Whether a text is JSON itself, and not the path of a file with it."""
-    try:
-        json.loads(text)
-    except ValueError:
-        return text.lstrip()[:1] in ("{", "[")
-    return True

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.sources.read_purpose import ReadPurpose
 from shardcore.sources.remote.request_log import Request
 
 Times = npt.NDArray[np.float64]
 
-PURPOSES = tuple(ReadPurpose)
 
 _FIRST_ROOM = 1024
 
