@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import State
 from shardscope.session.jobs import Jobs, JobState
-from shardscope.session.session import Session
+from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
 from shardscope.views.objects.paint import row_height
 from shardscope.views.objects.panel import ObjectPanel
@@ -347,8 +347,8 @@ def test_the_placeholder_is_not_cut(panel: ObjectPanel) -> None:
 
 def test_a_filter_that_hides_the_selected_row_ends_what_can_be_done_with_it(qtbot: QtBot, panel: ObjectPanel) -> None:
     """No button is enabled that would do nothing."""
-    qtbot.waitUntil(lambda: panel.model.total == 13 and not panel._session.jobs.open_jobs)
-    panel.table.selectRow(0)
+    qtbot.waitUntil(lambda: panel._session.index_state is IndexState.LOADED and not panel._session.jobs.open_jobs)
+    panel.table.follow(0)
     assert panel.actions_.extract.isEnabled()
     panel.filter.setText("state:unused")
     qtbot.waitUntil(lambda: panel.model.total == 1)

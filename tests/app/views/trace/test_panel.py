@@ -155,6 +155,8 @@ def test_steps_light_their_bytes(panel: TracePanel, session: Session, qtbot: QtB
         if any(span.size for span in step.spans):
             assert session.selection.span in step.spans
             assert session.selection.origin is session.walk
+    session.back()
+    assert session.selection.span == Span("", 600, 601)
     assert not session.can_go_back
 
 
