@@ -287,7 +287,7 @@ class LargeRead(BudgetSpent):
 
 
 def says_absent(error: SourceError) -> bool:
-    """Whether an error means that nothing is there, as far as anybody may know.
+    """Return whether an error means that nothing is there, as far as anybody may know.
 
     A server that is asked for a neighbour may also fail, stall or answer with something else: then nobody knows, and
     what was asked for is no more absent than present.
@@ -298,7 +298,7 @@ def says_absent(error: SourceError) -> bool:
 
 
 def ends_reading(error: ShardError) -> bool:
-    """Whether an error means that nothing more can be had of what was opened: it was replaced, or its server lost."""
+    """Return whether an error ends all reading: the file was replaced, or its server is lost."""
     one_of_many = (NoSuchObject, Forbidden, CannotList, RangeRefused)
     return isinstance(error, SourceChanged) or (isinstance(error, RemoteError) and not isinstance(error, one_of_many))
 
@@ -314,5 +314,5 @@ class LimitExceeded(ShardError):
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong, in the words of the system; without the error number and the path of an `OSError`."""
+    """Return what went wrong, in the words of the system; without the error number and the path of an `OSError`."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

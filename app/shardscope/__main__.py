@@ -35,7 +35,7 @@ def add_reach_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
-    """What the flags say; None when they say nothing. Ends the program where they contradict each other."""
+    """Return what the flags say; None when they say nothing. Ends the program where they contradict each other."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -127,7 +127,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _link(uri: str) -> tuple[str, Span | None]:
-    """What to open, and the bytes that a link selects in it."""
+    """Return what to open, and the bytes that a link selects in it."""
     if "#" not in uri:
         return uri, None
     from shardscope.startup.file_links import split_link
@@ -136,7 +136,7 @@ def _link(uri: str) -> tuple[str, Span | None]:
 
 
 def has_display() -> bool:
-    """Whether a window can be shown: everywhere but on a Unix without X or Wayland."""
+    """Return whether a window can be shown: everywhere but on a Unix without X or Wayland."""
     if sys.platform in ("win32", "darwin", "cygwin"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))

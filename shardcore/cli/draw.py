@@ -83,7 +83,7 @@ def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
 
 
 def _values(sketch: Sketch, texts: list[str]) -> dict[str, Any]:
-    """What was set on the command line."""
+    """Return what was set on the command line."""
     from shardcore.model.drawing import value_from
 
     controls = {control.name: control for control in sketch.controls}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def kept_text(edit: Edit, *, keep: bool) -> str:
-    """What becomes of the old bytes, and of what can be undone so far, as a part of a sentence.
+    """Return what becomes of the old bytes, and of what can be undone so far, as a part of a sentence.
 
     Args:
         edit: The edit.

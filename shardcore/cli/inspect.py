@@ -57,7 +57,7 @@ _WIDE = 36
 
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
-    """What `trace` says."""
+    """Return what `trace` says."""
     from shardcore.teaching.drawing.as_json import drawing_json
 
     steps = [
@@ -106,7 +106,7 @@ def trace_lines(
 
 
 def cost_text(cost: ColdCost) -> str:
-    """What somebody pays, in words: `2 requests, 66,127 bytes, 2 rounds`."""
+    """Return what somebody pays, in words: `2 requests, 66,127 bytes, 2 rounds`."""
     if not cost.requests:
         return "no requests"
     size, rounds = plural(cost.bytes, "byte"), plural(cost.rounds, "round trip")
@@ -151,7 +151,7 @@ def _value_lines(step: Step) -> Iterator[str]:
 
 
 def leads_json(leads: Leads) -> dict[str, Any]:
-    """What leads there, and how many others there are."""
+    """Return what leads there, and how many others there are."""
     found = [
         {"span": lead.span.to_json(), "names": list(lead.names), "target": lead.target.to_json(), "why": lead.why}
         for lead in leads.found
@@ -392,7 +392,7 @@ def _refuse_unknown(shard: Shard) -> None:
 
 
 def _which_file(uri: str, shard: Shard) -> str:
-    """What to say when a byte of a folder is asked for."""
+    """Return what to say when a byte of a folder is asked for."""
     from shardcore.shards.dataset import DataSet
 
     if isinstance(shard, DataSet) and shard.members:

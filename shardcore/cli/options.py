@@ -165,7 +165,7 @@ class Opening:
 
 
 def shown_uri(uri: str) -> str:
-    """What a command names, as it may be shown: of an address without its query and login."""
+    """Return what a command names, as it may be shown: of an address without its query and login."""
     return shown_address(uri)
 
 
@@ -317,7 +317,7 @@ def _with_flags(
 
 
 def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
-    """What the flags say about remote things; None when they say nothing.
+    """Return what the flags say about remote things; None when they say nothing.
 
     Raises:
         UsageError: They contradict each other.

@@ -180,7 +180,7 @@ def known_size(shard: Shard) -> int | None:
 
 
 def info_json(shard: Shard, uri: str) -> dict[str, Any]:
-    """What `info` says."""
+    """Return what `info` says."""
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
     found: dict[str, Any] = {
         "uri": uri,
@@ -221,7 +221,7 @@ class NodeCount:
 
     @property
     def over(self) -> str:
-        """What is said where the rest is left out."""
+        """Return what is said where the rest is left out."""
         return f"more than can be shown: {self.most} nodes are printed; --nodes 0 prints all"
 
 
@@ -284,7 +284,7 @@ def node_json(node: Node) -> dict[str, Any]:
 
 
 def object_json(ref: ObjectRef) -> dict[str, Any]:
-    """What `ls` says of one object."""
+    """Return what `ls` says of one object."""
     from shardcore.model.objects import State
 
     # Offsets of content that lies outside the file, or in what some of its bytes decode to, would mislead.

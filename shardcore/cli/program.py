@@ -244,7 +244,7 @@ _PLAIN_WORDS = {
 
 
 def _argument_text(error: Exception) -> str:
-    """What is wrong with the command line, in one line."""
+    """Return what is wrong with the command line, in one line."""
     message = getattr(error, "format_message", error.__str__)()
     context = getattr(error, "ctx", None)
     where = getattr(context, "command_path", "shardcore")

@@ -219,7 +219,7 @@ class _Printing:
 
 
 def _line(row: ObjectRow, member: str) -> dict[str, Any]:
-    """What `ls` says of a row; `member` is the one that it was found in, for rows of members."""
+    """Return what `ls` says of a row; `member` is the one that it was found in, for rows of members."""
     if row.ref is None:
         return {"key": None, "state": "damaged", "size": None, "error": row.error}
     found = object_json(located(row.ref, member, None) if member else row.ref)

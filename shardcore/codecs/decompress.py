@@ -361,7 +361,7 @@ class _ZstdFrame:
             raise _Corrupt(f"the frame states {plural(self._content_size, 'byte')} of content and has {total:,}")
 
     def _walk(self, chunk: bytes) -> int:
-        """How many bytes of `chunk` belong to the frame."""
+        """Return how many bytes of `chunk` belong to the frame."""
         at = 0
         while at < len(chunk) and not self._done:
             if self._skip:

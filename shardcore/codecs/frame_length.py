@@ -78,7 +78,7 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
 
 
 def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
-    """Where the gzip member that begins at `start` ends, and how many plain bytes it has.
+    """Return where the gzip member that begins at `start` ends, and how many plain bytes it has.
 
     None where it is damaged, ends after `stop`, or has more plain bytes than `limit`; its crc32 is compared.
     """

@@ -51,7 +51,7 @@ class JsonLimits:
     digits: int = INTEGER_DIGITS
 
     def fault(self, values: int, containers: int, depth: int, size: int) -> str:
-        """Which limit a text breaks; empty for none."""
+        """Return which limit a text breaks; empty for none."""
         if depth > self.depth:
             return f"nested more than {self.depth} deep"
         if values > max(self.values, size // 16):
@@ -107,7 +107,7 @@ def parse_json(
 
 
 def json_fault(error: json.JSONDecodeError) -> str:
-    """What is wrong with a text that is not JSON, and where, in plain words: those of the parser are Python's."""
+    """Return the error of a text that is not JSON and its place, in plain words."""
     told, close = error.msg, error.doc[error.pos : error.pos + 1]
     if told.startswith("Extra data"):
         text = "there is more after its end"
@@ -156,7 +156,7 @@ def whole_number(value: object, what: str, low: int, high: int, *, span: Span | 
 
 
 def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
-    """Which limit on depth and values a text breaks, counted without parsing it; empty for none.
+    """Return which limit on depth and values a text breaks, counted without parsing it; empty for none.
 
     A text that is not JSON may be counted wrong; the parser refuses it.
     """

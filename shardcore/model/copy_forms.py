@@ -38,7 +38,7 @@ class Again:
 
     @property
     def arguments(self) -> str:
-        """What follows the address in a call of `shardcore.open`; empty, or it begins with a comma."""
+        """Return what follows the address in a call of `shardcore.open`; empty, or it begins with a comma."""
         found = {"format": self.format} if self.format else {}
         texts = [f"{name}={value!r}" for name, value in (found | self._told(self.options)).items()]
         if remote := self._told(self.remote):

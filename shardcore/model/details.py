@@ -88,7 +88,7 @@ def _plain_number(node: Node) -> int | None:
 
 
 def sum_text(node: Node) -> str:
-    """How the value of a node adds up, in words: `13 slots × 40`; empty where nothing says so."""
+    """Return how the value of a node adds up, in words: `13 slots × 40`; empty where nothing says so."""
     if node.sum:
         return node.sum
     table = table_of(node)
@@ -168,7 +168,7 @@ class Card:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Return what it is called."""
         return self.path[-1]
 
 

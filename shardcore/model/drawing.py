@@ -73,7 +73,7 @@ def value_from(control: Control, text: str) -> Any:
 
 
 def values_of(control: Control) -> str:
-    """What can be chosen, in words."""
+    """Return what can be chosen, in words."""
     if control.kind is ControlKind.SLIDER:
         return f"a whole number from {control.low} to {control.high}"
     if control.kind is ControlKind.SWITCH:
@@ -219,7 +219,7 @@ class Item:
 
     @property
     def computed(self) -> bool:
-        """Whether no bytes stand for it."""
+        """Return whether no bytes stand for it."""
         return not self.spans
 
 
@@ -458,12 +458,12 @@ class Sketch(Protocol):
 
     @property
     def title(self) -> str:
-        """What stands on its tab."""
+        """Return what stands on its tab."""
         ...
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """What can be changed; a control whose value has to be read is there from the first drawing on."""
+        """Return what can be changed; a control whose value has to be read is there from the first drawing on."""
         ...
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

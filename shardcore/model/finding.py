@@ -39,7 +39,7 @@ class Depth(Enum):
         raise UsageError(f"no depth is called {value!r}; there is {', '.join(depth.value for depth in cls)}")
 
     def reaches(self, other: Depth) -> bool:
-        """Whether this depth includes `other`."""
+        """Return whether this depth includes `other`."""
         order = list(Depth)
         return order.index(self) >= order.index(other)
 
@@ -104,7 +104,7 @@ class Findings:
             self._kept.append(finding)
 
     def full(self, code: str) -> bool:
-        """Whether findings of a code are only counted from now on."""
+        """Return whether findings of a code are only counted from now on."""
         return self._counts[code] >= MAX_PER_CODE
 
     def more(self, severity: Severity, code: str, count: int) -> None:
@@ -126,7 +126,7 @@ class Findings:
         self.add(Finding(Severity.NOTE, code, span, message, key))
 
     def all(self) -> tuple[Finding, ...]:
-        """What was collected, in order; codes with too many end with a finding that counts the rest."""
+        """Return what was collected, in order; codes with too many end with a finding that counts the rest."""
         more = [
             Finding(
                 self._severities[code],
@@ -169,7 +169,7 @@ class ContentBudget:
         return self._budget.left
 
     def takes(self, size: int) -> bool:
-        """Whether an object of that many bytes is still checked; if not, it is counted.
+        """Return whether an object of that many bytes is still checked; if not, it is counted.
 
         Args:
             size: Bytes that are read and expanded for it.
@@ -212,7 +212,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no finding of severity error."""
+        """Return whether there is no finding of severity error."""
         return all(f.severity is not Severity.ERROR for f in self.findings)
 
     @property

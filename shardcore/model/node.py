@@ -48,7 +48,7 @@ class Children(Sequence["Node"]):
 
     @property
     def expandable(self) -> bool:
-        """Whether there are nodes at all, without computing them."""
+        """Return whether there are nodes at all, without computing them."""
         return len(self) > 0
 
     @overload
@@ -134,7 +134,7 @@ class Node:
 
     @property
     def expandable(self) -> bool:
-        """Whether there are children, without computing them."""
+        """Return whether there are children, without computing them."""
         return self.children.expandable if isinstance(self.children, Children) else len(self.children) > 0
 
 
@@ -147,7 +147,7 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
 
 
 def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
-    """What some bytes are called: the path to the smallest node that holds them all.
+    """Return what some bytes are called: the path to the smallest node that holds them all.
 
     Args:
         path: The path to the first of the bytes, or to a node that was chosen itself.

@@ -38,7 +38,7 @@ def _many(noun: str) -> str:
 
 
 def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:
-    """How a size adds up, in words: `13 slots × 40`.
+    """Return how a size adds up, in words: `13 slots × 40`.
 
     Args:
         count: How many.

@@ -297,7 +297,7 @@ class Objects(Sequence[ObjectRef]):
 
     @property
     def counted(self) -> bool:
-        """Whether `len` is known without reading."""
+        """Return whether `len` is known without reading."""
         return True
 
     @abstractmethod

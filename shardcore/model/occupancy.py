@@ -97,12 +97,12 @@ class LoadSource:
 
 
 def counts_of(numbers: NDArray[np.integer], places: int) -> I64:
-    """How often each of the numbers below `places` occurs."""
+    """Return how often each of the numbers below `places` occurs."""
     return np.bincount(numbers.astype(np.int64, copy=False), minlength=places)[:places].astype(np.int64)
 
 
 def binomial(things: int, places: int, most: int) -> F64:
-    """How many of some places hold 0, 1, … `most` things when each thing falls into any place alike.
+    """Return how many of some places hold 0, 1, … `most` things when each thing falls into any place alike.
 
     Args:
         things: How many are spread.

@@ -41,7 +41,7 @@ class Peer:
     within: tuple[tuple[int, int], ...] = ()
 
     def knows(self, findings: Iterable[Finding]) -> bool:
-        """Whether it is about one of some findings."""
+        """Return whether it is about one of some findings."""
         return any(fnmatchcase(one.code, pattern) and self._reaches(one) for one in findings for pattern in self.codes)
 
     def _reaches(self, finding: Finding) -> bool:
@@ -52,7 +52,7 @@ class Peer:
 
 
 def peers_about(peers: Iterable[Peer], findings: Iterable[Finding], *, silent: bool = False) -> tuple[Peer, ...]:
-    """What is known of other readers about some findings; nothing where nothing was tried.
+    """Return what is known of other readers about some findings; nothing where nothing was tried.
 
     Args:
         peers: What is known.

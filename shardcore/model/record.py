@@ -254,7 +254,7 @@ class Columns:
         """Bytes that one row takes over all columns."""
 
     def starts(self, count: int) -> dict[str, int]:
-        """Where each column begins, relative to the table, when every column has `count` rows."""
+        """Return where each column begins, relative to the table, when every column has `count` rows."""
         at, starts = 0, {}
         for field in self.fields:
             starts[field.name] = at

@@ -93,7 +93,7 @@ class ReferenceCollector:
         self.more += max(len(rows) - room, 0)
 
     def wants(self, target: Span) -> bool:
-        """Whether a target has any of the bytes."""
+        """Return whether a target has any of the bytes."""
         stop = max(target.stop, target.start + 1)
         return target.source == self.span.source and target.start < self.span.stop and self.span.start < stop
 
@@ -109,7 +109,7 @@ class ReferenceCollector:
 
 
 def placed_leads(leads: Leads, member: str) -> Leads:
-    """What a member of a data set answered, in the words of the data set."""
+    """Return what a member of a data set answered, in the words of the data set."""
     found = (
         replace(
             lead,

@@ -41,7 +41,7 @@ class SourceName:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is the file itself."""
+        """Return whether it is the file itself."""
         return not self.path and not self.stretches
 
     @property
@@ -55,7 +55,7 @@ class SourceName:
         return SourceName(self.path, self.stretches[:-1])
 
     def decoded(self, start: int, stop: int) -> SourceName:
-        """What the bytes `[start, stop)` of this source decode to."""
+        """Return what the bytes `[start, stop)` of this source decode to."""
         return SourceName(self.path, (*self.stretches, (start, stop)))
 
     def placed(self, member: str) -> SourceName:

@@ -31,11 +31,11 @@ class Span:
         return self.stop - self.start
 
     def covers(self, offset: int) -> bool:
-        """Whether the byte at `offset` is inside."""
+        """Return whether the byte at `offset` is inside."""
         return self.start <= offset < self.stop
 
     def holds(self, other: Span) -> bool:
-        """Whether all of the other range is inside, in the same source."""
+        """Return whether all of the other range is inside, in the same source."""
         return self.source == other.source and self.start <= other.start and other.stop <= self.stop
 
     def to_json(self) -> dict[str, Any]:

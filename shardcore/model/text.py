@@ -190,7 +190,7 @@ def without_marks(sentence: str) -> str:
 
 
 def sentence(message: str) -> str:
-    """What an error says, as a sentence; names of files and fields stay as they are."""
+    """Return what an error says, as a sentence; names of files and fields stay as they are."""
     first, _, rest = message.partition(" ")
     start = first.capitalize() if first.isalpha() and first.islower() else first
     return f"{start} {rest}".rstrip(" .") + "."

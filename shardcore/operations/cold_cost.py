@@ -35,7 +35,7 @@ class ColdTrace:
 
     @property
     def total(self) -> ColdCost:
-        """What all of it cost."""
+        """Return what all of it cost."""
         return sum(self.steps, self.opening)
 
 
@@ -69,7 +69,7 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
 
 
 def _cold(shard: Shard, bill: Bill) -> Source | Folder:
-    """What was opened, as if nothing had been read of it.
+    """Return what was opened, as if nothing had been read of it.
 
     Raises:
         UsageError: There is no such thing: the shard was made of something else.

@@ -507,7 +507,7 @@ class _Source:
         return counted, sized
 
     def _apart(self, told: Told) -> bool:
-        """Whether the parts of an object become objects of their own: the format has no place for them."""
+        """Return whether the parts of an object become objects of their own: the format has no place for them."""
         return any(part and part not in self._writes.parts for part in told.names)
 
     def _own_parts(self, taken: Taken) -> dict[str, Content]:

@@ -73,7 +73,7 @@ class Taking(ABC):
 
     @abstractmethod
     def misfit(self, format: str, progress: Progress) -> str:
-        """Why a key would not fit a format as it is; empty where all do.
+        """Return why a key would not fit a format as it is; empty where all do.
 
         Raises:
             ShardError: Keys cannot be read.
@@ -89,11 +89,11 @@ class Taking(ABC):
 
     @abstractmethod
     def expected(self, done: int) -> int:
-        """How many objects there will be, as far as that can be said when so many are done."""
+        """Return how many objects there will be, as far as that can be said when so many are done."""
 
 
 def taking(shard: Shard, asked: TakenAsked) -> Taking:
-    """What is taken out of a shard.
+    """Return what is taken out of a shard.
 
     Raises:
         ShardError: Its index cannot be read.
@@ -190,7 +190,7 @@ class FromMembers(Taking):
         return max(round(done / self._share) if self._share else 0, done + 1)
 
     def _first(self, number: int, member: Shard) -> MemberTaken:
-        """What of a member is held until its turn comes."""
+        """Return what of a member is held until its turn comes."""
         return member_taken(member, self._asked)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
@@ -236,7 +236,7 @@ class FromFiles(FromMembers):
 
 
 def lost(error: ShardError, member: str) -> ShardError:
-    """Why a member cannot be read, with its place in the data set."""
+    """Return why a member cannot be read, with its place in the data set."""
     placed = placed_error(error, member)
     placed.span = placed.span or Span(str(SourceName(member)), 0, 0)
     return placed

@@ -124,7 +124,7 @@ def rows_taken(shard: Shard, *, deleted: bool) -> tuple[NDArray[np.int64], dict[
 
 
 def keys_seen(member: Shard, format: str, *, deleted: bool) -> KeysSeen:
-    """What the keys of a member are like.
+    """Return what the keys of a member are like.
 
     Args:
         member: The member.
@@ -139,7 +139,7 @@ def keys_seen(member: Shard, format: str, *, deleted: bool) -> KeysSeen:
 
 
 def first_misfit(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
-    """Why the first key of some rows that does not fit a format does not; empty where all do."""
+    """Return why the first key of some rows that does not fit a format does not; empty where all do."""
     for first in range(0, len(rows), KEYS_AT_ONCE):
         if why := misfit_of(shard.objects.key_texts(rows[first : first + KEYS_AT_ONCE]), format):
             return why
@@ -147,7 +147,7 @@ def first_misfit(shard: Shard, rows: NDArray[np.int64], format: str) -> str:
 
 
 def misfit_of(keys: Iterable[str | None], format: str) -> str:
-    """Why the first key that does not fit a format does not; empty where all do."""
+    """Return why the first key that does not fit a format does not; empty where all do."""
     check = writes_of(format_of(format)).check_key
     for key in keys:
         if key is None:

@@ -309,6 +309,6 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
 
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
-    """What a manifest says about how to write, as far as the format has such options."""
+    """Return what a manifest says about how to write, as far as the format has such options."""
     names = {option.name for option in found.options_for(OptionPurpose.WRITE)}
     return {name: header[name] for name in ("spec", "seed") if name in names and name in header}

@@ -107,28 +107,28 @@ class Salvage:
 
     @property
     def missing(self) -> int:
-        """How many of the declared objects were not found."""
+        """Return how many of the declared objects were not found."""
         found = sum(not one.raw for one in self.items)
         return max((self.declared or 0) - found, 0)
 
     def count(self, condition: Condition) -> int:
-        """How many objects are in a condition; stretches that belong to nothing are none."""
+        """Return how many objects are in a condition; stretches that belong to nothing are none."""
         return sum(one.condition is condition and not one.raw for one in self.items)
 
     @property
     def raw(self) -> int:
-        """How many stretches that belong to nothing were taken."""
+        """Return how many stretches that belong to nothing were taken."""
         return sum(one.raw for one in self.items)
 
     @property
     def without_key(self) -> int:
-        """How many can be taken out that have no key."""
+        """Return how many can be taken out that have no key."""
         there = (Condition.WHOLE, Condition.UNCHECKED)
         return sum(one.key is None and one.condition in there and not one.raw for one in self.items)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many things are in each condition, how many have no key, and how many are raw stretches."""
+        """Return how many things are in each condition, how many have no key, and how many are raw stretches."""
         return {one.value: self.count(one) for one in Condition} | {
             "without_key": self.without_key,
             "raw": self.raw,
@@ -278,7 +278,7 @@ def _format_of(search: _Search) -> str:
 
 
 def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
-    """What opens of the bytes."""
+    """Return what opens of the bytes."""
     return open_shard(source, format=name, partial=True, **options)
 
 
@@ -310,7 +310,7 @@ class _Saver:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out."""
+        """Return what was left out."""
         many = plural(self._over, "object was", "objects were")
         return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
 

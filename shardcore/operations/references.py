@@ -26,7 +26,7 @@ __all__ = ["MOST_LEADS", "Lead", "Leads", "leads_to"]
 
 
 def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
-    """Which bytes lead to others; those that lead to the fewest bytes come first.
+    """Return which bytes lead to others; those that lead to the fewest bytes come first.
 
     Little is read that opening and `load_index` have not read; `Leads.complete` says whether that was enough.
 
@@ -55,7 +55,7 @@ def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
 
 
 def _in_data_set(shard: DataSet, span: Span, most: int) -> Leads:
-    """What a member answers about its bytes; about what lies beside them, all members that are open."""
+    """Return what a member answers about its bytes; about what lies beside them, all members that are open."""
     path = SourceName.parse(span.source).path
     names = [member.name for member in shard.members]
     if path in names:

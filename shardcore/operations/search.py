@@ -68,7 +68,7 @@ class Pattern:
 
     @property
     def plain(self) -> bool:
-        """Whether there is no wildcard."""
+        """Return whether there is no wildcard."""
         return self.mask == b"\xff" * len(self.mask)
 
     def __str__(self) -> str:
@@ -227,7 +227,7 @@ class NextHit(NamedTuple):
 
 
 def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where any of some patterns begins, ascending, and the number of the pattern.
+    """Return where any of some patterns begins, ascending, and the number of the pattern.
 
     A hit inside of another one is left out: the 32 bits of a number in its 64 bits are no other number.
     """
@@ -245,7 +245,7 @@ def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64
 
 
 def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
-    """Where a pattern begins in bytes: all places, overlapping ones too, ascending."""
+    """Return where a pattern begins in bytes: all places, overlapping ones too, ascending."""
     if len(data) < pattern.size:
         return np.zeros(0, np.int64)
     at, needle = _anchor(pattern)

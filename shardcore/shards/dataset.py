@@ -83,7 +83,7 @@ def summed_shares(found: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
 
 
 def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
-    """How many objects each file has.
+    """Return how many objects each file has.
 
     Args:
         names: The files, in the order of their objects' rows.
@@ -113,11 +113,11 @@ class Files(Protocol):
 
     @property
     def listed(self) -> bool:
-        """Whether it is known which there are."""
+        """Return whether it is known which there are."""
 
     @property
     def loaded(self) -> bool:
-        """Whether their objects are joined."""
+        """Return whether their objects are joined."""
 
     @property
     def index_bytes(self) -> int:
@@ -127,7 +127,7 @@ class Files(Protocol):
         """Joins the objects."""
 
     def objects_in(self, name: str) -> int | None:
-        """How many objects a file has."""
+        """Return how many objects a file has."""
 
 
 class CountedFiles:
@@ -202,7 +202,7 @@ class DataSet(CountedFiles, OpenMembers):
         return dict(self._unreadable)
 
     def objects_in(self, name: str) -> int | None:
-        """How many objects a member has; None while `load_index` has not read it."""
+        """Return how many objects a member has; None while `load_index` has not read it."""
         joined = self._joining.value
         return joined.count_of(name) if joined is not None else None
 
@@ -219,7 +219,7 @@ class DataSet(CountedFiles, OpenMembers):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """How many members there are."""
+        """Return how many members there are."""
         return {"dataset.members": len(self.members)}
 
     @property
@@ -234,7 +234,7 @@ class DataSet(CountedFiles, OpenMembers):
 
     @property
     def loaded(self) -> bool:
-        """Whether all members are open and their objects joined."""
+        """Return whether all members are open and their objects joined."""
         return self._joining.value is not None
 
     @property
@@ -419,7 +419,7 @@ class DataSet(CountedFiles, OpenMembers):
             return self.member(ref.shard).file_names(inside_member(ref))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """What the member keeps about an object."""
+        """Return what the member keeps about an object."""
         if not ref.shard:
             return super().facts(ref)
         with relocating(ref.shard):

@@ -22,7 +22,7 @@ _WEB_PAGE = (b"<!doctype html", b"<html")
 
 
 def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
-    """Whether a file that could not be opened is no shard at all: only a part of a mark, and nothing behind it."""
+    """Return whether a file that could not be opened is no shard: it has a part of a magic number only."""
     return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
 
 

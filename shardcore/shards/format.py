@@ -257,7 +257,7 @@ class PartialShard(Shard):
 
     @property
     def declared_objects(self) -> int:
-        """What the file says, as far as that was read."""
+        """Return what the file says, as far as that was read."""
         return self._draft.declared
 
     @property

@@ -68,11 +68,11 @@ class JoinedObjects(Objects):
         return self._first_rows.get(name, 0)
 
     def count_of(self, name: str) -> int | None:
-        """How many objects a member has; None for one that is not joined."""
+        """Return how many objects a member has; None for one that is not joined."""
         return self._counts.get(name)
 
     def has(self, name: str) -> bool:
-        """Whether the objects of a member are among them."""
+        """Return whether the objects of a member are among them."""
         return name in self._first_rows
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
@@ -88,7 +88,7 @@ class JoinedObjects(Objects):
         return ObjectColumns.join(pieces).take(order)
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """What the members know; see `Objects.known`."""
+        """Return what the members know; see `Objects.known`."""
         pieces = []
         for number in range(max(bisect_right(self._firsts, first) - 1, 0), len(self._parts)):
             begin, end = self._firsts[number], self._firsts[number + 1]

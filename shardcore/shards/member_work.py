@@ -133,7 +133,7 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
 
 
 def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
-    """Which of some rows are wanted, as a mask."""
+    """Return which of some rows are wanted, as a mask."""
     objects = member.objects
     keep = ~in_states(columns.state, asked.hidden)
     if asked.kind is not None:

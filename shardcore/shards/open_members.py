@@ -58,7 +58,7 @@ class OpenMembers(Shard):
 
     @property
     def listed(self) -> bool:
-        """Whether it is known which members there are."""
+        """Return whether it is known which members there are."""
         return self._listing.value is not None
 
     @property
@@ -92,7 +92,7 @@ class OpenMembers(Shard):
         return shard
 
     def may_hold(self, name: str) -> bool:
-        """Whether a file of that name would be a member: it may be opened before anybody knows that it is there."""
+        """Return whether a file of that name would be a shard of this data set, without a listing."""
         return False
 
     def _open(self, member: Member, *, briefly: bool = False) -> Shard:
@@ -181,5 +181,5 @@ class OpenMembers(Shard):
         self.folder.close()
 
     def is_open(self, name: str) -> bool:
-        """Whether a member is open already; never waits."""
+        """Return whether a member is open already; never waits."""
         return self._opened.value(name) is not None

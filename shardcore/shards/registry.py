@@ -200,7 +200,7 @@ def opening(
 
 
 def _first_bytes(where: object, format: str | None = None) -> int:
-    """How many bytes of the beginning of a remote file are asked for at once, by its name.
+    """Return how many bytes of the beginning of a remote file are asked for at once, by its name.
 
     Most formats keep there a few fields only, and what is needed next at another place.
     """
@@ -307,7 +307,7 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
 
 
 def writes_of(found: Format) -> Writes:
-    """What a format says about writing.
+    """Return what a format says about writing.
 
     Raises:
         UsageError: It cannot be written.
@@ -319,7 +319,7 @@ def writes_of(found: Format) -> Writes:
 
 
 def means_folder(target: str | Path) -> bool:
-    """Whether a target is a folder, or its text says that it is to become one."""
+    """Return whether a target is a folder, or its text says that it is to become one."""
     text = str(target)
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
@@ -411,7 +411,7 @@ def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> Non
 
 
 def _open_as(source: Source, name: str) -> Shard:
-    """How formats open sources of other formats."""
+    """Return how formats open sources of other formats."""
     return format_of(name).open(PrefetchedSource(source), OpenContext(_open_as, forced=True))
 
 

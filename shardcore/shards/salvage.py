@@ -56,7 +56,7 @@ class Effort:
         self._ended: list[str] = []
 
     def takes(self, looks: int, otherwise: str) -> bool:
-        """Whether there are as many looks left; if not, it is noted what was left out.
+        """Return whether there are as many looks left; if not, it is noted what was left out.
 
         Args:
             looks: How many.
@@ -71,7 +71,7 @@ class Effort:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, a sentence each."""
+        """Return what was left out, a sentence each."""
         return tuple(f"{one}: {self.most:,} looks are what a file of its size is worth" for one in self._ended)
 
 
@@ -142,7 +142,7 @@ class Damaged:
     declared: int | None = None
 
     def looks(self, at: int, looks: int = 1) -> bool:
-        """Whether the search may go on at a place; if not, it is noted that it ended there."""
+        """Return whether the search may go on at a place; if not, it is noted that it ended there."""
         return self.effort.takes(looks, f"the search ended at byte {at}, and what begins after it is not listed")
 
 

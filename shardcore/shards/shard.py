@@ -136,18 +136,18 @@ class Shard(ShardCharts, ABC):
 
     @property
     def declared_objects(self) -> int | None:
-        """How many objects the file says it has, as opening learned it; None when only reading more would tell."""
+        """Return the number of objects that the file declares; None if only reading more tells."""
         listing = self.listing
         return None if listing is None else len(listing)
 
     @property
     def loaded(self) -> bool:
-        """Whether `load_index` has been done; True where opening reads everything."""
+        """Return whether `load_index` has been done; True where opening reads everything."""
         return True
 
     @property
     def index_bytes(self) -> int:
-        """How many bytes `load_index` has to read, about."""
+        """Return how many bytes `load_index` has to read, about."""
         return 0
 
     def load_index(self, progress: Progress = no_progress) -> None:
@@ -159,7 +159,7 @@ class Shard(ShardCharts, ABC):
         progress(1, 1)
 
     def parse_key(self, text: str) -> Any:
-        """What the format makes of the text of a key: parsed, and hashed, once. `str` of it is the text again.
+        """Return what the format makes of the text of a key: parsed, and hashed, once. `str` of it is the text again.
 
         Raises:
             UsageError: The key is not of the format's form.
@@ -313,7 +313,7 @@ class Shard(ShardCharts, ABC):
             return tell(text, lambda look: self.lookup(parsed, look), self.meanings)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """What can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.
+        """Return what can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.
 
         Args:
             trace: The lookup that is walked through; without it those that need none.
@@ -380,7 +380,7 @@ class Shard(ShardCharts, ABC):
         return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """What the format keeps about an object, as values of JSON: what packing it again can use. See `extract`.
+        """Return the metadata of an object as values of JSON, for packing it again. See `extract`.
 
         Only what costs no more than the object's row.
 
@@ -391,12 +391,12 @@ class Shard(ShardCharts, ABC):
 
     @property
     def parameters(self) -> str:
-        """What the file is read with and does not state itself, as JSON text that `open(spec=...)` takes; or empty."""
+        """Return the parameters that the file does not state itself, as JSON for `open(spec=...)`; or empty."""
         return ""
 
     @property
     def written_with(self) -> str:
-        """What a shard like this one is written with, as JSON text: `parameters`, or more where more is known."""
+        """Return the parameters to write such a shard, as JSON text: `parameters`, or more if more is known."""
         return self.parameters
 
     @property
@@ -422,12 +422,12 @@ class Shard(ShardCharts, ABC):
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """What speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
+        """Return what speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
         return ()
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """What inferred `parameters` leave open, a sentence each."""
+        """Return what inferred `parameters` leave open, a sentence each."""
         return ()
 
     @property
@@ -503,7 +503,7 @@ class Shard(ShardCharts, ABC):
 
     @_operation
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
+        """Return what owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
 
         Raises:
             SourceError: The bytes cannot be had.

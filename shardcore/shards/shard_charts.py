@@ -26,10 +26,10 @@ class ShardCharts:
 
     @property
     def byte_shares(self: Sectioned) -> tuple[Share, ...]:
-        """What the bytes of the file are for; they add up to its size. Reads nothing; `load_index` tells more."""
+        """Return the uses of the bytes; they add up to the size of the file. Reads nothing."""
         return budget(self.sections)
 
     @property
     def loads(self) -> tuple[LoadSource, ...]:
-        """What can be counted in the places that the format has, and how much of it would have to be read."""
+        """Return what can be counted in the places that the format has, and how much of it would have to be read."""
         return ()

@@ -102,7 +102,7 @@ class Step:
 
     @property
     def computed(self) -> bool:
-        """Whether the step looks at no bytes."""
+        """Return whether the step looks at no bytes."""
         return not self.spans
 
 
@@ -139,7 +139,7 @@ class Trace:
 
     @property
     def member(self) -> str:
-        """Where the lookup in a data set ended: at the object, or at the bytes looked at last; empty for a file."""
+        """Return the file in which a lookup in a data set ended; empty for a single file."""
         if self.ref is not None:
             return self.ref.shard
         spans = [span for step in self.steps for span in step.spans]

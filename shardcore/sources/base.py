@@ -256,7 +256,7 @@ class Folder(ABC):
 
     @abstractmethod
     def list(self, prefix: str = "") -> list[Entry]:
-        """What lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
+        """Return what lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
 
         Raises:
             SourceError: The folder cannot be listed.
@@ -282,7 +282,7 @@ class Folder(ABC):
         return self.open(name)
 
     def at_hand(self, name: str) -> bool:
-        """Whether opening what lies at the relative `name` fetches nothing: it is near, or was opened before."""
+        """Return whether opening what lies at the relative `name` fetches nothing: it is near, or was opened before."""
         return True
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
@@ -315,7 +315,7 @@ class Folder(ABC):
         """The folder around this one, or None."""
 
     def has(self, name: str) -> bool:
-        """Whether a source lies at the relative `name`."""
+        """Return whether a source lies at the relative `name`."""
         try:
             self.open(name).close()
         except SourceError as error:

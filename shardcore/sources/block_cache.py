@@ -25,7 +25,7 @@ class ReadAhead:
         self._next = self._run = 0
 
     def beyond(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
-        """Where to stop fetching: as far beyond the end as was fetched so before, within the file.
+        """Return where to stop fetching: as far beyond the end as was fetched so before, within the file.
 
         Args:
             start: First byte that is not here.

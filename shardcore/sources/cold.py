@@ -193,7 +193,7 @@ class ColdFolder(Folder):
         self.name, self.uri, self.listable = base.name, base.uri, base.listable
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """What lies in the folder; one request for each, the first time."""
+        """Return what lies in the folder; one request for each, the first time."""
         with self._bill.lock:
             place = (self.uri, prefix)
             if place not in self._bill.listings:

@@ -206,7 +206,7 @@ class LocalFolder(Folder):
         self.uri = str(self.path)
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """What lies directly in the directory (or in its sub-directory `prefix`), sorted by name; links are left out.
+        """Return the names in the directory (or in its sub-directory `prefix`), sorted; without links.
 
         Raises:
             SourceError: The directory cannot be listed.
@@ -409,7 +409,7 @@ def open_at_once(path: Path, flags: int, *, follow_links: bool) -> int:
 
 
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
-    """What a listing says of one entry; None for links, and for what went away meanwhile."""
+    """Return what a listing says of one entry; None for links, and for what went away meanwhile."""
     try:
         if inner.is_symlink():
             return None

@@ -54,7 +54,7 @@ class BytesFolder(Folder):
         self._inside = inside
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """What lies in it, or in its sub-folder `prefix`."""
+        """Return what lies in it, or in its sub-folder `prefix`."""
         lead = f"{self._inside}{prefix.rstrip('/')}/" if prefix else self._inside
         names = [name[len(self._inside) :] for name in self._files if name.startswith(lead)]
         depth = len(lead) - len(self._inside)

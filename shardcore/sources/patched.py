@@ -142,7 +142,7 @@ class PatchedSource(WrapperSource):
 
     @property
     def cuts(self) -> tuple[tuple[int, int], ...]:
-        """Where bytes were taken out, and how many: the place before which they stood, sorted."""
+        """Return where bytes were taken out, and how many: the place before which they stood, sorted."""
         found: list[tuple[int, int]] = []
         expected = 0
         for start, piece in zip(self._starts, self._pieces, strict=False):
@@ -154,14 +154,14 @@ class PatchedSource(WrapperSource):
         return tuple(found)
 
     def place_of(self, offset: int) -> int | None:
-        """Where a byte of the source underneath is now; None where it was taken out."""
+        """Return where a byte of the source underneath is now; None where it was taken out."""
         number = bisect_right(self._pieces, offset, key=lambda piece: piece.at) - 1
         if number < 0 or offset >= self._pieces[number].at + self._pieces[number].size:
             return None
         return self._starts[number] + offset - self._pieces[number].at
 
     def now(self, start: int, stop: int) -> tuple[int, int]:
-        """Where bytes `[start, stop)` of the source underneath are now: what is left of them, or where they were."""
+        """Return the new span of the bytes `[start, stop)` of the source underneath, or their old place."""
         taken = list(self._taken())
         before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
         return start - before, stop - until

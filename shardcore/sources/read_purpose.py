@@ -79,15 +79,15 @@ def at_most(size: int | None) -> Iterator[None]:
 
 
 def most() -> int | None:
-    """How many bytes one read of this context may fetch; None for any number."""
+    """Return how many bytes one read of this context may fetch; None for any number."""
     return _most.get()
 
 
 def priority() -> ReadPriority:
-    """How soon reads of this context are wanted."""
+    """Return how soon reads of this context are wanted."""
     return _priority.get()
 
 
 def purpose() -> ReadPurpose | None:
-    """What reads of this context are for, where somebody said so."""
+    """Return what reads of this context are for, where somebody said so."""
     return _purpose.get()

@@ -47,7 +47,7 @@ class FindingBaseline:
         self._known = Counter(_same(one, self.place(one.span)) for one in findings)
 
     def place(self, span: Span | None) -> Span | None:
-        """Where bytes of the file as it was are now."""
+        """Return where bytes of the file as it was are now."""
         moved = self._moved
         if span is None or moved is None:
             return span
@@ -81,12 +81,12 @@ class FindingBaseline:
 
 
 def kind_of(error: ShardError) -> str:
-    """What kind of fault an error is: its sentence without the numbers in it."""
+    """Return what kind of fault an error is: its sentence without the numbers in it."""
     return f"{type(error).__name__} {_DIGITS.sub('0', error.message)}"
 
 
 def _same(finding: Finding, place: Span | None) -> _Same:
-    """What two findings have in common that are about the same thing: code and place, or without a place the key."""
+    """Return an identity that findings about the same thing share: code and span, or code and key."""
     if place is None:
         return finding.code, finding.key or "", -1, -1
     return finding.code, place.source, place.start, place.stop
@@ -200,7 +200,7 @@ class ImpactCheck:
 
     @property
     def notices(self) -> bool:
-        """Whether it tells that something is wrong; notes do not count."""
+        """Return whether it tells that something is wrong; notes do not count."""
         return bool(self.error) or any(one.severity is not Severity.NOTE for one in self.new)
 
 
@@ -340,7 +340,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
 def _checks(
     was: Before, shard: Shard, progress: Callable[[int], None]
 ) -> tuple[tuple[ImpactCheck, ...], tuple[Finding, ...], tuple[Finding, ...]]:
-    """What each depth says that is new; all findings; those that are gone."""
+    """Return what each depth says that is new; all findings; those that are gone."""
     known = FindingBaseline(was.findings, shard.source)
 
     def told(error: ShardError | None) -> str:
@@ -375,7 +375,7 @@ class _Room:
 
 
 def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
-    """What verification says, and why it could not come to its end."""
+    """Return what verification says, and why it could not come to its end."""
     try:
         return shard.verify(depth, lambda done, total: check_stopped()), None
     except ShardError as error:
@@ -428,7 +428,7 @@ def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
 
 
 def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
-    """What a reader gets for a key; None where that would be too many bytes."""
+    """Return what a reader gets for a key; None where that would be too many bytes."""
     if shard.damage is not None and not shard.objects.counted:
         return Served("", -1, str(shard.damage))
     try:
@@ -506,7 +506,7 @@ def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -
 
 
 def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
-    """Whether a finding is about the bytes of an object; those that are about a whole section are about nobody's."""
+    """Return whether a finding is about the bytes of an object, and not about a whole section."""
     span = finding.span
     if span is None or finding.key is not None:
         return False

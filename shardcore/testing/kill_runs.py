@@ -26,12 +26,12 @@ END = 600
 
 
 def count_of(moments: int) -> int:
-    """How many of so many moments are tried: all where everything is, else a sixth, the edges among them."""
+    """Return how many of so many moments are tried: all where everything is, else a sixth, the edges among them."""
     return moments if FULL else max(moments // 6, 4)
 
 
 def place_of(cls: type) -> str:
-    """Where another process finds a class of a test: the path of the module, and the name."""
+    """Return where another process finds a class of a test: the path of the module, and the name."""
     return f"{inspect.getfile(cls)}::{cls.__name__}"
 
 
@@ -56,7 +56,7 @@ def bytes_of(target: Path) -> dict[str, bytes]:
 
 
 def seen(files: dict[str, bytes]) -> str:
-    """What `at_moments` tells of files."""
+    """Return what `at_moments` tells of files."""
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 

@@ -37,5 +37,5 @@ def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: b
 
 
 def rounds(full: int, quick: int) -> int:
-    """How often something seeded is repeated: `full` times in a full run, else `quick` times."""
+    """Return how often something seeded is repeated: `full` times in a full run, else `quick` times."""
     return full if FULL else min(full, quick)

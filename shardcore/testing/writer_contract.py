@@ -80,7 +80,7 @@ class WriterContract:
             return writer.plan()
 
     def opened(self, target: Path, writer: Writer | None = None) -> Shard:
-        """What was written, opened."""
+        """Return what was written, opened."""
         return shardcore.open(target, format=self.format, **(writer.opening if writer is not None else {}))
 
     def test_it_is_declared(self) -> None:

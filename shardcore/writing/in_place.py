@@ -143,7 +143,7 @@ class Edit:
         return sorted(found)
 
     def told(self) -> dict[str, Any]:
-        """What changes, as JSON: old and new bytes in hex, the first of long ones.
+        """Return what changes, as JSON: old and new bytes in hex, the first of long ones.
 
         Raises:
             SourceError: The file cannot be read.
@@ -293,7 +293,7 @@ class Rewrite:
     keys: tuple[str, ...] = ()
 
     def told(self) -> dict[str, Any]:
-        """What changes, as JSON: the texts."""
+        """Return what changes, as JSON: the texts."""
         old = self.old.decode("utf-8", "replace") if self.old is not None else None
         return {"path": str(self.path), "what": self.what, "old": old, "new": self.new.decode("utf-8", "replace")}
 

@@ -71,7 +71,7 @@ class LeftOut:
             self._others += 1
 
     def notes(self) -> list[str]:
-        """What was left out, a sentence each."""
+        """Return what was left out, a sentence each."""
         counts = (
             (self._links, plural(self._links, "link") + ", which are not followed in folders"),
             (self._others, plural(self._others, "pipe, socket or device", "pipes, sockets and devices")),
@@ -139,7 +139,7 @@ def _files_below(folder: Path, above: str, left_out: LeftOut, *, deep: bool = Tr
 
 
 def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
-    """Which file or folder has a name; None where there is none.
+    """Return which file or folder has a name; None where there is none.
 
     Args:
         path: The name.
@@ -167,11 +167,11 @@ class Replaced:
         self._members = members if folder else None
 
     def __bool__(self) -> bool:
-        """Whether anything is there that it could replace."""
+        """Return whether anything is there that it could replace."""
         return self._place is not None
 
     def __contains__(self, path: Path) -> bool:
-        """Whether a file would be replaced."""
+        """Return whether a file would be replaced."""
         if self._members is None:
             return place_of(path) == self._place
         return any(self._is_member(path, pattern) for pattern in self._members)

@@ -122,7 +122,7 @@ class ManifestReader:
 
     @property
     def is_one(self) -> bool:
-        """Whether its beginning is one of a manifest: no line at all, or one that names a file."""
+        """Return whether its beginning is one of a manifest: no line at all, or one that names a file."""
         if self._first is None:
             return not self.header or "objects" in self.header or "format" in self.header
         return isinstance(self._first[1].get("path"), str)

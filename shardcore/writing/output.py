@@ -280,7 +280,7 @@ class Output:
             file.move(final)
 
     def _placed(self, final: Path) -> Path:
-        """Where a file is in the end."""
+        """Return where a file is in the end."""
         if self._staged is None or self.target is None:
             return final
         root = self.target if self.folder else self.target.parent

@@ -557,7 +557,7 @@ def give_mode(descriptor: int, like: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether something has this name, a link without a target included.
+    """Return whether something has this name, a link without a target included.
 
     Raises:
         SourceError: The system takes no such name, or does not let us look.

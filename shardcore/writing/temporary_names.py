@@ -35,7 +35,7 @@ def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
 
 
 def stem_of(final: Path) -> str:
-    """What the temporary names of a final one have of it."""
+    """Return what the temporary names of a final one have of it."""
     return os.fsencode(final.name)[:100].decode("utf-8", "ignore")
 
 
@@ -98,7 +98,7 @@ def lock(descriptor: int) -> bool:
 
 
 def in_use(path: Path) -> bool:
-    """Whether a run that is alive holds this, or nothing can be said about it."""
+    """Return whether a run that is alive holds this, or nothing can be said about it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:

@@ -141,7 +141,7 @@ class Journal:
 
     @property
     def undo_path(self) -> Path:
-        """Where it is."""
+        """Return where it is."""
         return journal_of(self.path)
 
     def changes_back(self) -> list[dict[str, Any]]:

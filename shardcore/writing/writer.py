@@ -177,7 +177,7 @@ class Writer(ABC):
 
     @abstractmethod
     def plan(self) -> Plan:
-        """What is going to be written, from what was added so far."""
+        """Return what is going to be written, from what was added so far."""
 
     @abstractmethod
     def _complete(self) -> None:

@@ -65,7 +65,7 @@ def who_of(options: RemoteOptions | None) -> Who:
 
 
 def place_of(uri: str) -> str:
-    """What is reached in one way: a bucket, or a server; empty for what is no address."""
+    """Return what is reached in one way: a bucket, or a server; empty for what is no address."""
     try:
         address = parse_address(uri)
     except ShardError:
@@ -75,7 +75,7 @@ def place_of(uri: str) -> str:
 
 
 def _unsaid(options: RemoteOptions) -> bool:
-    """Whether nobody chose: requests are signed where the AWS configuration has credentials."""
+    """Return whether nobody chose: requests are signed where the AWS configuration has credentials."""
     return options.anonymous is None and not options.profile and not options.access_key
 
 
@@ -126,12 +126,12 @@ class Connections:
         self._secret: dict[str, RemoteOptions] = {}
 
     def way_to(self, uri: str) -> RemoteOptions | None:
-        """How an address is reached; None when nobody said so."""
+        """Return how an address is reached; None when nobody said so."""
         place = place_of(uri)
         return self._secret.get(place) or from_json(self.kept.get(place, ""))
 
     def needs_keys(self, uri: str) -> bool:
-        """Whether the place was reached with keys that are forgotten by now."""
+        """Return whether the place was reached with keys that are forgotten by now."""
         place = place_of(uri)
         return place not in self._secret and '"who": "keys"' in self.kept.get(place, "")
 
@@ -152,7 +152,7 @@ class Connections:
 
 
 def described(address: Address) -> str:
-    """What an address was understood as, in one line."""
+    """Return what an address was understood as, in one line."""
     store = address.store
     signed = ", with a signature that stays hidden" if address.query else ""
     if store is not None:
@@ -168,7 +168,7 @@ def described(address: Address) -> str:
 
 
 def in_store(address: Address) -> bool:
-    """Whether requests for it can be signed: it lies in a bucket, however it was written."""
+    """Return whether requests for it can be signed: it lies in a bucket, however it was written."""
     return address.store is not None
 
 

@@ -94,7 +94,7 @@ def calculate(text: str) -> int:
 
 
 def starts_of(root: Node) -> dict[str, int]:
-    """Where the sections and their fields begin, by `section.field`.
+    """Return where the sections and their fields begin, by `section.field`.
 
     Only what the tree knows without computing is listed: no rows of tables, and nothing that would be read.
     """

@@ -67,7 +67,7 @@ class ReferenceQuery:
 
 
 def lights_of(step: Step) -> tuple[Light, ...]:
-    """What a step lights: what it looks at, or, hollow, what it computes with."""
+    """Return what a step lights: what it looks at, or, hollow, what it computes with."""
     spans = step.inputs if step.computed else step.spans
     return tuple(Light(number, span, step.computed) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
 

@@ -67,7 +67,7 @@ class HitList:
         return Span(self.source, start, start + self.pattern(number).size)
 
     def pattern(self, number: int) -> Pattern:
-        """What was found there."""
+        """Return what was found there."""
         return self.patterns[int(self.which[number])]
 
     def number_at(self, offset: int) -> int | None:

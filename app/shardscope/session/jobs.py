@@ -75,7 +75,7 @@ class JobState(Enum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more comes."""
+        """Return whether nothing more comes."""
         return self not in (JobState.WAITING, JobState.RUNNING)
 
 
@@ -136,7 +136,7 @@ class Job:
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody asked it to stop."""
+        """Return whether somebody asked it to stop."""
         return self._cancel.is_set()
 
     def cancel(self) -> None:
@@ -408,6 +408,6 @@ class Jobs(QObject):
 
 
 def alive(callback: Callable[..., Any]) -> bool:
-    """Whether the QObject that a callback belongs to, if any, is still there."""
+    """Return whether the QObject that a callback belongs to, if any, is still there."""
     owner = getattr(callback, "__self__", None)
     return not isinstance(owner, QObject) or shiboken6.isValid(owner)

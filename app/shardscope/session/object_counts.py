@@ -40,7 +40,7 @@ class Census:
 
 
 def countable(rows: int, *, far: bool) -> bool:
-    """Whether so many rows are looked at without being asked for."""
+    """Return whether so many rows are looked at without being asked for."""
     return rows <= (MOST_COUNTED_FAR if far else MOST_COUNTED)
 
 

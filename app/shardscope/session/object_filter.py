@@ -40,7 +40,7 @@ class Filter:
     by_size: bool = False
 
     def fits(self, columns: ObjectColumns) -> NDArray[np.bool_]:
-        """Which rows keep all rules."""
+        """Return which rows keep all rules."""
         wanted = np.ones(len(columns), bool)
         for rule in self.rules:
             wanted &= rule(columns)

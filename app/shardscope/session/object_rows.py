@@ -57,7 +57,7 @@ class View:
 
     @property
     def plain(self) -> bool:
-        """Whether this is every row as the format orders them."""
+        """Return whether this is every row as the format orders them."""
         return self == View()
 
 
@@ -98,13 +98,13 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
 
 
 def can_sort(shard: Shard, order: str) -> bool:
-    """Whether the objects can be shown in this order: the format keeps it, or there are few enough to sort."""
+    """Return whether the objects can be shown in this order: the format keeps it, or there are few enough to sort."""
     most = MAX_SORTED_KEYS if order == "key" else MAX_SORTED
     return order in shard.objects.orders or (shard.loaded and len(shard.objects) <= most)
 
 
 def _compact(objects: Objects) -> type[np.integer]:
-    """What holds a row number: half of the memory where that is enough."""
+    """Return what holds a row number: half of the memory where that is enough."""
     return np.uint32 if len(objects) <= np.iinfo(np.uint32).max else np.int64
 
 

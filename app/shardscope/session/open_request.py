@@ -61,7 +61,7 @@ class OpenRequest:
 
     @property
     def is_remote(self) -> bool:
-        """Whether it lies on another machine."""
+        """Return whether it lies on another machine."""
         return is_address(self.uri)
 
     @property
@@ -80,7 +80,7 @@ class OpenRequest:
 
     @property
     def deleted(self) -> bool:
-        """Whether tombstoned objects are served."""
+        """Return whether tombstoned objects are served."""
         return bool(self.options.get(SERVES_DELETED))
 
     def serving_deleted(self) -> OpenRequest:

@@ -63,7 +63,7 @@ class SourceWatch(QObject):
 
     @property
     def ticks(self) -> bool:
-        """Whether it asks now and then, and not only when it is told."""
+        """Return whether it asks now and then, and not only when it is told."""
         return self._rarely.isActive()
 
     def start(self, source: Source) -> None:
@@ -138,7 +138,7 @@ class OpenFailure:
 
     @property
     def uri(self) -> str:
-        """What could not be opened, for people."""
+        """Return what could not be opened, for people."""
         return self.request.shown
 
 
@@ -301,7 +301,7 @@ class OpenedShard(QObject):
 
     @property
     def uri(self) -> str:
-        """Where what is open came from, for people, or empty: a signature is left out."""
+        """Return where what is open came from, for people, or empty: a signature is left out."""
         return self.request.shown
 
     def open(

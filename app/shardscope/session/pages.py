@@ -44,7 +44,7 @@ class Readable(Protocol):
         ...
 
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """What owns the bytes `[start, stop)` of a source."""
+        """Return what owns the bytes `[start, stop)` of a source."""
         ...
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
@@ -144,7 +144,7 @@ class PageCache(QObject):
         return page
 
     def state(self, name: str, number: int) -> PageState:
-        """What is known of a page."""
+        """Return what is known of a page."""
         page = self._pages.get((name, number))
         if page is not None:
             return PageState.FAILED if page.error else PageState.LOADED

@@ -55,7 +55,7 @@ class Proposed:
 
     @staticmethod
     def of(source: str, stretches: Iterable[ProposedRange]) -> Proposed:
-        """What changes in a source."""
+        """Return what changes in a source."""
         return Proposed(source, tuple(sorted(stretches, key=lambda one: one.start)))
 
     def inside(self, start: int, stop: int) -> tuple[ProposedRange, ...]:
@@ -83,5 +83,5 @@ class Proposed:
 
 
 def about(proposed: Proposed | None, source: str) -> Proposed | None:
-    """What is going to change, where that is in this source."""
+    """Return what is going to change, where that is in this source."""
     return proposed if proposed is not None and proposed.source == source else None

@@ -35,7 +35,7 @@ class History:
         self._away = False
 
     def can_go(self, step: int) -> bool:
-        """Whether there is a place so many steps away; negative ones lie before."""
+        """Return whether there is a place so many steps away; negative ones lie before."""
         return 0 <= self._at + step + self._returns(step) < len(self._places)
 
     def go(self, step: int) -> Selection:
@@ -76,7 +76,7 @@ class History:
 
 
 def _near(last: Selection, chosen: Selection) -> bool:
-    """Whether two selections are one place to a person who goes back."""
+    """Return whether two selections are one place to a person who goes back."""
     if last.span is None or chosen.span is None:
         return last.row == chosen.row and last.span is chosen.span
     if last.row is not None and chosen.row is not None:
@@ -200,12 +200,12 @@ class Session(OpenedShard):
 
     @property
     def can_go_back(self) -> bool:
-        """Whether there is a place before."""
+        """Return whether there is a place before."""
         return self._history.can_go(-1)
 
     @property
     def can_go_forward(self) -> bool:
-        """Whether there is a place after."""
+        """Return whether there is a place after."""
         return self._history.can_go(1)
 
     def _travel(self, step: int) -> None:

@@ -40,17 +40,17 @@ class TraceWalk:
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """Return how many steps there are."""
         return len(self.trace.steps) if self.trace is not None else 0
 
     @property
     def waits(self) -> bool:
-        """Whether a key is being looked up."""
+        """Return whether a key is being looked up."""
         return bool(self.key) and self.trace is None and self.error is None
 
     @property
     def lights(self) -> tuple[Light, ...]:
-        """What the current step lights."""
+        """Return what the current step lights."""
         return lights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
 
     @property

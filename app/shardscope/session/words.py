@@ -49,7 +49,7 @@ def grouped(sentence: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """What the library says of an error, as a sentence that stands alone: without back-ticks, begun and ended.
+    """Return what the library says of an error, as a sentence that stands alone: without back-ticks, begun and ended.
 
     What begins with a key or the name of a field keeps its first letter.
     """

@@ -73,7 +73,7 @@ class ByteEditing(QObject):
 
     @property
     def edits(self) -> ByteEdits | None:
-        """What takes new bytes now; None where the file is read only."""
+        """Return what takes new bytes now; None where the file is read only."""
         if self._sandbox.on:
             return self._sandbox
         return self.typed if self.typed.possible and self._changing.editor.sheet is None else None

@@ -186,7 +186,7 @@ class CompactLayout(QObject):
 
     @property
     def _in_panels(self) -> bool:
-        """Whether a panel that may give way has the keyboard."""
+        """Return whether a panel that may give way has the keyboard."""
         now = focused_in(self._window)
         docks = self._panels.by_name.values()
         return now is not None and any(dock.isAncestorOf(now) and not dock.isFloating() for dock in docks)

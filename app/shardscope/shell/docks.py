@@ -275,7 +275,7 @@ class PanelDocks(QObject):
             self._bring([(asked if asked in shown else shown[0], QSize(size.width(), self._folded_height(size)))])
 
     def state(self) -> QByteArray:
-        """Where the docks are, or would be in a larger window: the names of closed ones, then what Qt says."""
+        """Return where the docks are, or would be in a larger window: the names of closed ones, then what Qt says."""
         places = self._unfolded if self.folded else self._window.saveState(LAYOUT_VERSION)
         return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
 
@@ -343,7 +343,7 @@ class PanelDocks(QObject):
         self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
 
     def in_front(self, name: str) -> bool:
-        """Whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
+        """Return whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
         dock = self.by_name[name]
         return dock.isVisible() and not dock.isFloating() and self._is_seen(dock)
 
@@ -433,7 +433,7 @@ def _free(dock: QDockWidget) -> None:
 
 
 def focused_in(window: QWidget) -> QWidget | None:
-    """What has the keyboard in a window; Qt's types do not know that there may be nothing."""
+    """Return what has the keyboard in a window; Qt's types do not know that there may be nothing."""
     return window.focusWidget()
 
 

@@ -65,7 +65,7 @@ class DropPlaces(QWidget):
         return (DropPlace.OPEN, DropPlace.SEEK) if self._has_shard() else (DropPlace.OPEN,)
 
     def rect_of(self, place: DropPlace) -> QRectF:
-        """Where a place is."""
+        """Return where a place is."""
         count = len(self.places)
         whole = QRectF(self.rect()).adjusted(GAP, GAP, -GAP, -GAP)
         width = (whole.width() - GAP * (count - 1)) / count

@@ -38,7 +38,7 @@ from shardscope.widgets.option_fields import OptionField, field_for, path_button
 
 
 def no_fit() -> str:
-    """What is wrong where a specification was given and the bytes are otherwise."""
+    """Return what is wrong where a specification was given and the bytes are otherwise."""
     return QCoreApplication.translate("OpenWays", "This specification does not fit")
 
 
@@ -154,7 +154,7 @@ class OpenWith(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """What the fields say. What was not touched stays what it was: stated, inferred or given."""
+        """Return what the fields say. What was not touched stays what it was: stated, inferred or given."""
         values = {field.option.name: field.value() for field in self._asked()}
         options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         given, begun = self.path.text().strip(), self._asked_for
@@ -241,7 +241,7 @@ class OpenWays(QObject):
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
     def fits_not(self, shard: Shard) -> bool:
-        """Whether the damage of what is open comes after a specification that somebody gave."""
+        """Return whether the damage of what is open comes after a specification that somebody gave."""
         return shard.damage is not None and self._is_given(shard)
 
     def _is_given(self, shard: Shard) -> bool:
@@ -266,18 +266,18 @@ def guess_text(shard: Shard) -> str:
 
 
 def _options(formats: Sequence[Format]) -> list[Option]:
-    """What people can choose for opening, each name once; texts with much room come first."""
+    """Return what people can choose for opening, each name once; texts with much room come first."""
     found = {one.name: one for format in formats for one in format.options_for(OptionPurpose.OPEN) if not one.hidden}
     return sorted(found.values(), key=lambda option: option.type is not OptionType.JSON)
 
 
 def _read_with(shard: Shard, option: Option) -> bool:
-    """Whether it is by this option that a shard is told what it does not state itself."""
+    """Return whether it is by this option that a shard is told what it does not state itself."""
     return bool(shard.parameters) and option.names_format and option.type is OptionType.JSON
 
 
 def _evidence(shard: Shard) -> str:
-    """What speaks for a guess and what it leaves open, one line each."""
+    """Return what speaks for a guess and what it leaves open, one line each."""
     if not shard.evidence:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]

@@ -81,7 +81,7 @@ class SandboxShell(QObject):
 
     @property
     def stays(self) -> bool:
-        """Whether what was opened is the same file with other changes: nothing comes to the front for it."""
+        """Return whether what was opened is the same file with other changes: nothing comes to the front for it."""
         return self._session.request.sandbox or self.sandbox.leaving
 
     # --- menus ---
@@ -159,7 +159,7 @@ class SandboxShell(QObject):
     # --- leaving ---
 
     def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
-        """Whether the sandbox is kept, or nothing is lost with it; else asks."""
+        """Return whether the sandbox is kept, or nothing is lost with it; else asks."""
         kept = request is not None and request.sandbox and request.uri == self._session.request.uri
         if kept or not self.sandbox.unsaved:
             return True
@@ -167,7 +167,7 @@ class SandboxShell(QObject):
         return False
 
     def holds(self, go: Callable[[], object]) -> bool:
-        """Whether the window stays open, because somebody is asked first; then `go` closes it."""
+        """Return whether the window stays open, because somebody is asked first; then `go` closes it."""
         return not self._session.may_leave(None, go)
 
     def ask_discard(self, go: Callable[[], object]) -> QMessageBox:

@@ -31,7 +31,7 @@ def pasted_link(text: str) -> tuple[str, Span | None]:
 
 
 def may_be_link(text: str) -> bool:
-    """Whether a text may have more than a path or address in it."""
+    """Return whether a text may have more than a path or address in it."""
     return "#" in text or text.startswith(_COMMAND)
 
 

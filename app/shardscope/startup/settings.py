@@ -34,7 +34,7 @@ class Settings:
 
     @property
     def recent(self) -> list[str]:
-        """What was opened, the latest first."""
+        """Return what was opened, the latest first."""
         value = self._store.value("recent", [])
         names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
         return [str(name) for name in names][:MAX_RECENT]
@@ -101,7 +101,7 @@ class Settings:
 
     @property
     def reduced_motion(self) -> bool:
-        """Whether nothing shall move by itself."""
+        """Return whether nothing shall move by itself."""
         return str(self._store.value("reduced_motion", "false")) == "true"
 
     @reduced_motion.setter
@@ -119,7 +119,7 @@ class Settings:
 
     @property
     def connections(self) -> dict[str, str]:
-        """How remote places were reached, by bucket or server; without secrets."""
+        """Return how remote places were reached, by bucket or server; without secrets."""
         value = self._store.value("connections", "")
         try:
             found = json.loads(value) if isinstance(value, str) and value else {}
@@ -179,7 +179,7 @@ class Settings:
         self._store.setValue("lessons_on_files", json.dumps(kept))
 
     def is_lesson_done(self, name: str) -> bool:
-        """Whether a lesson was gone through to its end."""
+        """Return whether a lesson was gone through to its end."""
         return str(self._store.value(f"lessons_done/{name}", "")) == "yes"
 
     def set_lesson_done(self, name: str) -> None:
@@ -206,7 +206,7 @@ class Settings:
 
     @property
     def schematic(self) -> bool:
-        """Whether the overview is schematic, and not to scale."""
+        """Return whether the overview is schematic, and not to scale."""
         return str(self._store.value("schematic", "no")) == "yes"
 
     @schematic.setter
@@ -215,7 +215,7 @@ class Settings:
 
     @property
     def fields_shown(self) -> bool:
-        """Whether the fields stand beside the bytes."""
+        """Return whether the fields stand beside the bytes."""
         return str(self._store.value("fields_shown", "yes")) == "yes"
 
     @fields_shown.setter
@@ -224,7 +224,7 @@ class Settings:
 
     @property
     def searches(self) -> list[tuple[str, str]]:
-        """What was searched for in bytes, the latest first: kind and text."""
+        """Return what was searched for in bytes, the latest first: kind and text."""
         value = self._store.value("searches", "")
         try:
             found = json.loads(value) if isinstance(value, str) and value else []

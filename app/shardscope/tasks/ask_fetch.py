@@ -86,6 +86,6 @@ class FetchQuestion(QObject):
 
 
 def cost_text(size: int, price: Price) -> str:
-    """How long it takes to fetch so many bytes, and what it costs."""
+    """Return how long it takes to fetch so many bytes, and what it costs."""
     lasts, cost = seconds_text(size / USUAL_RATE), money_text(price.of(1, size))
     return f"That takes about {lasts} at 100 Mbit/s, and costs about {cost} ({price.name})."

@@ -21,7 +21,7 @@ def badge_font(font: QFont) -> QFont:
 
 
 def badge_size(number: int, font: QFont) -> QSizeF:
-    """How large the sign of a number is.
+    """Return how large the sign of a number is.
 
     Args:
         number: The number.

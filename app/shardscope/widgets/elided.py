@@ -53,7 +53,7 @@ class Elided(QLabel):
 
     @property
     def seen(self) -> str:
-        """What is painted."""
+        """Return what is painted."""
         return cut_text(self.fontMetrics(), self.text(), self.contentsRect().width())
 
     def minimumSizeHint(self) -> QSize:

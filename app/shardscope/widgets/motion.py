@@ -39,6 +39,6 @@ def reduce(application: QApplication, reduced: bool) -> None:
 
 
 def reduced() -> bool:
-    """Whether nothing shall move by itself."""
+    """Return whether nothing shall move by itself."""
     application = QApplication.instance()
     return application is not None and bool(application.property(_PROPERTY))

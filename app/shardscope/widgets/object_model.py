@@ -174,7 +174,7 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def total(self) -> int:
-        """How many rows there are to show, on all blocks together."""
+        """Return how many rows there are to show, on all blocks together."""
         return self._count
 
     @property
@@ -206,7 +206,7 @@ class ObjectModel(QAbstractTableModel):
 
     @property
     def scattered(self) -> bool:
-        """Whether there are so many rows in an order of their own that `place_of` belongs into a job."""
+        """Return whether there are so many rows in an order of their own that `place_of` belongs into a job."""
         return self._rows is not None and len(self._rows) > MANY_PLACES
 
     def place_of(self, row: int) -> int | None:
@@ -349,7 +349,7 @@ class ObjectModel(QAbstractTableModel):
         return [self._text(index, column) for column in self.columns], self._state(index)
 
     def share_of(self, place: int) -> float:
-        """How large the object at a row of the block is, beside the largest; 0 while that is not known."""
+        """Return how large the object at a row of the block is, beside the largest; 0 while that is not known."""
         page = self._page(self.index(place, 0)) if self.largest > 0 else None
         return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
 

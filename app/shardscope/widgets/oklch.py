@@ -69,12 +69,12 @@ def seen_with(colour: Rgb, deficiency: str) -> Rgb:
 
 
 def distance(one: Rgb, other: Rgb) -> float:
-    """How different two colours look: the distance in OKLab; 0.02 is just noticeable."""
+    """Return how different two colours look: the distance in OKLab; 0.02 is just noticeable."""
     return float(np.linalg.norm(_oklab(one) - _oklab(other)))
 
 
 def cie76(one: Rgb, other: Rgb) -> float:
-    """How different two colours look: the distance in CIELAB; 2.3 is just noticeable, 10 is seen at a glance."""
+    """Return how different two colours look: the distance in CIELAB; 2.3 is just noticeable, 10 is seen at a glance."""
     return float(np.linalg.norm(_cielab(one) - _cielab(other)))
 
 

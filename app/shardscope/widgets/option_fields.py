@@ -41,15 +41,15 @@ class OptionField(QWidget):
 
     @property
     def title(self) -> str:
-        """What stands before it; empty when it says so itself."""
+        """Return what stands before it; empty when it says so itself."""
         return self.option.name.capitalize()
 
     def value(self) -> Any:
-        """What was filled in; None when nothing was."""
+        """Return what was filled in; None when nothing was."""
         raise NotImplementedError
 
     def problem(self) -> str:
-        """Why what was filled in is no value, or empty."""
+        """Return why what was filled in is no value, or empty."""
         try:
             self.option.value_of(self.value())
         except UsageError as error:
@@ -181,7 +181,7 @@ class JsonField(OptionField):
         return self._given if text == self._shown.strip() else text or None
 
     def problem(self) -> str:
-        """Where the text is no JSON object, or empty."""
+        """Return where the text is no JSON object, or empty."""
         return json_problem(self.editor.toPlainText())
 
     def _changed(self) -> None:
@@ -225,7 +225,7 @@ def path_button(words: str, field: QLineEdit, mode: QFileDialog.FileMode) -> QPu
 
 
 def json_problem(text: str) -> str:
-    """Why a text is no JSON object, with its place; empty when it is one, or nothing at all."""
+    """Return why a text is no JSON object, with its place; empty when it is one, or nothing at all."""
     if not text.strip():
         return ""
     try:

@@ -32,7 +32,7 @@ class TickedSlider(QSlider):
         painter.end()
 
     def marks(self) -> list[int]:
-        """Where the marks stand, in pixels from the left."""
+        """Return where the marks stand, in pixels from the left."""
         option = QStyleOptionSlider()
         self.initStyleOption(option)
         style = self.style()

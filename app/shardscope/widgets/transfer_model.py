@@ -35,7 +35,7 @@ class TransferModel(QAbstractTableModel):
 
     @property
     def running(self) -> int:
-        """How many have not ended."""
+        """Return how many have not ended."""
         return sum(not job.state.ended for job in self._jobs)
 
     def job(self, index: Index) -> Job:
@@ -96,20 +96,20 @@ class TransferModel(QAbstractTableModel):
 
 
 def percent(job: Job) -> int | None:
-    """How far a job is, 0 to 100; None while that is not known."""
+    """Return how far a job is, 0 to 100; None while that is not known."""
     if job.state is JobState.DONE:
         return 100
     return None if job.total_amount <= 0 else min(100 * job.done_amount // job.total_amount, 100)
 
 
 def progress_text(job: Job) -> str:
-    """How far a job is, in words."""
+    """Return how far a job is, in words."""
     share = percent(job)
     return "" if share is None else f"{share} %"
 
 
 def result_text(job: Job) -> str:
-    """What came out of a job."""
+    """Return what came out of a job."""
     return job.note or (plain_words(job.error) if job.state is JobState.FAILED else "")
 
 

@@ -64,7 +64,7 @@ class WrapText(QWidget):
 
     @property
     def text(self) -> str:
-        """What is shown."""
+        """Return what is shown."""
         return self._text
 
     def set_text(self, text: str, *, copied: str = "") -> None:

@@ -197,7 +197,7 @@ def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDA
 def _group_edges(
     hashes: HashArray, ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Where the groups of one level begin, and the end of the last: shape `(groups + 1,)`.
+    """Return where the groups of one level begin, and the end of the last: shape `(groups + 1,)`.
 
     A group has at least three items, as far as its list has them. It ends just after the first item, from the
     third on, whose last word is 0 modulo 4; else after nine items, or where the list ends.

@@ -122,7 +122,7 @@ class XorbPacker:
         return self._unpacked_ends[-1] if self._unpacked_ends else 0
 
     def fault_of(self, size: int, count: int = 1) -> str:
-        """Why chunks of `size` bytes together find no place any more, or empty.
+        """Return why chunks of `size` bytes together find no place any more, or empty.
 
         Unpacked bytes count, as the reference counts them, and the headers, so that no record passes the limit.
         """

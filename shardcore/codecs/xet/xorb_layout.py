@@ -250,7 +250,7 @@ HEADER_SIZE = CHUNK_HEADER.size
 
 
 def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
-    """Why there can be no chunk of this scheme and these sizes, or empty."""
+    """Return why there can be no chunk of this scheme and these sizes, or empty."""
     if scheme not in tuple(Scheme):
         return f"unknown compression scheme {scheme}"
     if stored > MAX_STORED or unpacked > MAX_UNPACKED:
@@ -262,7 +262,7 @@ def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
 
 
 def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
-    """What is wrong with the header of a record, or empty.
+    """Return what is wrong with the header of a record, or empty.
 
     Args:
         header: Its fields.
@@ -284,7 +284,7 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
 def header_faults(
     rows: NDArray[Any], ends: NDArray[np.int64], unpacked_ends: NDArray[np.int64] | None
 ) -> NDArray[np.bool_]:
-    """Which headers `header_fault` has something to say about.
+    """Return which headers `header_fault` has something to say about.
 
     Args:
         rows: The headers of all records, rows of `CHUNK_HEADER`.

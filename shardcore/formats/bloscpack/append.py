@@ -164,7 +164,7 @@ class _Append:
         return ChunkShape(header.typesize, header.chunk_size, size - header.chunk_size * (nchunks - 1), nchunks, 0)
 
     def _end_of(self, count: int) -> int:
-        """Where the first chunks end, digest included."""
+        """Return where the first chunks end, digest included."""
         table = self._file.table
         if not count:
             return table.geometry.first

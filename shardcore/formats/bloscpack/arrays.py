@@ -136,7 +136,7 @@ def _fields(descr: list[Any], room: list[int]) -> list[Any]:
 
 
 def is_length(value: Any) -> TypeGuard[int]:
-    """Whether a JSON value can be a number of elements or bytes."""
+    """Return whether a JSON value can be a number of elements or bytes."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 

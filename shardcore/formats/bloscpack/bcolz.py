@@ -134,13 +134,13 @@ class BcolzColumn:
 
 
 def is_column(folder: Folder) -> bool:
-    """Whether a folder has the parts of a column."""
+    """Return whether a folder has the parts of a column."""
     inside = {entry.name for entry in folder.list() if entry.is_folder}
     return {DATA, META} <= inside and {SIZES, STORAGE} <= {entry.name for entry in folder.list(META)}
 
 
 def is_table(folder: Folder) -> bool:
-    """Whether a folder names columns."""
+    """Return whether a folder names columns."""
     return any(entry.name == ROOTDIRS and not entry.is_folder for entry in folder.list())
 
 

@@ -65,7 +65,7 @@ class BloscpackColumn(BloscpackDataSet):
 
     @property
     def array(self) -> ArrayInfo:
-        """How the whole content is a NumPy array."""
+        """Return how the whole content is a NumPy array."""
         return self.column.array
 
     @property

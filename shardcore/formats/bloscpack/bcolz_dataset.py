@@ -85,7 +85,7 @@ class BloscpackDataSet(DataSet):
 
     @property
     def declared_objects(self) -> int:
-        """How many objects there are; the folder tells."""
+        """Return how many objects there are; the folder tells."""
         return len(self.objects)
 
     @property

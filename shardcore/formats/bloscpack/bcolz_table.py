@@ -71,7 +71,7 @@ class BloscpackTable(BloscpackDataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """How many columns there are; type and shape of each."""
+        """Return how many columns there are; type and shape of each."""
         fields = super().fields | {"table.columns": len(self.names)}
         for name in self.names[:MOST_FIELDS]:
             if name in self.columns:

@@ -173,7 +173,7 @@ def _cell(one: _Block, at: int, cell: int, *, hit: bool, here: bool) -> Item:
 
 
 def _runs(values: Sequence[int], width: int) -> list[bool]:
-    """Which values stand in a run of equal ones; a run ends with its row of `width`."""
+    """Return which values stand in a run of equal ones; a run ends with its row of `width`."""
     found = [False] * len(values)
     for row in range(0, len(values), width):
         start = row
@@ -186,7 +186,7 @@ def _runs(values: Sequence[int], width: int) -> list[bool]:
 
 
 def _repeats(one: _Block) -> tuple[int, int, int]:
-    """How many bytes of the block repeat the one before: as in memory, and shuffled; and of how many bytes."""
+    """Return how many bytes of the block repeat the one before: as in memory, and shuffled; and of how many bytes."""
     plain = one.plain[: COUNTED // one.typesize * one.typesize]
     count = len(plain) // one.typesize
     whole = plain[: count * one.typesize]

@@ -67,7 +67,7 @@ class ChunkHeader:
 
     @property
     def filter_name(self) -> str:
-        """What was done to the bytes before the codec saw them: `shuffle`, `bitshuffle` or `none`."""
+        """Return what was done to the bytes before the codec saw them: `shuffle`, `bitshuffle` or `none`."""
         if self.flags & _PLAIN_COPY:
             return "none"
         if self.flags & _BIT_SHUFFLE:
@@ -88,7 +88,7 @@ class ChunkHeader:
 
     @property
     def can_split(self) -> bool:
-        """Whether Blosc splits blocks of these sizes at all."""
+        """Return whether Blosc splits blocks of these sizes at all."""
         return 0 < self.typesize <= MAX_SPLITS and self.blocksize // self.typesize >= MIN_SPLIT_ELEMENTS
 
     @property
@@ -193,7 +193,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Which headers `check_chunk_header` lets pass, and those of whole chunks in a codec that nobody decodes.
+    """Return which headers `check_chunk_header` lets pass, and those of whole chunks in a codec that nobody decodes.
 
     Args:
         headers: Rows of `CHUNK_HEADER`, shape `(n,)`.
@@ -271,7 +271,7 @@ def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -
 
 
 def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
-    """Whether nothing leads outside; one stream after the other, which is faster where there are few."""
+    """Return whether nothing leads outside; one stream after the other, which is faster where there are few."""
     width, last = STREAM_LENGTH.size, header.ctbytes - STREAM_LENGTH.size
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
@@ -333,7 +333,7 @@ def _follow_streams(
 
 
 def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
-    """Whether a stream cannot be as its length says; of numbers, and of arrays alike."""
+    """Return whether a stream cannot be as its length says; of numbers, and of arrays alike."""
     wrong = (size < 1) | (size > plain) | (at + STREAM_LENGTH.size + size > header.ctbytes)
     return wrong | (plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK)
 

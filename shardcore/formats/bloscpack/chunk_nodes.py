@@ -104,7 +104,7 @@ def _header_node(header: ChunkHeader, start: int) -> Node:
 
 
 def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
-    """What follows the Blosc header, up to the digest."""
+    """Return what follows the Blosc header, up to the digest."""
     start = body.start - HEADER_SIZE
     try:
         found = map_chunk(chunk, limit=2**32, place=Span("", start, body.stop))

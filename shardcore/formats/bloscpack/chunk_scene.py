@@ -133,7 +133,7 @@ class ChunkScene:
 
     @property
     def shuffled(self) -> bool:
-        """Whether the chunk of the lookup has its bytes shuffled; where that is not known yet, as most writers do."""
+        """Return whether the chunk of the lookup is shuffled; if that is not known yet, as most writers do."""
         if told := self._told("blocksize", found=False):
             flags = int(str(told[-1].values["flags"]), 2)
             shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE
@@ -233,7 +233,7 @@ class ChunkScene:
         return self._stored.put(number, stored, max(len(stored.chunk), 1))
 
     def mapped(self, number: int) -> ChunkMap:
-        """Where blocks and streams of a chunk lie; errors as for `stored`."""
+        """Return where blocks and streams of a chunk lie; errors as for `stored`."""
         stored = self.stored(number)
         return map_chunk(stored.chunk, limit=2**32, place=stored.span)
 

@@ -54,7 +54,7 @@ class ChunkWalk:
 
     @property
     def done(self) -> bool:
-        """Whether there is no further chunk."""
+        """Return whether there is no further chunk."""
         if self._geometry.nchunks == UNKNOWN:
             return self.end is not None or self.next == self._geometry.size
         return self.end is not None or len(self.places) >= self._geometry.nchunks
@@ -148,7 +148,7 @@ class AllChunks:
 
     @property
     def found(self) -> int:
-        """How many can be found."""
+        """Return how many can be found."""
         return int((self.places != UNKNOWN).sum())
 
 
@@ -181,7 +181,7 @@ class ChunkTable:
 
     @property
     def loaded(self) -> bool:
-        """Whether every header has been read."""
+        """Return whether every header has been read."""
         return self._all.value is not None
 
     @property
@@ -269,7 +269,7 @@ class ChunkTable:
         return walked if walked.found >= chunks.found and self.walk.end is None else chunks
 
     def _is_chained(self, chunks: AllChunks) -> bool:
-        """Whether every chunk begins where the one before it and its digest end."""
+        """Return whether every chunk begins where the one before it and its digest end."""
         if not len(chunks.places):
             return True
         ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.geometry.digest
@@ -296,7 +296,7 @@ class ChunkTable:
         return AllChunks(places, headers)
 
     def _behind(self, places: NDArray[np.int64], headers: NDArray[Any], chunk: int) -> int:
-        """Where a chunk lies by the chunk before it; -1 when that one does not say."""
+        """Return where a chunk lies by the chunk before it; -1 when that one does not say."""
         if chunk == 0:
             return self.geometry.first
         stored = int(headers["ctbytes"][chunk - 1])

@@ -85,7 +85,7 @@ class Stored:
 
     @property
     def digest_span(self) -> Span:
-        """Where the digest is."""
+        """Return where the digest is."""
         return Span("", self.span.stop, self.span.stop + len(self.digest))
 
 
@@ -357,7 +357,7 @@ class ChunkReader:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _problems(self, numbers: Sequence[int]) -> list[ShardError | None]:
-        """What is wrong with some neighbours, read at once."""
+        """Return what is wrong with some neighbours, read at once."""
         source = self._block(numbers)
         found: list[ShardError | None] = []
         for number in numbers:
@@ -418,7 +418,7 @@ class ChunkReader:
         return given
 
     def _block(self, numbers: Sequence[int]) -> Source:
-        """What to read some neighbours through: their bytes where they lie together, else the file."""
+        """Return what to read some neighbours through: their bytes where they lie together, else the file."""
         first, last = numbers[0], numbers[-1]
         if first == last:
             return self.source
@@ -475,7 +475,7 @@ class ChunkReader:
         return Stored(number, span, header, memoryview(data)[: header.ctbytes], data[header.ctbytes : need])
 
     def _likely_size(self, number: int, place: int) -> int:
-        """How many bytes a chunk and its digest take, or at most can take; a guess where nobody says."""
+        """Return how many bytes a chunk and its digest take, or at most can take; a guess where nobody says."""
         digest = self.header.checksum.size
         if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
             return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest

@@ -188,7 +188,7 @@ def _field(start: int, name: str) -> Span:
 
 
 def digest_drawing(stored: Stored, computed: bytes, name: str) -> Drawing:
-    """What the digest covers, and whether it is the one that was stored."""
+    """Return what the digest covers, and whether it is the one that was stored."""
     same = computed == stored.digest
     place = stored.digest_span
     covered = Item("covered", (stored.span,), stored.span.start, stored.span.size, Tone.DATA, "The stored chunk.")

@@ -50,7 +50,7 @@ class Element:
 
     @property
     def sentence(self) -> str:
-        """How its first plain byte is computed."""
+        """Return how its first plain byte is computed."""
         sizes = plural(self.itemsize, "byte")
         return f"{self.how}; {sizes} each: its first plain byte is {self.number} × {self.itemsize} = {self.byte}."
 

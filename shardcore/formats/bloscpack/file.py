@@ -84,7 +84,7 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> int:
-        """Where the last chunk and its digest end; the end of the file while that is not known."""
+        """Return where the last chunk and its digest end; the end of the file while that is not known."""
         if not self.table.loaded:
             return self.offsets.geometry.size
         return self._end.get(self._last_end)
@@ -111,7 +111,7 @@ class BloscpackFile:
         return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
 
     def metadata_value(self) -> Any:
-        """What the metadata text says, parsed once; None when there is no metadata section.
+        """Return what the metadata text says, parsed once; None when there is no metadata section.
 
         Raises:
             FormatError: The text cannot be had from the stored bytes, or is not JSON.
@@ -136,7 +136,7 @@ class BloscpackFile:
             return error.with_traceback(None)
 
     def metadata_problem(self) -> str:
-        """What is wrong with the digest of the metadata, or empty."""
+        """Return what is wrong with the digest of the metadata, or empty."""
         if self.metadata is None:
             return ""
         stored, digest = self.metadata.stored, self.metadata.digest

@@ -75,7 +75,7 @@ class BloscpackFiles(DataSet):
 
     @property
     def declared_objects(self) -> int:
-        """How many files there are; the folder tells."""
+        """Return how many files there are; the folder tells."""
         return len(self.members)
 
     def parse_key(self, text: str) -> str:
@@ -139,7 +139,7 @@ class BloscpackFiles(DataSet):
         return Shard.file_names(self, ref)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """What the metadata of a file says."""
+        """Return what the metadata of a file says."""
         shard = self._shard_of(ref)
         return shard.facts(shard.find(ALL))
 

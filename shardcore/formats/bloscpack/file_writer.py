@@ -95,7 +95,7 @@ class Packing:
         return ChunkShape(typesize, chunk_size, size - chunk_size * (nchunks - 1), nchunks, spare)
 
     def recipe(self, shape: ChunkShape) -> Recipe:
-        """How the chunks are made."""
+        """Return how the chunks are made."""
         return Recipe(self.codec, self.level, self.shuffle, shape.typesize)
 
     def metadata_section(self, value: Any) -> bytes:

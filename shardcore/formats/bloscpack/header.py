@@ -50,12 +50,12 @@ class Header:
 
     @property
     def has_offsets(self) -> bool:
-        """Whether a table of offsets follows."""
+        """Return whether a table of offsets follows."""
         return bool(self.options & HeaderOption.OFFSETS)
 
     @property
     def has_metadata(self) -> bool:
-        """Whether a metadata section follows."""
+        """Return whether a metadata section follows."""
         return bool(self.options & HeaderOption.METADATA)
 
     @property
@@ -84,7 +84,7 @@ class Header:
 
 
 def header_size(data: bytes) -> int:
-    """How many bytes the header has that begins with `data` (at least five bytes).
+    """Return how many bytes the header has that begins with `data` (at least five bytes).
 
     Raises:
         BadMagic: It does not begin with `blpk`.

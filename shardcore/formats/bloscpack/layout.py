@@ -282,7 +282,7 @@ class BloscpackGeometry:
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
-        """Whether a chunk's header can begin here: after the offsets, and whole in the file."""
+        """Return whether a chunk's header can begin here: after the offsets, and whole in the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -290,7 +290,7 @@ class BloscpackGeometry:
         return (places >= self.first) & (places <= self.size - CHUNK_HEADER.size)
 
     def truncated(self, chunk: int, place: int, stored: int) -> Truncated | None:
-        """What is wrong with a chunk of `stored` bytes at `place`, if the file ends before its digest does."""
+        """Return what is wrong with a chunk of `stored` bytes at `place`, if the file ends before its digest does."""
         end = place + stored + self.digest
         if end <= self.size:
             return None
@@ -298,7 +298,7 @@ class BloscpackGeometry:
         return Truncated(message, span=Span("", place, self.size))
 
     def fits(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which chunks were found, and end in the file with their digests."""
+        """Return which chunks were found, and end in the file with their digests."""
         ends = places + headers["ctbytes"].astype(np.int64) + self.digest
         fine: NDArray[np.bool_] = (places != UNKNOWN) & (ends <= self.size)
         return fine

@@ -43,7 +43,7 @@ COUNT_WHY = "Chunks are numbered without gaps, so their count proves that there 
 
 
 def _header_values(header: Header) -> dict[str, Any]:
-    """What the header says of the chunks, as far as its version does."""
+    """Return what the header says of the chunks, as far as its version does."""
     if header.version == 1:
         return {"nchunks": header.nchunks}
     return {
@@ -155,7 +155,7 @@ class BloscpackLookup:
             )
 
     def _chunk_sizes(self) -> str:
-        """What the header says of the chunks, as a sentence."""
+        """Return what the header says of the chunks, as a sentence."""
         header = self._header
         if header.nchunks == UNKNOWN:
             return "The header does not say how many chunks there are: they go on to the end of the file."
@@ -167,7 +167,7 @@ class BloscpackLookup:
         return f"{count} of {plural(header.chunk_size, 'uncompressed byte')} each, the last of {header.last_chunk:,}."
 
     def _digests(self) -> str:
-        """Whether chunks have digests, as a sentence."""
+        """Return whether chunks have digests, as a sentence."""
         checksum = self._header.checksum
         if not checksum.size:
             return "Chunks have no digest."
@@ -238,7 +238,7 @@ class BloscpackLookup:
         return number, within
 
     def _sizes_at(self, *names: str) -> tuple[Span, ...]:
-        """Where the header says how many chunks there are, and of which plain sizes.
+        """Return where the header says how many chunks there are, and of which plain sizes.
 
         Args:
             *names: Some of the fields only.
@@ -249,7 +249,7 @@ class BloscpackLookup:
 
     @property
     def _sizes_read(self) -> tuple[Span, ...]:
-        """Where the chunks themselves say their plain sizes, when the header does not: the first of them."""
+        """Return where the chunks themselves say their plain sizes, when the header does not: the first of them."""
         places = self._file.table.places[:WALK_STEPS].tolist() if self._header.plain_size == UNKNOWN else ()
         return tuple(blosc_header_span(place) for place in places if place != UNKNOWN)
 

@@ -180,7 +180,7 @@ def parse_metadata(section: MetadataSection, text: bytes) -> Any:
 
 
 def check_digest(section: MetadataSection, stored: bytes, digest: bytes) -> str:
-    """What is wrong with the digest, or empty."""
+    """Return what is wrong with the digest, or empty."""
     try:
         section.checksum.check(stored, digest, section.digest, "metadata")
     except ShardError as error:

@@ -144,7 +144,7 @@ def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[by
 
 
 def _size_of(data: Data) -> int | None:
-    """How many bytes are going to come, where that can be told beforehand."""
+    """Return how many bytes are going to come, where that can be told beforehand."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, memoryview):

@@ -44,7 +44,7 @@ class BloscpackObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """Whether the header says how many chunks there are, or they have been counted."""
+        """Return whether the header says how many chunks there are, or they have been counted."""
         return self._table.loaded or self._file.header.nchunks != UNKNOWN
 
     def __len__(self) -> int:
@@ -134,7 +134,7 @@ class BloscpackObjects(Objects):
         return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)
 
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
-        """Which chunks are known to be damaged from their headers alone; after `load_index`."""
+        """Return which chunks are known to be damaged from their headers alone; after `load_index`."""
         headers, places = self._table.headers[rows], self._table.places[rows]
         return ~(self._table.geometry.fits(places, headers) & plausible(headers, 2**32))
 
@@ -153,7 +153,7 @@ class BloscpackObjects(Objects):
         return np.argsort(column, kind="stable").astype(np.int64)
 
     def _unread(self, rows: I64, starts: I64) -> ObjectColumns:
-        """What the offsets and the header tell, without reading a chunk."""
+        """Return what the offsets and the header tell, without reading a chunk."""
         header, geometry = self._file.header, self._table.geometry
         following = self._table.slot_places(rows + 1)
         ends = np.where((starts >= 0) & (following > starts + geometry.digest), following - geometry.digest, -1)
@@ -179,13 +179,13 @@ class BloscpackObjects(Objects):
             return read_chunk_header(self._file.source.read(place, place + CHUNK_HEADER.size))
 
     def _state(self, header: ChunkHeader, place: int) -> State:
-        """Whether a chunk is damaged, or only in a codec that nobody decodes."""
+        """Return whether a chunk is damaged, or only in a codec that nobody decodes."""
         row = CHUNK_HEADER.read(write_chunk_header(header))
         fine = self._table.geometry.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
         return State.LIVE if fine[0] else State.DAMAGED
 
     def _problem(self, row: int, header: ChunkHeader, place: int) -> str:
-        """What is wrong with a chunk as far as its header tells, or empty."""
+        """Return what is wrong with a chunk as far as its header tells, or empty."""
         try:
             check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
         except FormatError as error:

@@ -57,7 +57,7 @@ class Slots:
         return place if self.believes(place) else UNKNOWN
 
     def believes(self, place: int) -> bool:
-        """Whether this offset is one that a chunk can have."""
+        """Return whether this offset is one that a chunk can have."""
         return self.ascending and self._geometry.allows(place)
 
     def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -81,7 +81,7 @@ def _chunk_band(chunk: Placed, *, here: bool) -> Band:
 
 
 def _front_items(file: BloscpackFile) -> list[Item]:
-    """What lies before the chunks."""
+    """Return what lies before the chunks."""
     return [
         Item(part.name, (Span("", part.start, part.stop),), part.start, part.size, _TONES[part.role], part.doc)
         for part in file.sections

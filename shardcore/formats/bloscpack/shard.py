@@ -109,7 +109,7 @@ class BloscpackShard(Shard):
 
     @property
     def array(self) -> ArrayInfo | None:
-        """How the whole content is a NumPy array, or None when the metadata does not say.
+        """Return how the whole content is a NumPy array, or None when the metadata does not say.
 
         Raises:
             FormatError: The metadata says so, but makes no sense.
@@ -126,7 +126,7 @@ class BloscpackShard(Shard):
 
     @property
     def loaded(self) -> bool:
-        """Whether the header of every chunk has been read."""
+        """Return whether the header of every chunk has been read."""
         return self.file.table.loaded
 
     @property
@@ -161,7 +161,7 @@ class BloscpackShard(Shard):
         return self._lookup.find_many(keys)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Where a chunk and its blocks lie, and the bytes of one block; of the first chunk where none is looked up."""
+        """Return the spans of a chunk and its blocks, and the bytes of one block; without a lookup, of the first."""
         return sketches_of(ChunkScene(lambda: self.file, trace))
 
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -239,7 +239,7 @@ class BloscpackShard(Shard):
         return verify(self.file, self._objects, Depth(depth), progress)
 
     def _part(self, name: SourceName) -> SourcePart:
-        """What the metadata decodes to."""
+        """Return what the metadata decodes to."""
         return self._tree.part(name) or super()._part(name)
 
     def point_to(self, into: ReferenceCollector) -> None:
@@ -252,7 +252,7 @@ class BloscpackShard(Shard):
 
 
 def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
-    """What is drawn of a chunk."""
+    """Return what is drawn of a chunk."""
     return RulersSketch(scene), BlockSketch(scene)
 
 

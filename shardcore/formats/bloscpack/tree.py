@@ -229,7 +229,7 @@ class BloscpackTree:
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
-        """What a chunk is made of; the last few are kept."""
+        """Return what a chunk is made of; the last few are kept."""
         if (kept := self._kept.get(number)) is not None:
             return kept
         stop = span.stop if span.size <= DETAIL_LIMIT else span.start + CHUNK_HEADER.size

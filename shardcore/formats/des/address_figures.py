@@ -68,7 +68,7 @@ def number_of(uid: str) -> tuple[int, int]:
 
 
 def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
-    """How the uid becomes a number."""
+    """Return how the uid becomes a number."""
     number, _ = number_of(uid)
     digits = route.rule == "digits"
     how = "decimal digits" if digits else f"CRC-32 of {plural(len(uid_bytes(uid)), 'byte')}"

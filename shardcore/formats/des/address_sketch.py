@@ -97,7 +97,7 @@ class AddressScene:
 
     @property
     def folder(self) -> bool:
-        """Whether it is one of a folder."""
+        """Return whether it is one of a folder."""
         return self._names is not None
 
     @property
@@ -315,7 +315,7 @@ class AddressSketch:
         return f"{told} In it entries differ in length, so a reader walks from one to the next."
 
     def _agreement(self, uid: Uid, route: Route, found: _UidEntry | None) -> str:
-        """Whether the name of a single file is the one that the uid leads to."""
+        """Return whether the name of a single file is the one that the uid leads to."""
         own = self._own_name()
         there = found is not None and found.row is not None
         has = "" if there else " No entry has this uid: the walk to the end of the index proves it."
@@ -338,7 +338,7 @@ class AddressSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, uid: Uid, route: Route) -> Drawing:
-        """Where another uid would lie, or this one with other numbers of bits; no entry is looked for."""
+        """Return where another uid would lie, or this one with other numbers of bits; no entry is looked for."""
         scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)

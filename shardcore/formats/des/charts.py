@@ -39,7 +39,7 @@ _TOMBSTONED = "The sidecar says that these objects were deleted; the bytes stay 
 
 
 def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
-    """How many objects each shard number has, over all dates and parts.
+    """Return how many objects each shard number has, over all dates and parts.
 
     Args:
         names: The files of a folder, with the objects of each.

@@ -239,7 +239,7 @@ def _bigfile_drawing(file: DesFile, row: int, at: int) -> Drawing:
 
 
 def metadata_drawing(meta: Mapping[str, Any], span: Span) -> Drawing:
-    """What the metadata says."""
+    """Return what the metadata says."""
     shown = list(meta.items())[:FACTS]
     rows = tuple(
         (

@@ -153,11 +153,11 @@ class Entries:
 
     @property
     def lost_span(self) -> Span:
-        """What of the index belongs to no whole entry."""
+        """Return what of the index belongs to no whole entry."""
         return Span("", self.data_stop + self.walk.end, self.data_stop + len(self.index))
 
     def problem(self, row: int) -> str:
-        """Why the content of a row cannot be read; empty when it can."""
+        """Return why the content of a row cannot be read; empty when it can."""
         c = self.columns
         if c.big[row]:
             return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: no file is opened by it"
@@ -178,7 +178,7 @@ class Entries:
             raise FormatError(f"entry {row}: {problem}", span=self.span(row))
 
     def bad_text(self, row: int) -> str:
-        """What is wrong with uid or metadata of a row, whose content may be fine; empty when nothing is."""
+        """Return what is wrong with uid or metadata of a row, whose content may be fine; empty when nothing is."""
         if read_uid(self.uid(row)) is None:
             return "the uid is not UTF-8"
         try:
@@ -188,7 +188,7 @@ class Entries:
         return ""
 
     def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which of some rows have a `problem`."""
+        """Return which of some rows have a `problem`."""
         bad = self._faults(rows) != PayloadFault.NONE
         big = np.flatnonzero(self.columns.big[rows])
         if len(big):
@@ -196,7 +196,7 @@ class Entries:
         return np.asarray(bad, bool)
 
     def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which of some rows have a uid that is not UTF-8, or metadata without the braces of a JSON object."""
+        """Return which of some rows have a uid that is not UTF-8, or metadata without the braces of a JSON object."""
         c = self.columns
         raw = self.shape.bytes
         bad = np.zeros(len(rows), bool)
@@ -273,7 +273,7 @@ class Entries:
         return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
 
     def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which of some rows have a uid with bytes that are not ASCII."""
+        """Return which of some rows have a uid with bytes that are not ASCII."""
         c = self.columns
         starts, lengths = c.uid_start[rows], c.uid_length[rows]
         if len(rows) < _FEW:
@@ -287,7 +287,7 @@ class Entries:
         return np.asarray(found & (lengths > 0), bool)
 
     def _hashes_are_names(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which of some BigFiles have a hash that `is_hash`."""
+        """Return which of some BigFiles have a hash that `is_hash`."""
         good: NDArray[np.bool_] = self.columns.hash_length[rows] == HASH_LENGTH
         starts = self.columns.hash_start[rows[good]]
         if len(starts):

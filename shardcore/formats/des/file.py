@@ -99,12 +99,12 @@ class DesFile:
 
     @property
     def data_map(self) -> DataMap:
-        """Who owns the bytes of the data section; made when first asked for."""
+        """Return who owns the bytes of the data section; made when first asked for."""
         return self._map.get(lambda: DataMap(self.entries, HEADER.size, self.entries.data_stop))
 
     @property
     def mapped(self) -> bool:
-        """Whether the data map is there."""
+        """Return whether the data map is there."""
         return self._map.value is not None
 
     def by_offset(self) -> NDArray[np.int64]:
@@ -114,7 +114,7 @@ class DesFile:
 
     @property
     def sidecar_name(self) -> str:
-        """How the sidecar is called; empty for a file without the suffix `.des`."""
+        """Return how the sidecar is called; empty for a file without the suffix `.des`."""
         return sidecar_name(self.source.name)
 
     @property
@@ -124,7 +124,7 @@ class DesFile:
 
     @property
     def sidecar_error(self) -> ShardError | None:
-        """Why the sidecar cannot be used, though there is one, or may be."""
+        """Return why the sidecar cannot be used, though there is one, or may be."""
         return self._read_sidecar()[1]
 
     def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:

@@ -119,7 +119,7 @@ class DesDataSet(DataSet):
         return self._parts.get(arranged)
 
     def on_date(self, name: ShardName) -> bool:
-        """Whether a shard may hold objects of the date that was chosen."""
+        """Return whether a shard may hold objects of the date that was chosen."""
         return not self.date or name.date == self.date
 
     @property

@@ -248,7 +248,7 @@ def section_claims(index_start: int, index_stop: int, size: int) -> list[Section
 
 
 def is_hash(text: bytes) -> bool:
-    """Whether these bytes are a BigFile's hash and nothing else: 64 hex digits, a plain file name.
+    """Return whether these bytes are a BigFile's hash and nothing else: 64 hex digits, a plain file name.
 
     The reference joins whatever stands here to the folder; a path out of it must never be opened.
     """
@@ -324,7 +324,7 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
 
 
 def index_start(size: int, footer: dict[str, Any]) -> int:
-    """Where the index begins, from the footer.
+    """Return where the index begins, from the footer.
 
     Args:
         size: Bytes of the file.

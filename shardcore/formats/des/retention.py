@@ -65,7 +65,7 @@ class CopiesSeen(Protocol):
 
     @property
     def days(self) -> bool:
-        """Whether there is a folder for copies."""
+        """Return whether there is a folder for copies."""
 
     @property
     def all(self) -> tuple[Copy, ...]:
@@ -93,7 +93,7 @@ class Retention:
 
     @property
     def days(self) -> bool:
-        """Whether there is a folder for copies; known without listing what is in it."""
+        """Return whether there is a folder for copies; known without listing what is in it."""
         return bool(self._roots)
 
     @property

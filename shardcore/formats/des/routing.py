@@ -76,7 +76,7 @@ class Uid:
         return cls(text, uid_bytes(text), low_bits(text))
 
     def route(self, n_bits: int) -> Route:
-        """Where it lies, when shard numbers have `n_bits` bits.
+        """Return where it lies, when shard numbers have `n_bits` bits.
 
         Raises:
             UsageError: `n_bits` is not in 4..16.

@@ -137,7 +137,7 @@ def _listed(
 
 
 def _missing(entries: Entries) -> int:
-    """How many bytes were taken out of the payloads: the last one ends where the index begins, in all written files."""
+    """Return the number of bytes that are missing in the payloads: the last one ends at the index."""
     c, last = entries.columns, len(entries) - 1
     if last < 0 or c.big[last]:
         return 0
@@ -146,7 +146,7 @@ def _missing(entries: Entries) -> int:
 
 
 def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> SalvagedObject:
-    """What an entry of the index leads to."""
+    """Return what an entry of the index leads to."""
     name = ref.key if ref.key is not None else f"row-{ref.row}"
     outside = bool(ref.spans and ref.spans[0].source)
     checksum = checksum_in(ref.extras)
@@ -175,7 +175,7 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
 
 
 def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> SalvagedObject:
-    """What an entry leads to that was found by itself."""
+    """Return what an entry leads to that was found by itself."""
     span = Span("", entry.start, entry.stop)
     pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
     checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""
@@ -211,7 +211,7 @@ def _header() -> Change:
 
 
 def _index(damaged: Damaged) -> tuple[int, int] | None:
-    """Where the index begins and ends that has no footer: its first payload begins after the header.
+    """Return where the index begins and ends that has no footer: its first payload begins after the header.
 
     Only indices of version 2 are found. Candidates are held against each other by how many whole entries they have.
     """
@@ -242,7 +242,7 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
 
 
 def _last_end(entries: Entries) -> int:
-    """Where the last of the payloads ends."""
+    """Return where the last of the payloads ends."""
     c = entries.columns
     inside = ~c.big & (c.offset < entries.data_stop) & (c.length <= entries.data_stop)
     return int((c.offset[inside] + c.length[inside]).max(initial=0))

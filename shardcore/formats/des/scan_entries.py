@@ -137,7 +137,7 @@ def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, recor
 
 
 def _uid_before(near: Near, start: int, place: int) -> int | None:
-    """Where the uid length stands of a uid that ends at a place; None where none fits."""
+    """Return where the uid length stands of a uid that ends at a place; None where none fits."""
     first = max(start, place - UID_HEAD.size - _MOST_UID)
     raw = np.frombuffer(near(first, place), np.uint8).astype(np.int64)
     most = len(raw) - UID_HEAD.size
@@ -161,7 +161,7 @@ def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
 
 
 def is_nested(source: Source, index: int, last: int) -> bool:
-    """Whether an index is that of a shard which is a payload itself: it counts from where that shard begins.
+    """Return whether an index is that of a shard which is a payload itself: it counts from where that shard begins.
 
     Args:
         source: The file.

@@ -114,7 +114,7 @@ class DesShard(Shard):
 
     @property
     def loaded(self) -> bool:
-        """Whether payloads and objects are in order."""
+        """Return whether payloads and objects are in order."""
         return self.file.mapped
 
     def load_index(self, progress: Progress = no_progress) -> None:

@@ -65,7 +65,7 @@ class Tombstone:
         return _TIMED_KEY.fullmatch(self.key) is not None and self.key == entry_key(self.uid, self.created_at)
 
     def covers(self, created_at: str) -> bool:
-        """Whether an entry of this uid with that `created_at` (or none, empty) is the deleted one.
+        """Return whether an entry of this uid with that `created_at` (or none, empty) is the deleted one.
 
         Without two times that can be compared it is: what was deleted must not be served by mistake.
         """
@@ -169,7 +169,7 @@ class Sidecar:
 
 
 def sidecar_name(shard: str) -> str:
-    """How the sidecar of a file is called; empty for a file without the suffix `.des`."""
+    """Return how the sidecar of a file is called; empty for a file without the suffix `.des`."""
     return shard.removesuffix(SHARD_SUFFIX) + SUFFIX if shard.endswith(SHARD_SUFFIX) else ""
 
 
@@ -196,7 +196,7 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
 
 
 def entry_key(uid: str, created_at: str) -> str:
-    """How a sidecar calls an entry: `uid:timestamp` in UTC when there is a time, else the uid."""
+    """Return how a sidecar calls an entry: `uid:timestamp` in UTC when there is a time, else the uid."""
     stamp = stamp_of(created_at)
     return f"{uid}:{stamp}" if stamp else uid
 

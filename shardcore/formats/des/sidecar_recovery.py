@@ -98,13 +98,13 @@ def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
 
 
 def _missing(damaged: Damaged, sidecar: Sidecar) -> int:
-    """How many bytes the file had more, by the sidecar."""
+    """Return how many bytes the file had more, by the sidecar."""
     size = sidecar.fields.get("shard_size")
     return size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
 
 
 def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]:
-    """Where a payload may be now: where it was, or as much earlier as bytes are missing."""
+    """Return where a payload may be now: where it was, or as much earlier as bytes are missing."""
     start, length = place
     return [
         Span("", at, at + length)
@@ -114,7 +114,7 @@ def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]
 
 
 def _place(said: dict[str, Any]) -> tuple[int, int] | None:
-    """Where a payload was, by the sidecar; None for BigFiles, and where it does not say."""
+    """Return where a payload was, by the sidecar; None for BigFiles, and where it does not say."""
     start, length = said.get("offset"), said.get("length")
     numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in (start, length))
     if not numbers or said.get("codec") not in CODECS or not isinstance(start, int) or not isinstance(length, int):
@@ -157,7 +157,7 @@ class Trials:
 
 
 def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
-    """Whether a content can be had, all of it; no when too much was tried before."""
+    """Return whether a content can be had, all of it; no when too much was tried before."""
     trials.left -= _EACH
     try:
         for piece in pieces():

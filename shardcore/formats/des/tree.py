@@ -116,7 +116,7 @@ class DesTree:
         return tuple(kids)
 
     def part(self, name: SourceName) -> SourcePart:
-        """What a payload decodes to (`@start-stop`), the sidecar, or a BigFile of this file.
+        """Return what a payload decodes to (`@start-stop`), the sidecar, or a BigFile of this file.
 
         Raises:
             UsageError: There is no such source.

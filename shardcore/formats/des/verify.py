@@ -261,7 +261,7 @@ def _cost(file: DesFile, row: int) -> int:
 
 
 def _impossible(file: DesFile, row: int) -> bool:
-    """Whether an entry declares a content that is too large for its compressed bytes."""
+    """Return whether an entry declares a content that is too large for its compressed bytes."""
     c = file.entries.columns
     size = int(c.size[row])
     return bool(c.codec[row]) and not c.big[row] and size > DEFAULT_LIMIT and size > RATIO * int(c.length[row])

@@ -62,7 +62,7 @@ class EntryShape(ABC):
 
     @abstractmethod
     def after(self, start: int) -> int:
-        """Where the entry at `start` ends; -1 when the index ends before it does."""
+        """Return where the entry at `start` ends; -1 when the index ends before it does."""
 
     @abstractmethod
     def after_many(self, starts: Positions) -> Positions:
@@ -70,10 +70,10 @@ class EntryShape(ABC):
 
     @abstractmethod
     def likely(self, starts: Positions) -> NDArray[np.bool_]:
-        """Whether an entry as writers write it begins here; only a guess."""
+        """Return whether an entry as writers write it begins here; only a guess."""
 
     def why_cut(self, start: int) -> str:
-        """What of the entry at `start`, which does not end inside the index, is missing."""
+        """Return what of the entry at `start`, which does not end inside the index, is missing."""
         if start + UID_HEAD.size > self.end:
             return "the index ends before it"
         length = self._u16(start)

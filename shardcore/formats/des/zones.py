@@ -108,7 +108,7 @@ class Zones:
 
 
 def looks_like_zones(head: bytes) -> bool:
-    """Whether a file that begins so may be a zones file: a text that has both keys.
+    """Return whether a file that begins so may be a zones file: a text that has both keys.
 
     Args:
         head: The first bytes, 64 KiB are enough.
@@ -117,7 +117,7 @@ def looks_like_zones(head: bytes) -> bool:
 
 
 def _is_label(name: str) -> bool:
-    """Whether a name can be the first part of the names of shards."""
+    """Return whether a name can be the first part of the names of shards."""
     return bool(_PLAIN.fullmatch(name)) and name not in (".", "..", BIGFILES, RETENTION)
 
 

@@ -169,7 +169,7 @@ class ZonedRetention:
 
     @property
     def days(self) -> bool:
-        """Whether some zone has a folder for copies."""
+        """Return whether some zone has a folder for copies."""
         return any(self._of_zone(label).days for label in self._folder.zones)
 
     @property
@@ -223,7 +223,7 @@ class DesZones(DesDataSet):
         return fields | {"dataset.members": len(self.members)}
 
     def may_hold(self, name: str) -> bool:
-        """Whether a file of that name is a shard of a zone: a lookup lists no zone but its own."""
+        """Return whether a file of that name is a shard of a zone: a lookup lists no zone but its own."""
         label, _, rest = name.partition("/")
         return label in self._where.zones and rest.endswith(SUFFIX)
 
@@ -290,7 +290,7 @@ class DesZones(DesDataSet):
             return [member for members in found for member in members]
 
     def _part(self, name: SourceName) -> SourcePart:
-        """What lies beside the shards of a zone; the sidecars and BigFiles of members are named without their zone."""
+        """Return the files beside the shards of a zone; sidecars and BigFiles are named without the zone."""
         if name.stretches or ("/" in name.path and not name.path.startswith(f"{BIGFILES}/")):
             return super()._part(name)
         folder, _, digest = name.path.rpartition("/")

@@ -56,7 +56,7 @@ def _records(section: WalkedSection) -> list[Share]:
 
 
 def loads(file: MdbFile) -> tuple[LoadSource, ...]:
-    """How evenly keys are spread, which decides how soon one is found, and how full the xorbs are."""
+    """Return how evenly keys are spread, which decides how soon one is found, and how full the xorbs are."""
     reads = 0 if file.index is not None else file.source.size
     return (
         LoadSource("keys", "Chunk hashes over the space of keys", reads, partial(_keys, file)),
@@ -120,7 +120,7 @@ def _segments(file: MdbFile, progress: Progress) -> Load:
 
 
 def _labels(index: MdbIndex, kind: str) -> tuple[str, ...]:
-    """How files or xorbs are called where there are few: by the first digits of their hashes."""
+    """Return how files or xorbs are called where there are few: by the first digits of their hashes."""
     section = index.section(kind)
     if len(section.headers) > MOST_NAMED:
         return ()

@@ -51,11 +51,11 @@ class Shelf:
 
     @property
     def listed(self) -> bool:
-        """Whether the shard lists the chunks of the xorb."""
+        """Return whether the shard lists the chunks of the xorb."""
         return self.number >= 0
 
     def place(self, chunk: int) -> float:
-        """Where a chunk begins in the drawing; chunks that are not listed are taken for equally long."""
+        """Return where a chunk begins in the drawing; chunks that are not listed are taken for equally long."""
         if self.starts is not None:
             return self.at + int(self.starts[chunk - self.first])
         return self.at + self.size * (chunk - self.first) / (self.last - self.first)
@@ -282,7 +282,7 @@ class ChunkMapSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Which file the drawing is about."""
+        """Return which file the drawing is about."""
         return self._scene.controls
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
@@ -400,13 +400,13 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
 
 
 def _asked(scene: MdbScene, piece: ChunkRun) -> bool:
-    """Whether the chunk that is looked for is among some."""
+    """Return whether the chunk that is looked for is among some."""
     xorb, chunk = scene.place
     return piece.xorb == xorb and piece.first <= chunk < piece.last
 
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
-    """What is gained over the whole shard."""
+    """Return what is gained over the whole shard."""
     told = (
         f"The files of this shard describe {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
         f"{sums.stored:,}: what is used several times (×2 and more) is stored once."

@@ -154,7 +154,7 @@ class CutsSketch:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Which file, and where bytes are inserted."""
+        """Return which file, and where bytes are inserted."""
         return (*self._scene.controls, _PLACE)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
@@ -236,7 +236,7 @@ def _mark(place: int, when: str) -> Item:
 
 
 def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
-    """What both ways cost, and at which limits."""
+    """Return what both ways cost, and at which limits."""
     (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
     part = f" Only the first {size:,} bytes of the file are looked at." if size == MOST_BYTES else ""
     if rule.finer == FINEST and of_new < FEW:

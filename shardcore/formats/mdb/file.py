@@ -68,7 +68,7 @@ class MdbFile:
 
     @property
     def damage(self) -> FormatError | None:
-        """Why not all objects are in sight: the footer, or (once the index is read) the walk of a section."""
+        """Return why not all objects are in sight: the footer, or (once the index is read) the walk of a section."""
         index = self.index
         return self.footer_damage or (index.damage if index is not None else None)
 

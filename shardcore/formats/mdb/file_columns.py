@@ -112,7 +112,7 @@ class Collected:
         return found
 
     def after(self) -> NDArray[np.int64]:
-        """How many xorbs have to be there for each file, `(files,)`."""
+        """Return how many xorbs have to be there for each file, `(files,)`."""
         counts = np.array(self._counts, np.int64)
         xorbs = np.array(self._segments, np.int64).reshape(-1, 4)[:, 0] + 1
         found = np.zeros(len(counts), np.int64)
@@ -123,7 +123,7 @@ class Collected:
         return found
 
     def recipes(self, xorbs: list[PackedXorb]) -> Recipes:
-        """What a shard says of the files and of the xorbs that they are in."""
+        """Return what a shard says of the files and of the xorbs that they are in."""
         numbers = np.array(self._segments, np.int64).reshape(-1, 4)
         hashes = as_rows([xorb.hash for xorb in xorbs])
         segments = np.zeros(len(numbers), FILE_ENTRY.dtype)

@@ -78,7 +78,7 @@ class LookupTable:
         return self.start + self.count * self.record.size
 
     def span(self, first: int, last: int) -> Span:
-        """Where the entries number `first` to `last`, half-open, lie."""
+        """Return where the entries number `first` to `last`, half-open, lie."""
         return Span("", self.start + first * self.record.size, self.start + last * self.record.size)
 
 
@@ -109,13 +109,13 @@ class MdbGeometry:
 
     @property
     def key_span(self) -> Span:
-        """Where that key stands; there is a footer then."""
+        """Return where that key stands; there is a footer then."""
         at = self.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
         return Span("", at, at + FOOTER.sizes["chunk_hash_hmac_key"])
 
     @property
     def flavour(self) -> str:
-        """What the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form.
+        """Return what the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form.
 
         `unknown` when there should be a footer and it cannot be believed.
         """
@@ -132,7 +132,7 @@ class MdbGeometry:
         return SESSION if forever else FULL
 
     def section(self, kind: str) -> tuple[int, int]:
-        """Where the section lies in which objects of a kind are, half-open."""
+        """Return where the section lies in which objects of a kind are, half-open."""
         return self.file_info if kind == FILE else self.cas_info
 
     def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
@@ -256,7 +256,7 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeom
 
 
 def block_fault(what: str, records: int, left: int) -> str:
-    """Why the records of one file or xorb do not lie in their section, or empty.
+    """Return why the records of one file or xorb do not lie in their section, or empty.
 
     Args:
         what: `file` or `xorb`.
@@ -269,7 +269,7 @@ def block_fault(what: str, records: int, left: int) -> str:
 
 
 def range_fault(first: int, last: int, count: int) -> str:
-    """Why the chunks `first` to `last`, half-open, are no range of a xorb, or empty.
+    """Return why the chunks `first` to `last`, half-open, are no range of a xorb, or empty.
 
     Args:
         first: First chunk.
@@ -282,7 +282,7 @@ def range_fault(first: int, last: int, count: int) -> str:
 
 
 def size_fault(size: int, total: int) -> str:
-    """Why a segment of `size` bytes does not fit its chunks, which have `total` bytes; or empty."""
+    """Return why a segment of `size` bytes does not fit its chunks, which have `total` bytes; or empty."""
     return f"its size is given as {plural(size, 'byte')}; its chunks have {total:,}" if size != total else ""
 
 

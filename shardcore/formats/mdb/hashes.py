@@ -68,7 +68,7 @@ def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.ND
 
 
 def range_hash(hashes: HashArray) -> bytes:
-    """What a verification entry holds for a range of chunks: BLAKE3 of their raw hashes, joined.
+    """Return what a verification entry holds for a range of chunks: BLAKE3 of their raw hashes, joined.
 
     Args:
         hashes: Chunk hashes, shape `(n, 32)`.

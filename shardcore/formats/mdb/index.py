@@ -47,7 +47,7 @@ class MdbIndex:
 
     @property
     def damage(self) -> FormatError | None:
-        """What keeps objects out of sight: the first section whose walk broke off; None where both came to an end."""
+        """Return the first damage that hides objects: that of a section whose walk broke off; None without one."""
         return self.files.damage or self.xorbs.damage
 
     def section(self, kind: str) -> WalkedSection:
@@ -142,7 +142,7 @@ class MdbIndex:
 
     @cached_property
     def segment_faults(self) -> NDArray[np.bool_]:
-        """Which segments have a `range_fault`; where the xorb lies elsewhere, its number of chunks is not known."""
+        """Return the segments with a `range_fault`; in an external xorb the number of chunks is unknown."""
         start, stop = self.segments["chunk_index_start"], self.segments["chunk_index_end"]
         known = self.segment_xorbs >= 0
         limits = np.full(len(start), 1 << 32, np.int64)
@@ -152,19 +152,19 @@ class MdbIndex:
 
     @cached_property
     def wrong_segments(self) -> NDArray[np.bool_]:
-        """Which segments no reader can follow: a faulty range, or a size that its chunks do not have."""
+        """Return which segments no reader can follow: a faulty range, or a size that its chunks do not have."""
         sums = self.segment_sums
         wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
         return wrong | self.segment_faults
 
     @cached_property
     def damaged_files(self) -> NDArray[np.bool_]:
-        """Which files have a segment that no reader can follow."""
+        """Return which files have a segment that no reader can follow."""
         return _sums(self.wrong_segments, self.files.bounds) > 0
 
     @property
     def keyed(self) -> bool:
-        """Whether chunk hashes are stored under a key."""
+        """Return whether chunk hashes are stored under a key."""
         return self.geometry.key != ZERO
 
     def xorb_values(self, number: int) -> dict[str, Any]:
@@ -176,13 +176,13 @@ class MdbIndex:
         return CAS_ENTRY.values(self.chunks[number])
 
     def file_fault(self, number: int) -> str:
-        """What is wrong with the first bad segment of a file, or empty."""
+        """Return what is wrong with the first bad segment of a file, or empty."""
         first, last = self.files.bounds[number : number + 2].tolist()
         wrong = np.flatnonzero(self.wrong_segments[first:last])
         return f"segment {wrong[0]}: {self.segment_fault(first + int(wrong[0]))}" if len(wrong) else ""
 
     def segment_fault(self, number: int) -> str:
-        """What is wrong with a segment, counted over all files, or empty."""
+        """Return what is wrong with a segment, counted over all files, or empty."""
         segment = FILE_ENTRY.values(self.segments[number])
         xorb, total = int(self.segment_xorbs[number]), int(self.segment_sums[number])
         count = int(self.xorbs.counts[xorb]) if xorb >= 0 else -1

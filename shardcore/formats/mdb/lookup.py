@@ -330,7 +330,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
 
 
 def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Span]]:
-    """What a search came to, and the entries that prove it: those with the key, or the two it would stand between."""
+    """Return the result of a search, and its entries: those with the key, or the two neighbours."""
     if count > 1:
         return f"Entries {first} to {first + count - 1} have this table key", [table.span(first, first + count)]
     if count:
@@ -346,7 +346,7 @@ def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Spa
 
 
 def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
-    """Which of very many entries of one key point at records with the whole hash."""
+    """Return which of very many entries of one key point at records with the whole hash."""
     hashes = index.section(kind).hashes
     places = rows["index"].astype(np.int64)
     if kind == CHUNK:
@@ -435,7 +435,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
 
 
 def _after(span: Span, header: Span) -> Span:
-    """What of an object's records follows its header; all of those that do not begin with it."""
+    """Return what of an object's records follows its header; all of those that do not begin with it."""
     return Span(span.source, header.stop, span.stop) if span.start == header.start else span
 
 
@@ -476,7 +476,7 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
 
 
 def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
-    """What was found, in a sentence."""
+    """Return what was found, in a sentence."""
     where = f"record {hit.record} of the {FILE_INFO if kind == FILE else XORB_INFO} section"
     if kind == FILE:
         segments = plural(len(ref.extras["segments"]), "segment")

@@ -87,17 +87,17 @@ class FileBlock:
         return to_text(self.header["file_hash"])
 
     def entry_span(self, number: int) -> Span:
-        """Where a segment's record lies."""
+        """Return where a segment's record lies."""
         at = self.start + (1 + number) * RECORD_SIZE
         return Span("", at, at + RECORD_SIZE)
 
     def range_span(self, number: int) -> Span:
-        """Where a segment's verification entry lies."""
+        """Return where a segment's verification entry lies."""
         return self.entry_span(len(self.segments) + number)
 
     @property
     def metadata_span(self) -> Span:
-        """Where the metadata entry lies; only when there is one."""
+        """Return where the metadata entry lies; only when there is one."""
         return Span("", self.stop - RECORD_SIZE, self.stop)
 
     @property

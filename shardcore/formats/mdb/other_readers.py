@@ -6,7 +6,7 @@ _NAME = "hf-xet 1.8.0"
 
 
 def peers() -> tuple[Peer, ...]:
-    """What is known of other readers."""
+    """Return what is known of other readers."""
     return (
         Peer(
             _NAME,

@@ -37,7 +37,7 @@ CHECK_WHY = "Content is called by its hash, so a reader that has it can prove th
 
 
 def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
-    """How a file or xorb is put together, ready for JSON."""
+    """Return how a file or xorb is put together, ready for JSON."""
     if ref.kind == FILE:
         block = block_of(file, ref)
         segments = _segments(block, 0, len(block.segments))
@@ -153,7 +153,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
 
 
 def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look) -> bool:
-    """Where a range of chunks lies in its xorb; whether it was reached."""
+    """Return where a range of chunks lies in its xorb; whether it was reached."""
     try:
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)

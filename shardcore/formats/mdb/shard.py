@@ -78,12 +78,12 @@ class MdbShard(Shard):
 
     @property
     def flavour(self) -> str:
-        """What the shard is for: `full`, `session`, `minimal`, `global dedup answer` or `upload form`."""
+        """Return what the shard is for: `full`, `session`, `minimal`, `global dedup answer` or `upload form`."""
         return self.file.geometry.flavour
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
-        """Why not all objects are in sight; a walk that breaks off is known once the index is loaded."""
+        """Return why not all objects are in sight; a walk that breaks off is known once the index is loaded."""
         return self.file.damage
 
     @property
@@ -110,7 +110,7 @@ class MdbShard(Shard):
 
     @property
     def loaded(self) -> bool:
-        """Whether the shard is wholly in memory."""
+        """Return whether the shard is wholly in memory."""
         return self.file.index is not None
 
     @property

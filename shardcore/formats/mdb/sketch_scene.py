@@ -99,7 +99,7 @@ class MdbScene:
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Which file is drawn, where there are several; of a large shard there from the first drawing on."""
+        """Return which file is drawn, where there are several; of a large shard there from the first drawing on."""
         known = self._ready.index if self._ready is not None else None
         if known is None or ("number" not in self.__dict__ and len(known.data) > AT_ONCE):
             return ()
@@ -149,7 +149,7 @@ class MdbScene:
 
     @cached_property
     def sums(self) -> Sums:
-        """What is described and what is stored, over the whole shard."""
+        """Return what is described and what is stored, over the whole shard."""
         index = self.index
         sizes = index.segments["unpacked_segment_bytes"].astype(np.int64)
         inside = index.segment_xorbs >= 0

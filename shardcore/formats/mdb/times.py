@@ -56,7 +56,7 @@ def read_time(name: str, text: str) -> int | None:
 
 
 def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
-    """What stands in the footer for an expiry.
+    """Return what stands in the footer for an expiry.
 
     Args:
         expiry: Unix seconds; None for no expiry.

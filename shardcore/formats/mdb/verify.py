@@ -158,7 +158,7 @@ def _check_tables(index: MdbIndex, findings: Findings) -> None:
 
 
 def _distinct(places: NDArray[np.int64]) -> int:
-    """How many different places there are; they are rows of a section, so marking them is faster than sorting."""
+    """Return the number of different rows; marking them is faster than sorting."""
     marks = np.zeros(int(places.max(initial=-1)) + 1, np.bool_)
     marks[places] = True
     return int(np.count_nonzero(marks))

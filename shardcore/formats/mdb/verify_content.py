@@ -65,7 +65,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
 
 
 def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which segments and which xorbs name a xorb that is missing; each is looked for once, that takes many requests.
+    """Return the segments and the xorbs that name a missing xorb; each is looked for once.
 
     Where `LOOKED_FOR` are missing and hardly any is there, the others are not looked for.
     """

@@ -95,7 +95,7 @@ class WalkedSection:
 
     @property
     def damage(self) -> FormatError | None:
-        """Why the walk broke off, with the bytes that it did not reach; None where it came to an end mark."""
+        """Return why the walk broke off, with the bytes that it did not reach; None where it came to an end mark."""
         if not self.problem:
             return None
         stop = self.start + len(self.data)
@@ -153,7 +153,7 @@ class WalkedSection:
         return number if number < len(self.headers) and self.headers[number] == record else -1
 
     def byte_of(self, record: int) -> int:
-        """Where a record begins in the file."""
+        """Return where a record begins in the file."""
         return self.start + record * RECORD_SIZE
 
 

@@ -61,7 +61,7 @@ class Xorb(Protocol):
         """The chunk hashes that its info block lists."""
 
     def record_span(self, number: int) -> Span:
-        """Where the record of a chunk lies."""
+        """Return where the record of a chunk lies."""
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
         """The unpacked chunks number `first` to `last`."""
@@ -121,7 +121,7 @@ class Xorbs:
         return SourcePart(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
     def stored_span(self, text: str, first: int, last: int) -> Span:
-        """Where the records of the chunks `[first, last)` of a xorb lie.
+        """Return where the records of the chunks `[first, last)` of a xorb lie.
 
         Args:
             text: The hash of the xorb in text form.

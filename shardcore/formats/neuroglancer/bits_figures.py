@@ -43,7 +43,7 @@ def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] 
 
 
 def _is_seen(item: Item) -> bool:
-    """Whether a field has bits, or can be given some."""
+    """Return whether a field has bits, or can be given some."""
     return item.size > 0 or (item.handle != "" and item.at < CODE_BITS)
 
 
@@ -69,7 +69,7 @@ def _field(
 
 
 def letters_of(grid: Sequence[int]) -> Mapping[int, tuple[str, Tone]]:
-    """Which axis each bit of a Morton code belongs to."""
+    """Return which axis each bit of a Morton code belongs to."""
     return {bit: AXES[min(axis, len(AXES) - 1)] for bit, (axis, _) in enumerate(bit_owners(grid))}
 
 
@@ -238,7 +238,7 @@ def _word(row: Span, number: int) -> Span:
 
 
 def chosen_text(spec: ShardingSpec) -> str:
-    """Which bits choose what, in a sentence."""
+    """Return which bits choose what, in a sentence."""
     low = "the low bit is" if spec.minishard_bits == 1 else f"the low {spec.minishard_bits} bits are"
     after = "the next bit" if spec.shard_bits == 1 else f"the next {spec.shard_bits} bits"
     minishard = (

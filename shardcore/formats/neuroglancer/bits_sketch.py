@@ -181,7 +181,7 @@ class BitsSketch:
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
-        """How many keys another minishard lists, and what is wrong with it; None where only reading would tell."""
+        """Return the number of keys of another minishard, and its damage; None if that must be read first."""
         table = file.levels.known_table
         if table is not None:
             return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
@@ -216,7 +216,7 @@ class BitsSketch:
     # --- what if -----------------------------------------------------------------------------------------------------
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        """Where the keys that are known would go."""
+        """Return where the keys that are known would go."""
         known = self._known_keys()
         moved = known.ids
         minishards, shards = spec.place_many(moved)
@@ -312,7 +312,7 @@ class BitsSketch:
         return f"Key {place.key} would belong in {where}" if what_if else f"Why key {place.key} belongs in {where}"
 
     def _spec_spans(self, what_if: bool) -> tuple[Span, ...]:
-        """Where the numbers of bits stand, when they are those of the file."""
+        """Return where the numbers of bits stand, when they are those of the file."""
         return (self._origin.place,) if self._origin.place is not None and not what_if else ()
 
 

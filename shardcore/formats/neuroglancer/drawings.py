@@ -56,7 +56,7 @@ def dropped_drawing(spec: ShardingSpec, place: KeyLocation) -> Drawing:
 
 
 def hash_drawing(spec: ShardingSpec, place: KeyLocation) -> Drawing:
-    """What is hashed, and the hash."""
+    """Return what is hashed, and the hash."""
     figures = (Bits(f"What is hashed: {place.shifted}", 64, place.shifted), hash_figure(spec, place))
     caption = (
         "Identity: the number is its own hash, so neighbouring keys go to neighbouring minishards."

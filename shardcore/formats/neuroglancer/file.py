@@ -62,7 +62,7 @@ class NeuroglancerFile:
 
     @property
     def spec(self) -> ShardingSpec:
-        """How keys are sharded."""
+        """Return how keys are sharded."""
         return self.origin.spec
 
     @property
@@ -72,17 +72,17 @@ class NeuroglancerFile:
 
     @property
     def is_mesh(self) -> bool:
-        """Whether values are mesh manifests, with fragments in front of them."""
+        """Return whether values are mesh manifests, with fragments in front of them."""
         return self.origin.space.kind is SpaceKind.MESH
 
     @property
     def codec(self) -> str:
-        """How values are stored."""
+        """Return how values are stored."""
         return CODECS[self.spec.data_encoding == "gzip"]
 
     @property
     def loaded(self) -> bool:
-        """Whether all minishard indices are read, and of meshes all manifests."""
+        """Return whether all minishard indices are read, and of meshes all manifests."""
         return self.levels.loaded and (self._meshes.value is not None or not self.is_mesh)
 
     @property
@@ -106,11 +106,11 @@ class NeuroglancerFile:
 
     @property
     def known_meshes(self) -> Meshes | None:
-        """What the manifests say, if they are read."""
+        """Return what the manifests say, if they are read."""
         return self._meshes.value
 
     def meshes(self, progress: Progress = no_progress) -> Meshes:
-        """What the manifests say about the unlisted fragments of a mesh shard, read once.
+        """Return what the manifests say about the unlisted fragments of a mesh shard, read once.
 
         Raises:
             SourceError: The bytes cannot be had.
@@ -139,7 +139,7 @@ class NeuroglancerFile:
         return self.source.read(first, last)
 
     def fragments_of(self, manifest: Span) -> Span:
-        """Where the fragments of a mesh lie; reads its manifest.
+        """Return where the fragments of a mesh lie; reads its manifest.
 
         Raises:
             FormatError: The manifest is damaged.
@@ -248,7 +248,7 @@ class NeuroglancerFile:
         return int(rows[0]) if len(rows) else None
 
     def decoded(self, start: int, stop: int) -> bytes:
-        """What the bytes `[start, stop)` of the file, a minishard index or a value, decode to.
+        """Return what the bytes `[start, stop)` of the file, a minishard index or a value, decode to.
 
         Raises:
             UsageError: The bytes are none of the file's, or belong to the shard index.

@@ -176,7 +176,7 @@ class NeuroglancerDataSet(DataSet):
         return {number[0]: m.name for m in self.members if (number := shard_number(m.name)) is not None}
 
     def may_hold(self, name: str) -> bool:
-        """Whether a key of the key space leads to a file of that name."""
+        """Return whether a key of the key space leads to a file of that name."""
         named = shard_number(name)
         return named is not None and named[1] == self.origin.spec.name_digits and named[0] < self.origin.spec.shards
 
@@ -245,7 +245,7 @@ class NeuroglancerDataSet(DataSet):
         return tuple(sorted(self._names)) if self.listed else ()
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """What is drawn of a key in its file, and which file that is; of the first key where none is looked up."""
+        """Return the drawing of a key in its file, and that file; without a lookup, of the first key."""
         place = None if trace is None else self.parse_key(trace.key)
         key = None if place is None else place.key
         # Of a lookup the member is open, if it is there: the lookup came to it.
@@ -355,7 +355,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def fields(self) -> dict[str, Value]:
-        """What lies in which folder."""
+        """Return what lies in which folder."""
         named: dict[str, Value] = {f"key_spaces.{folder}": name for folder, name in self.key_spaces.items()}
         return named | {"dataset.key_spaces": len(self.spaces)}
 
@@ -418,7 +418,7 @@ def _spec_of(each: FolderSpace) -> Deferred:
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Whether a folder is a data set, or the folder of one of its key spaces."""
+    """Return whether a folder is a data set, or the folder of one of its key spaces."""
     found = find_info(folder, any_space=True)
     if found is None:
         return Verdict(Certainty.PARTLY, "shards, but no `info`") if _has_shards(folder) else None
@@ -454,7 +454,7 @@ def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | N
 
 
 def _has_shards(folder: Folder) -> bool:
-    """Whether any file in a folder is called as a shard is."""
+    """Return whether any file in a folder is called as a shard is."""
     try:
         return any(not entry.is_folder and shard_number(entry.name) is not None for entry in folder.list())
     except SourceError as error:
@@ -516,7 +516,7 @@ def _tried_members(folder: Folder, origin: Origin) -> Sequence[Member]:
 
 
 def _is_shard(name: str, beside: Container[str]) -> bool:
-    """Whether a file is called as a shard is; of the split form, its index is."""
+    """Return whether a file is called as a shard is; of the split form, its index is."""
     stem, _, suffix = name.rpartition(".")
     if shard_number(name) is None or suffix == "data":
         return False

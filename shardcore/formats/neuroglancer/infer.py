@@ -150,7 +150,7 @@ class Candidate:
         )
 
     def ambiguity(self) -> tuple[str, ...]:
-        """What the file leaves open, one sentence each; empty when everything follows from it."""
+        """Return what the file leaves open, one sentence each; empty when everything follows from it."""
         open_points = []
         if self.minishard_bits == 0:
             open_points.append("hash and preshift_bits unknown: with one minishard they do not matter here")
@@ -184,7 +184,7 @@ class Inference:
 
     @property
     def certain(self) -> bool:
-        """Whether all checks pass: enough to call the file a shard without being told."""
+        """Return whether all checks pass: enough to call the file a shard without being told."""
         return self.best is not None and all(check.passed for check in self.best.checks())
 
     @property
@@ -356,7 +356,7 @@ def _data_encoding(file: Bytes, entries: MinishardEntries) -> str:
 
 
 def _meshes(file: Bytes, entries: MinishardEntries, base: int) -> bool:
-    """Whether the values of a sample are manifests with room in front of them for their fragments."""
+    """Return whether the values of a sample are manifests with room in front of them for their fragments."""
     picked = _spread(len(entries), MANIFEST_SAMPLE)
     sizes = entries.sizes[picked].tolist()
     if not 0 < max(sizes, default=0) <= MANIFEST_LIMIT:

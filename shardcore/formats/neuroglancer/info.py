@@ -50,7 +50,7 @@ class SpaceKind(Enum):
 
     @property
     def object_kind(self) -> str:
-        """What one object is called."""
+        """Return what one object is called."""
         return _OBJECT_KINDS[self]
 
 
@@ -129,7 +129,7 @@ class Info:
 
 
 def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
-    """What an info states.
+    """Return what an info states.
 
     A key space that is wrong, or whose folder would lead out of the data set, does not spoil the others.
 
@@ -146,7 +146,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
 
 @functools.lru_cache(maxsize=2)
 def _read_before(text: bytes) -> Info | FormatError:
-    """What an info states, kept for a while: a folder is recognised by its info first, and then opened by it."""
+    """Return what an info states, kept for a while: a folder is recognised by its info first, and then opened by it."""
     try:
         return _info_of(_json_object(text))
     except FormatError as error:
@@ -300,7 +300,7 @@ def _folder(key: object) -> str:
 
 
 def _title(value: object) -> str:
-    """What a part of the info calls itself, not more of it than a person reads."""
+    """Return what a part of the info calls itself, not more of it than a person reads."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else short(value)
     return text if len(text) <= TITLE_LETTERS else text[:TITLE_LETTERS] + "…"
 

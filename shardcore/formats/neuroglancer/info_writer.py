@@ -66,7 +66,7 @@ class Described:
         return _text(self.info(spec, beside=beside))
 
     def told(self, spec: ShardingSpec) -> dict[str, Any]:
-        """What `spec` has to be where no info is written, so that reading knows as much as writing did."""
+        """Return what `spec` has to be where no info is written, so that reading knows as much as writing did."""
         if self.members is not None:
             return self.info(spec)
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
@@ -88,7 +88,7 @@ class Described:
         return found.spaces[0]
 
     def folder(self, space: KeySpace) -> str:
-        """Where the shards of the key space lie, relative to the data set; empty for the data set's own folder."""
+        """Return the folder of the shards, relative to the data set; empty for its own folder."""
         return "/".join(part for part in (self.base, space.folder) if part)
 
 
@@ -116,7 +116,7 @@ def _text(members: Any) -> bytes:
 
 
 def of_kind(kind: str) -> Described:
-    """What can be said where only the kind is known.
+    """Return what can be said where only the kind is known.
 
     Raises:
         UsageError: It is not enough for that kind.
@@ -148,7 +148,7 @@ def check_kind(kind: str, said: Described) -> None:
 
 
 def of_info(members: Mapping[str, Any]) -> Described:
-    """What an info of one key space says, sharded or not.
+    """Return what an info of one key space says, sharded or not.
 
     Raises:
         UsageError: It says nothing that can be used.
@@ -221,7 +221,7 @@ _PLACES: Mapping[str, Callable[[Mapping[str, Any]], Iterable[tuple[Place, SpaceK
 
 
 def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
-    """What `spec` states: a sharding object alone, or the whole info of one key space.
+    """Return what `spec` states: a sharding object alone, or the whole info of one key space.
 
     Raises:
         UsageError: It is neither, or an info of several key spaces.

@@ -120,7 +120,7 @@ def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int)
 
 
 def range_fault(minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    """What is wrong with the range of one minishard's index, in words; empty when nothing is."""
+    """Return what is wrong with the range of one minishard's index, in words; empty when nothing is."""
     fault = int(range_faults(np.array([[start, end]], np.uint64), index_size, file_size)[0])
     return range_fault_text(fault, minishard, start, end, index_size, file_size)
 
@@ -135,7 +135,7 @@ def range_fault_text(fault: int, minishard: int, start: int, end: int, index_siz
 
 
 def is_whole(index_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Whether decoded minishard indices of these sizes hold whole entries, and nothing else."""
+    """Return whether decoded minishard indices of these sizes hold whole entries, and nothing else."""
     return np.asarray(index_sizes % ENTRY_SIZE == 0)
 
 
@@ -153,14 +153,14 @@ def entry_count(decoded_size: int) -> int:
 def values_inside(
     starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], index_size: int, file_size: int
 ) -> npt.NDArray[np.bool_]:
-    """Whether values lie between the shard index and the end of the file."""
+    """Return whether values lie between the shard index and the end of the file."""
     limit = np.uint64(file_size)
     room = limit - np.minimum(starts, limit)
     return np.asarray((starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room))
 
 
 def outside_text(start: int, size: int, file_size: int) -> str:
-    """Where a value lies that is not inside, in words."""
+    """Return where a value lies that is not inside, in words."""
     return f"its value, {plural(size, 'byte')} from {start} on, is not inside the file, which ends at {file_size}"
 
 

@@ -94,7 +94,7 @@ class IndexLevels:
 
     @property
     def loaded(self) -> bool:
-        """Whether the whole table is there."""
+        """Return whether the whole table is there."""
         return self._table.value is not None
 
     @property
@@ -173,11 +173,11 @@ class IndexLevels:
         return table
 
     def lists(self, start: int, stop: int) -> bool:
-        """Whether a minishard index lies at the bytes `[start, stop)`, as far as the shard index is in memory."""
+        """Return whether the bytes `[start, stop)` are a minishard index, if the shard index is in memory."""
         return self.lister(start, stop) is not None
 
     def decoded(self, start: int, stop: int) -> bytes:
-        """What the minishard index at the bytes `[start, stop)` decodes to.
+        """Return what the minishard index at the bytes `[start, stop)` decodes to.
 
         Raises:
             FormatError: It is damaged, or none lies there.

@@ -61,7 +61,7 @@ def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
 
 
 def loads_of(opened: OpenFiles) -> dict[int, int]:
-    """How many keys each file lists, by the number of the file, of those whose indices are read."""
+    """Return how many keys each file lists, by the number of the file, of those whose indices are read."""
     loads = {}
     for file in opened.files:
         table = file.levels.known_table

@@ -191,7 +191,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
 
 
 def _says(which: str, count: int, what: str, number: int) -> str:
-    """What bits of the hash say; with no bits there is only one number to say."""
+    """Return what bits of the hash say; with no bits there is only one number to say."""
     start = {"lowest": "The lowest", "next": "the next"}[which]
     if not count:
         text = f"no bit says the {what}, which is always {number}"
@@ -242,7 +242,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
 
 
 def _elsewhere(file: NeuroglancerFile, place: KeyLocation) -> str:
-    """Which other minishard lists an absent key, as far as that is known: why people miss keys that are there."""
+    """Return a hint at another minishard that lists an absent key, as far as that is cached."""
     table = file.levels.known_table
     if table is None:
         return ""
@@ -352,7 +352,7 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
 
 
 def _decompressed(stored: int, plain: int, more: str = "") -> str:
-    """What a gzip member becomes, in words."""
+    """Return what a gzip member becomes, in words."""
     return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {more}{plain:,}"
 
 
@@ -401,7 +401,7 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:
-    """Which shard file and minishard a key belongs to.
+    """Return which shard file and minishard a key belongs to.
 
     Args:
         key: The key in decimal.

@@ -95,7 +95,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
 
 
 def _same_as_before(starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Which of some places, by their starts, are the same as the one before them."""
+    """Return which of some places, by their starts, are the same as the one before them."""
     same = np.zeros(len(starts), np.bool_)
     same[1:] = (starts[1:] == starts[:-1]) & (sizes[1:] == sizes[:-1])
     return same

@@ -62,7 +62,7 @@ class MinishardEntries:
 
 
 def segment_starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where each of the segments of length `counts[j]` begins in their concatenation."""
+    """Return where each of the segments of length `counts[j]` begins in their concatenation."""
     return np.cumsum(counts) - counts
 
 
@@ -121,7 +121,7 @@ def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> 
 
 
 def overlaps(starts: Numbers, sizes: Numbers) -> int:
-    """How many of the non-empty ranges begin before the end of one that begins before them (or with them)."""
+    """Return how many of the non-empty ranges begin before the end of one that begins before them (or with them)."""
     kept = sizes > 0
     order = np.argsort(starts[kept], kind="stable")
     begin = starts[kept][order]

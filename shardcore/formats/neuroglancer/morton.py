@@ -31,7 +31,7 @@ def grid_of(size: Sequence[int], chunk: Sequence[int]) -> tuple[int, ...]:
 
 
 def check_grid(grid: Sequence[int]) -> list[int]:
-    """How many bits the coordinate along each axis takes.
+    """Return how many bits the coordinate along each axis takes.
 
     Raises:
         FormatError: A grid length is not positive, or codes would need more than 64 bits.

@@ -41,7 +41,7 @@ class NeuroglancerObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """Whether all minishard indices are read."""
+        """Return whether all minishard indices are read."""
         return self._file.levels.loaded
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ class NeuroglancerObjects(Objects):
         )
 
     def _gzip_sizes(self, starts: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What the trailers of gzip members say; -1 where the value is too short for one, or too long to trust it."""
+        """Return the sizes in the gzip trailers; -1 if a value is too short for one, or too long to trust it."""
         told = np.full(len(starts), -1, np.int64)
         good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
         ends = (starts + stored)[good].tolist()
@@ -178,7 +178,7 @@ class NeuroglancerObjects(Objects):
 
 
 def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
-    """What a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
+    """Return what a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
     try:
         cell = cell_of(space, key)
     except FormatError as error:

@@ -7,7 +7,7 @@ _CLOUD_VOLUME = "cloud-volume 12.15"
 
 
 def peers() -> tuple[Peer, ...]:
-    """What is known of other readers."""
+    """Return what is known of other readers."""
     return (
         Peer(
             _TENSORSTORE,

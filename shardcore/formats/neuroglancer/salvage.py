@@ -150,7 +150,7 @@ def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -
 
 
 def _is_index(entries: MinishardEntries, spec: ShardingSpec | None) -> bool:
-    """Whether entries can be those of one minishard."""
+    """Return whether entries can be those of one minishard."""
     if not len(entries) or entries.wrapped.any() or not entries.inside.all():
         return False
     if not (entries.ids[1:] > entries.ids[:-1]).all():

@@ -77,7 +77,7 @@ def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, 
 
 
 def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
-    """Where the index of a minishard lies in the `.data`; None where it is empty, or nothing can be said."""
+    """Return where the index of a minishard lies in the `.data`; None where it is empty, or nothing can be said."""
     start = minishard * SHARD_INDEX_ENTRY.size
     head = index.head(start + SHARD_INDEX_ENTRY.size)[start:]
     if len(head) < SHARD_INDEX_ENTRY.size:
@@ -114,7 +114,7 @@ class NeuroglancerShard(Shard):
 
     @property
     def spec(self) -> ShardingSpec:
-        """How keys are sharded."""
+        """Return how keys are sharded."""
         return self.file.spec
 
     @property
@@ -139,12 +139,12 @@ class NeuroglancerShard(Shard):
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """What the specification rests on when it is a guess."""
+        """Return what the specification rests on when it is a guess."""
         return self.origin.evidence
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """What a guessed specification leaves open."""
+        """Return what a guessed specification leaves open."""
         return self.origin.ambiguity
 
     @property
@@ -173,13 +173,13 @@ class NeuroglancerShard(Shard):
 
     @property
     def declared_objects(self) -> int | None:
-        """How many keys the minishard indices list; None until they are read."""
+        """Return how many keys the minishard indices list; None until they are read."""
         table = self.file.levels.known_table
         return None if table is None else len(table.entries)
 
     @property
     def loaded(self) -> bool:
-        """Whether all minishard indices are read, and of meshes all manifests."""
+        """Return whether all minishard indices are read, and of meshes all manifests."""
         return self.file.loaded
 
     @property

@@ -180,7 +180,7 @@ class ShardingSpec:
         return 16 << self.minishard_bits
 
     def place(self, key: int, *, routed: bool = False) -> KeyLocation:
-        """Where `key` lives.
+        """Return where `key` lives.
 
         Args:
             key: The key.
@@ -251,7 +251,7 @@ def shift_right(values: Keys, bits: int) -> Keys:
 
 
 def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """What strict readers refuse in a sharding object that tolerant ones take, one phrase each."""
+    """Return what strict readers refuse in a sharding object that tolerant ones take, one phrase each."""
     faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
     unknown = [name for name in value if name not in _MEMBERS]
     faults += [f"unknown member {short(name)}" for name in unknown[:FAULTS_TOLD]]

@@ -122,7 +122,7 @@ class SpaceValues:
 
     @property
     def is_mesh(self) -> bool:
-        """Whether values are mesh manifests."""
+        """Return whether values are mesh manifests."""
         return self.said.kind is SpaceKind.MESH
 
     def add(self, key: str | None, data: Data, more: More) -> str:
@@ -155,7 +155,7 @@ class SpaceValues:
         return str(number)
 
     def takes_many(self, contents: Sequence[bytes]) -> bool:
-        """Whether `add_many` takes these."""
+        """Return whether `add_many` takes these."""
         return not self.is_mesh and max(map(len, contents), default=0) <= WHOLE
 
     def add_many(self, keys: Sequence[str], contents: Sequence[bytes]) -> list[str]:
@@ -178,7 +178,7 @@ class SpaceValues:
 
     @property
     def _compressed(self) -> bool:
-        """Whether values are gzip members; fixed when the first one comes."""
+        """Return whether values are gzip members; fixed when the first one comes."""
         if self._gzip is None:
             encoding = self.space.scale.encoding if self.space.scale is not None else ""
             # Readers do not agree on meshes whose manifests are compressed.
@@ -224,7 +224,7 @@ class SpaceValues:
         return self.spool.at - begun
 
     def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
-        """What goes where, of all values added so far; made anew only after another was added.
+        """Return what goes where, of all values added so far; made anew only after another was added.
 
         Raises:
             UsageError: Two have one key, or one the code of no chunk.
@@ -276,14 +276,14 @@ class SpaceValues:
                 raise UsageError(f"{self._labels.of(row)}: {keys[row]} is the code of no chunk of the grid {shape}")
 
     def columns(self) -> ValueColumns:
-        """What is known of all values."""
+        """Return what is known of all values."""
         # Copies: as long as an array is looked at, it cannot grow.
         return ValueColumns(
             np.array(self._keys, np.uint64), np.array(self._before, np.int64), np.array(self._sizes, np.int64)
         )
 
     def bounds(self) -> tuple[Rows, Rows]:
-        """Where the stored bytes of each value, with what lies before it, begin and end in the spool."""
+        """Return where the stored bytes of each value, with what lies before it, begin and end in the spool."""
         columns = self.columns()
         stops = np.cumsum(columns.before + columns.sizes)
         return stops - columns.before - columns.sizes, stops

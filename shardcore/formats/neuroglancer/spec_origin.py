@@ -58,7 +58,7 @@ class Origin:
 
     @property
     def spec(self) -> ShardingSpec:
-        """How keys are sharded."""
+        """Return how keys are sharded."""
         return self.space.spec
 
     @property
@@ -91,7 +91,7 @@ class Origin:
         return found
 
     def fields_at(self, *names: str) -> tuple[Span, ...]:
-        """Where members of the sharding object stand; of one that is left out, the whole object. Empty when given.
+        """Return the spans of members of the sharding object; of a missing one, that of the whole object.
 
         Args:
             *names: The members.
@@ -107,12 +107,12 @@ class Origin:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """What a guess rests on; empty when the specification is stated."""
+        """Return what a guess rests on; empty when the specification is stated."""
         return self.inference.evidence() if self.inference is not None else ()
 
     @property
     def ambiguity(self) -> tuple[str, ...]:
-        """What a guess leaves open."""
+        """Return what a guess leaves open."""
         best = self.inference.best if self.inference is not None else None
         return best.ambiguity() if best is not None else ()
 
@@ -158,7 +158,7 @@ def info_of(source: PrefetchedSource) -> FoundInfo | None:
 
 
 def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None) -> Inference:
-    """What the bytes say, inferred once while the shard is recognised and opened.
+    """Return what the bytes say, inferred once while the shard is recognised and opened.
 
     Args:
         source: The file that was opened; its name and siblings tell about the number of shards.
@@ -269,7 +269,7 @@ def read_info(folder: Folder) -> bytes | None:
 
 
 def _useless_info(folder: Folder | None) -> tuple[str, ...]:
-    """Why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
+    """Return why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
     text = read_info(folder) if folder is not None else None
     if text is None:
         return ()

@@ -47,7 +47,7 @@ class Spool:
 
     @property
     def spilled(self) -> bool:
-        """Whether the values are in a file."""
+        """Return whether the values are in a file."""
         return self._file is not None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

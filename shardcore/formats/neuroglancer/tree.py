@@ -354,7 +354,7 @@ class NeuroglancerTree:
         return nodes
 
     def meaning(self, key: int) -> tuple[str, str]:
-        """What a key stands for in space, as text, and what is wrong with it."""
+        """Return what a key stands for in space, as text, and what is wrong with it."""
         try:
             cell = cell_of(self._file.origin.space, key)
         except FormatError as error:
@@ -423,7 +423,7 @@ def info_part(origin: Origin) -> SourcePart:
 
 
 def _power(name: str, value: object) -> str:
-    """What a number of bits comes to: `2^3 = 8 minishards`."""
+    """Return what a number of bits comes to: `2^3 = 8 minishards`."""
     nouns = {"minishard_bits": "minishard", "shard_bits": "shard"}
     if name not in nouns or not isinstance(value, int):
         return ""

@@ -83,7 +83,7 @@ class Unsharded:
         return items, (*links, *self._left_out(name for name, key in keys.items() if key is None))
 
     def _key_rule(self) -> Callable[[str], str | None]:
-        """What says the key of a file by its name; None where it is no object."""
+        """Return what says the key of a file by its name; None where it is no object."""
         space = self.described.space()
         if self.described.kind is SpaceKind.VOLUME:
             return lambda name: chunk_key(name, space)

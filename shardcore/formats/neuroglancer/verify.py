@@ -198,7 +198,7 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
 
 
 def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
-    """Whether every key is a code where an axis takes part while `2**i <= grid[axis]`, as was once published."""
+    """Return whether every key is a code where an axis takes part while `2**i <= grid[axis]`, as was once published."""
     wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
     try:
         cells, valid = decode_many(table.entries.ids, wider)

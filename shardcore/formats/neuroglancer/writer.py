@@ -203,7 +203,7 @@ class NeuroglancerWriter(Writer):
 
     @property
     def is_mesh(self) -> bool:
-        """Whether values of the first key space are mesh manifests."""
+        """Return whether values of the first key space are mesh manifests."""
         return self._first.is_mesh
 
     @property
@@ -286,7 +286,7 @@ class NeuroglancerWriter(Writer):
         return {folder: values for folder, values in self._values.items() if len(values)} or self._values
 
     def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ArrangedShard]]:
-        """What goes where in a key space; what was suggested for it is noted."""
+        """Return what goes where in a key space; what was suggested for it is noted."""
         spec, shards = values.arrangement()
         if self._single is not None:
             self._check_single(spec, shards)

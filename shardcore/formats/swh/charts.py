@@ -62,7 +62,7 @@ _UNUSED = "A perfect hash needs a few more slots than there are objects, or it c
 
 
 def loads(file: SwhFile) -> tuple[LoadSource, ...]:
-    """How full the slots are, and the buckets of the hash function."""
+    """Return how full the slots are, and the buckets of the hash function."""
     known = file.order is not None
     sources = [
         LoadSource("slots", "Objects in the slots", 0 if known else file.header["index_size"], partial(_slots, file))

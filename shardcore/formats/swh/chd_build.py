@@ -240,7 +240,7 @@ def _place_group(group: _BucketGroup, free: Flags, claims: I64, displacements: U
 
 
 def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
-    """How many probes to try in one step: as many as pay, and no more than the buckets are likely to need."""
+    """Return how many probes to try in one step: as many as pay, and no more than the buckets are likely to need."""
     affordable = _BUDGET // (len(group.buckets) * group.size)
     hits = (np.count_nonzero(free) - np.arange(group.size)) / len(free)  # a free slot for one key after the other
     success = float(np.prod(np.maximum(hits, 0)))
@@ -330,7 +330,7 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
 
 
 def _meet(columns: I64) -> Flags:
-    """Which columns hold a number twice; `columns` has shape (size, p), the result (p,)."""
+    """Return which columns hold a number twice; `columns` has shape (size, p), the result (p,)."""
     if len(columns) == 1:
         return np.zeros(columns.shape[1], np.bool_)
     ordered = np.sort(columns, axis=0)

@@ -342,7 +342,7 @@ def find_bucket_bits(
 def value_place(
     bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
 ) -> tuple[int, int]:
-    """Where the store keeps the value of a bucket (§2.1, steps 2 and 3).
+    """Return where the store keeps the value of a bucket (§2.1, steps 2 and 3).
 
     Args:
         bucket: g.

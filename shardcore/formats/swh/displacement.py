@@ -41,7 +41,7 @@ class DisplacementLocation:
 
 
 def bucket_place(source: Source, parts: HashParts, bucket: int) -> DisplacementLocation:
-    """Where the displacement of a bucket is kept, from a few small ranges (one parallel group in the usual case).
+    """Return the location of a bucket's displacement, from a few small ranges (mostly one parallel group).
 
     Raises:
         FormatError: The select directory or the sums of the function are damaged.

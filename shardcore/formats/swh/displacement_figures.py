@@ -40,7 +40,7 @@ class Value:
 
 
 def directory_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Cells:
-    """Where to begin counting: the entry of the select directory before the bucket."""
+    """Return where to begin counting: the entry of the select directory before the bucket."""
     number = bucket // chd_code.ONES_PER_ENTRY
     span = parts.part("select directory")
     start = span.start + DIRECTORY_ENTRY.size * number
@@ -118,7 +118,7 @@ def _low_item(parts: HashParts, bucket: int, at: int, low: int, tone: Tone) -> I
 
 
 def ends_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Table:
-    """How the ends of two neighbours come out of their bits."""
+    """Return how the ends of two neighbours come out of their bits."""
     r = parts.low_width
     stop = place.start + place.length
     rows = [_end_row(bucket, place.positions[1], place.lows[1], r, stop)]

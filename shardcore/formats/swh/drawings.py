@@ -148,7 +148,7 @@ def _placed_row(mixed: str, taken: str, spans: tuple[Span, ...], gives: str, doc
 
 
 def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) -> Drawing:
-    """Where the displacement of a bucket is kept, from the bits that were looked at."""
+    """Return where the displacement of a bucket is kept, from the bits that were looked at."""
     found = (
         directory_figure(parts, bucket, place),
         unary_figure(parts, bucket, place),

@@ -72,7 +72,7 @@ class AllKeys:
     holder: I64
 
     def of_bucket(self, bucket: int) -> list[int]:
-        """Which of the keys a bucket has."""
+        """Return which of the keys a bucket has."""
         found: list[int] = np.flatnonzero(self.buckets == bucket).tolist()
         return found
 
@@ -90,7 +90,7 @@ class SwhHashing:
 
     @property
     def few(self) -> bool:
-        """Whether all keys are hashed: there are not too many."""
+        """Return whether all keys are hashed: there are not too many."""
         geometry = self.file.geometry
         return geometry.declared <= HASHED_KEYS and geometry.slots <= _MOST_SLOTS
 

@@ -25,7 +25,7 @@ class KeyedScene:
 
     @property
     def hashing(self) -> SwhHashing:
-        """What hashes keys."""
+        """Return what hashes keys."""
         return self._opened()
 
     @property

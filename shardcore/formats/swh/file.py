@@ -149,7 +149,7 @@ class SwhFile:
     # --- the hash function -----------------------------------------------------------------------------------------
 
     def hash_parts(self) -> HashParts:
-        """Where the parts of the hash function lie.
+        """Return where the parts of the hash function lie.
 
         Raises:
             FormatError: The hash function is damaged.
@@ -163,7 +163,7 @@ class SwhFile:
         return self._tail.get(self._read_tail)
 
     def hash_source(self, source: Source) -> Source:
-        """Where to read the hash function from: memory, where opening fetched it whole; else `source`, the file."""
+        """Return the source of the hash function: memory if opening fetched all of it, else the file."""
         return source if self._section is None else KeptSource(source, self.hash_parts().start, self._section)
 
     def function(self) -> WholeFunction:
@@ -181,7 +181,7 @@ class SwhFile:
         return function.slots_of(keys)
 
     def is_signed(self, source: Source) -> bool:
-        """Whether keys are hashed in the signed dialect; told by a live key once, and kept.
+        """Return whether keys are hashed in the signed dialect; told by a live key once, and kept.
 
         Args:
             source: What to read the file through.
@@ -323,12 +323,12 @@ class SwhFile:
 
 
 def fits(agree: int, strangers: int) -> bool:
-    """Whether keys follow a dialect: nearly all do; the few strangers may be damaged."""
+    """Return whether keys follow a dialect: nearly all do; the few strangers may be damaged."""
     return agree > 0 and 10 * strangers <= agree
 
 
 def is_certain(agree: int, slots: int) -> bool:
-    """Whether it is no chance that so many keys hash to their slots; each does with a chance of one in `slots`."""
+    """Return whether so many keys hash to their slots by more than chance: 1 in `slots` for each."""
     return agree * math.log(max(slots, 2)) >= math.log(CERTAIN)
 
 

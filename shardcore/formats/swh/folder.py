@@ -104,7 +104,7 @@ class SwhDataSet(DataSet):
         return names
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """What is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
+        """Return what is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
         if trace is not None:
             return (*super().sketches(trace), self._asked(trace))
         if not (first := self.first_member):
@@ -160,7 +160,7 @@ def _with_magic(folder: Folder, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _has_magic(folder: Folder, name: str) -> bool:
-    """Whether a file begins as a Read Shard; one that cannot be read does not."""
+    """Return whether a file begins as a Read Shard; one that cannot be read does not."""
     try:
         with folder.open(name) if folder.lists_cheaply else folder.open_at(name, 0, SMALL_HEAD) as source:
             return source.read_first(len(WHOLE_MAGIC)) == WHOLE_MAGIC

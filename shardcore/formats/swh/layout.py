@@ -215,7 +215,7 @@ class SwhGeometry:
         return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
 
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        """What the offsets of slots say: live, unused, or damaged; the key says nothing.
+        """Return what the offsets of slots say: live, unused, or damaged; the key says nothing.
 
         An object is live where its length field lies in the objects section.
         """
@@ -227,11 +227,11 @@ class SwhGeometry:
         return states
 
     def state(self, offset: int) -> State:
-        """What the offset of one slot says; see `states`."""
+        """Return what the offset of one slot says; see `states`."""
         return State(int(self.states(np.array([offset], np.uint64))[0]))
 
     def outside(self, slot: int, offset: int) -> FormatError:
-        """What is wrong with a slot whose state is damaged."""
+        """Return what is wrong with a slot whose state is damaged."""
         inside = f"which are bytes {self.objects_start} to {self.index_start}"
         message = f"slot {slot} points to byte {offset}, outside the objects, {inside}"
         return FormatError(message, span=self.offset_span(slot))
@@ -241,7 +241,7 @@ class SwhGeometry:
         return self.index_start - offset - OBJECT.size
 
     def too_long(self, offset: int, size: int) -> FormatError | None:
-        """What is wrong with an object of `size` bytes whose length stands at `offset`; None when it fits."""
+        """Return what is wrong with an object of `size` bytes whose length stands at `offset`; None when it fits."""
         room = self.room(offset)
         if size <= room:
             return None

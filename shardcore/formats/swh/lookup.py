@@ -57,7 +57,7 @@ def parse_key(text: str) -> SwhKey:
 
 
 def _ends_text(bucket: int, place: DisplacementLocation, low: int) -> str:
-    """How the ends of two values are put together from unary and low bits."""
+    """Return how the ends of two values are put together from unary and low bits."""
 
     def end(number: int, which: int) -> str:
         at = place.positions[which]
@@ -79,7 +79,7 @@ def _ends_text(bucket: int, place: DisplacementLocation, low: int) -> str:
 
 
 def _value_text(place: DisplacementLocation, displacement: int) -> str:
-    """How the stored bits become the displacement."""
+    """Return how the stored bits become the displacement."""
     if not place.length:
         return "The value takes no bits, and a value of no bits is 0: d = 0"
     least = (1 << place.length) - 1
@@ -169,7 +169,7 @@ class SwhLookup:
 
     @property
     def _seed_span(self) -> Span:
-        """Where the seed stands."""
+        """Return where the seed stands."""
         at = self._file.hash_parts().start + HASH_HEAD.offsets["seed"]
         return Span("", at, at + HASH_HEAD.sizes["seed"])
 

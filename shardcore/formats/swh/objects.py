@@ -52,7 +52,7 @@ class SwhObjects(Objects):
         return ObjectColumns.of(rows, starts, stops, known, state=states)
 
     def known(self, first: int, last: int) -> ObjectColumns:
-        """What the loaded index knows of slots: places and sizes, without reading the slots again."""
+        """Return what the loaded index knows of slots: places and sizes, without reading the slots again."""
         order = self._file.order
         if order is None:
             return super().known(first, last)

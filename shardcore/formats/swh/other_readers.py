@@ -10,7 +10,7 @@ _FIELDS = ((40, 88),)
 
 
 def peers() -> tuple[Peer, ...]:
-    """What is known of other readers."""
+    """Return what is known of other readers."""
     return (
         Peer(
             _NAME,

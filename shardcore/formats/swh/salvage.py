@@ -82,7 +82,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -> SalvagedObject:
-    """What there is of a key whose content was not found."""
+    """Return what there is of a key whose content was not found."""
     span = _content_at(source, at, layout.stop)
     if span is None:
         inside = layout.start <= at <= layout.stop - OBJECT.size
@@ -121,7 +121,7 @@ def _layout(damaged: Damaged) -> _Layout:
 
 
 def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
-    """Where the index begins and ends, by the hash function that follows it and says how many slots there are."""
+    """Return the span of the index, by the hash function that follows it and holds the number of slots."""
     source, best = damaged.source, None
     for at in occurrences(source, _ALGORITHM, HEADER.size, source.size, damaged.progress):
         count = int.from_bytes(source.read(at + 7, min(at + 11, source.size)), "little")
@@ -180,7 +180,7 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
 
 
 def _is_chained(read: Callable[[int, int], bytes], at: int, stop: int, whole: int) -> bool:
-    """Whether objects follow each other from a place on: some of them, or all to the end."""
+    """Return whether objects follow each other from a place on: some of them, or all to the end."""
     for number in range(_CHAIN):
         if at == stop:
             return True

@@ -101,7 +101,7 @@ class SwhShard(Shard):
 
     @property
     def loaded(self) -> bool:
-        """Whether the objects are known in the order of their bytes."""
+        """Return whether the objects are known in the order of their bytes."""
         return self.file.order is not None
 
     @property
@@ -171,7 +171,7 @@ class SwhShard(Shard):
 
 
 def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
-    """What is drawn of a key: where it lives, and how the displacement of its bucket is found."""
+    """Return what is drawn of a key: where it lives, and how the displacement of its bucket is found."""
     return SlotPlacementSketch(scene), DisplacementSketch(scene)
 
 

@@ -36,7 +36,7 @@ from shardcore.model.objects import State
 
 
 def title_of(hashed: Hashed, tried: int, street: Street) -> str:
-    """Where the key comes to, in a few words."""
+    """Return where the key comes to, in a few words."""
     key, slot = f"key {tag(hashed.key)}…", street.cars[0].slot
     if tried != hashed.displacement:
         return f"With d = {tried} the {key} would be in slot {slot}"
@@ -45,7 +45,7 @@ def title_of(hashed: Hashed, tried: int, street: Street) -> str:
 
 
 def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street, *, few: bool) -> str:
-    """What to see.
+    """Return what to see.
 
     Args:
         geometry: The shard.
@@ -81,7 +81,7 @@ def caption_of(geometry: SwhGeometry, hashed: Hashed, tried: int, street: Street
 
 
 def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
-    """What another displacement than the stored one would do."""
+    """Return what another displacement than the stored one would do."""
     if own and all(car.slot == car.home for car in own):
         return f"With d = {tried} each key is in its slot: the {stored} that is stored is damaged."
     losers, keys = sum(not car.fits for car in own), plural(len(own), "key")
@@ -91,7 +91,7 @@ def _tried_caption(stored: int, tried: int, own: Sequence[Car]) -> str:
 
 
 def _absent_caption(street: Street) -> str:
-    """Where a key lands that is not in the shard."""
+    """Return where a key lands that is not in the shard."""
     slot = street.cars[0].slot
     if street.held[slot].key is None:
         return f"This key has slot {slot}, which is unused. Any key has some slot, whether it is there or not."
@@ -287,5 +287,5 @@ class SlotPlacementSketch:
 
 
 def _highest(stored: int) -> int:
-    """Where the slider ends: beyond the stored displacement by as much again."""
+    """Return where the slider ends: beyond the stored displacement by as much again."""
     return max(2 * stored, 15)

@@ -88,7 +88,7 @@ def tag(key: bytes) -> str:
 
 
 def _short(key: bytes) -> str:
-    """What of a key has room in a cell."""
+    """Return what of a key has room in a cell."""
     return key.hex()[:3]
 
 
@@ -205,7 +205,7 @@ def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car])
 
 
 def _tone_of(cars: Sequence[Car]) -> Tone:
-    """What keys on one slot are: in each other's way, the one that is looked at, or others of its bucket."""
+    """Return what keys on one slot are: in each other's way, the one that is looked at, or others of its bucket."""
     if not all(car.fits for car in cars):
         return Tone.MISS
     return Tone.HIT if any(car.sought for car in cars) else Tone.KEY
@@ -228,7 +228,7 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
 
 
 def stop_name(number: int, count: int) -> str:
-    """What is written where a key comes by."""
+    """Return what is written where a key comes by."""
     endings = {1: "st", 2: "nd", 3: "rd"}
     if number == count - 1:
         return "key"

@@ -276,7 +276,7 @@ class ContentCheck:
         return reach, at + len(lengths)
 
     def _is_worth(self, size: int) -> bool:
-        """Whether an object that overlaps another is hashed, too."""
+        """Return whether an object that overlaps another is hashed, too."""
         self._overlap_left -= size
         return self._overlap_left >= 0
 

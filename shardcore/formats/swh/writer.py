@@ -212,7 +212,7 @@ class SwhWriter(Writer):
         return digest.digest()
 
     def _ending(self) -> Ending:
-        """What follows the objects added so far; made anew only after another was added."""
+        """Return what follows the objects added so far; made anew only after another was added."""
         if self._left_out:
             self.notes = (f"left out: {plural(self._left_out, 'object')} with the content of another",)
         if self._end is not None:

@@ -71,7 +71,7 @@ class XorbFile:
 
     @property
     def damage(self) -> FormatError | None:
-        """What keeps hashes or chunks out of sight; an info block of which only a few letters are there does not."""
+        """Return the damage that hides hashes or chunks; an info block that is cut off within its ident does not."""
         return self.info_damage or self.fault
 
     @property
@@ -82,7 +82,7 @@ class XorbFile:
 
     @property
     def info_span(self) -> Span:
-        """Where the info block and its length lie; empty without one."""
+        """Return where the info block and its length lie; empty without one."""
         return next((Span("", s.start, s.stop) for s in self.sections if s.name == INFO_BLOCK), Span("", 0, 0))
 
     def info_part(self, name: str) -> tuple[InfoPart, Span] | None:

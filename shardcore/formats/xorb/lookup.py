@@ -68,7 +68,7 @@ class XorbLookup:
 
     @staticmethod
     def parse(text: str) -> XorbKey:
-        """What a key names.
+        """Return what a key names.
 
         Raises:
             UsageError: It is neither a number, nor a hash, nor `all`.
@@ -130,12 +130,12 @@ class XorbLookup:
 
     @property
     def _walked(self) -> Span:
-        """What says where the records are when nothing else does: the records themselves."""
+        """Return what says where the records are when nothing else does: the records themselves."""
         return Span("", 0, self.file.records.stop)
 
     @property
     def _count_span(self) -> Span:
-        """Where the number of chunks stands: in the info block, or nowhere, so that all records are counted."""
+        """Return where the number of chunks stands: in the info block, or nowhere, so that all records are counted."""
         part = self.file.info_part("hashes") or self.file.info_part("count")
         if part is None:
             return self._walked

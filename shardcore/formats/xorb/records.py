@@ -58,7 +58,7 @@ class Records:
 
     @staticmethod
     def of(info: XorbInfo) -> Records:
-        """What an info block says."""
+        """Return what an info block says."""
         return Records(info.ends, info.unpacked_ends, info.hashes)
 
     @property
@@ -73,15 +73,15 @@ class Records:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where each record begins."""
+        """Return where each record begins."""
         return np.concatenate([np.zeros(1, np.int64), self.ends])[: self.count]
 
     def span(self, number: int) -> Span:
-        """Where a record lies, header included."""
+        """Return where a record lies, header included."""
         return Span("", int(self.ends[number - 1]) if number else 0, int(self.ends[number]))
 
     def stored_span(self, number: int) -> Span:
-        """Where the stored bytes of a chunk lie."""
+        """Return where the stored bytes of a chunk lie."""
         whole = self.span(number)
         return Span("", min(whole.start + HEADER_SIZE, whole.stop), whole.stop)
 
@@ -91,11 +91,11 @@ class Records:
         return u24_column(rows["uncompressed_size"])
 
     def faults(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of the headers of all records are wrong; see `header_faults`."""
+        """Return which of the headers of all records are wrong; see `header_faults`."""
         return header_faults(rows, self.ends, self.unpacked_ends)
 
     def fault(self, header: dict[str, Any], number: int) -> str:
-        """What is wrong with the header of a record, or empty; see `header_fault`."""
+        """Return what is wrong with the header of a record, or empty; see `header_fault`."""
         return header_fault(header, self.stored_span(number).size, self.size(number))
 
     def size(self, number: int) -> int:
@@ -162,12 +162,12 @@ def walk(read: Read, size: int) -> WalkedRecords:
 
 
 def is_info_start(rest: bytes) -> bool:
-    """Whether an info block begins with these bytes, or would if there were more of them."""
+    """Return whether an info block begins with these bytes, or would if there were more of them."""
     return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
 
 
 def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | None:
-    """Why no record begins with the bytes `head` at `at`, or None; `number` counts the ones before."""
+    """Return why no record begins with the bytes `head` at `at`, or None; `number` counts the ones before."""
     if len(head) < HEADER_SIZE:
         message = f"chunk {number}: its header takes {HEADER_SIZE} bytes; {plural(len(head), 'is', 'are')} left"
         return Truncated(message, span=Span("", at, size))

@@ -104,7 +104,7 @@ def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> I
 
 
 def _chunk_at(damaged: Damaged, at: int, stop: int) -> tuple[int, bytes] | None:
-    """Where the record that begins at a place ends, and its chunk; None where none does."""
+    """Return where the record that begins at a place ends, and its chunk; None where none does."""
     header = CHUNK_HEADER.read_one(damaged.source.read(at, at + HEADER_SIZE))
     stored, plain = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     end = at + HEADER_SIZE + stored

@@ -64,7 +64,7 @@ class XorbShard(Shard):
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
-        """Why the info block is not believed, or the records cannot be followed to their end."""
+        """Return why the info block is not believed, or the records cannot be followed to their end."""
         return self.file.damage
 
     @property
@@ -88,7 +88,7 @@ class XorbShard(Shard):
         return self.file.chunk_sizes()
 
     def record_span(self, number: int) -> Span:
-        """Where the record of a chunk lies, header included."""
+        """Return where the record of a chunk lies, header included."""
         return self.file.records.span(number)
 
     @property
@@ -116,7 +116,7 @@ class XorbShard(Shard):
 
     @property
     def loaded(self) -> bool:
-        """Whether the headers of all records were read."""
+        """Return whether the headers of all records were read."""
         return self.file.headers is not None
 
     @property
@@ -219,7 +219,7 @@ class XorbShard(Shard):
 
 
 def _info_start(source: PrefetchedSource) -> int:
-    """Where an info block would begin by the length at the end of the file; -1 when there can be none."""
+    """Return where an info block would begin by the length at the end of the file; -1 when there can be none."""
     size = source.size
     if size < min(FIXED.values()) + INFO_LENGTH.size:
         return -1

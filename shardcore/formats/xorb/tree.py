@@ -68,7 +68,7 @@ class XorbTree:
         )
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """What the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
+        """Return what the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
 
         Raises:
             FormatError: It cannot be unpacked.

@@ -111,7 +111,7 @@ UNNAMED = "-unnamed "
 
 
 def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
-    """What tells the content of an object from every other; empty where it is not taken up again after a failure.
+    """Return an identity of the content of an object; empty if it is not resumed after a failure.
 
     It is taken up where any range of it can be read alone: it lies in the file as it is, or is the whole content of
     one. The mark has the identity of the file in it: once that was replaced, nothing goes on.
@@ -188,7 +188,7 @@ class Extracted:
 
     @classmethod
     def failed(cls, key: str | None, error: ShardError, part: str = "", row: int = -1) -> Extracted:
-        """What became of an object that there is no file for."""
+        """Return what became of an object that there is no file for."""
         lost = ends_reading(error)
         return cls(key, "", error=error.placed, part=part, remedy=error.remedy, row=row, last=lost)
 
@@ -413,7 +413,7 @@ def _sound(ref: ObjectRef | ShardError) -> ObjectRef | None:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether a path is a folder, and no link to one."""
+    """Return whether a path is a folder, and no link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except OSError:

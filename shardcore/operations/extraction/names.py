@@ -94,7 +94,7 @@ class Names:
 
 
 def is_relative_path(key: str) -> bool:
-    """Whether a key is a path that leads down only: no empty part, no `.` or `..`, and not too long."""
+    """Return whether a key is a path that leads down only: no empty part, no `.` or `..`, and not too long."""
     parts = key.split("/")
     if not 1 < len(parts) <= MAX_DEPTH or len(key) > MAX_PATH_BYTES:
         return False
@@ -104,7 +104,7 @@ def is_relative_path(key: str) -> bool:
 
 
 def has_ending(name: str) -> bool:
-    """Whether a name ends as those of a kind of file do: a dot, and few characters that are not all digits."""
+    """Return whether a name ends as those of a kind of file do: a dot, and few characters that are not all digits."""
     ending = _parted(name)[1]
     return bool(ending) and not ending[1:].isdigit()
 

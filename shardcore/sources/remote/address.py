@@ -61,12 +61,12 @@ class Address:
 
     @property
     def in_store(self) -> bool:
-        """Whether it lies in a bucket."""
+        """Return whether it lies in a bucket."""
         return self.scheme in STORES
 
     @property
     def is_folder(self) -> bool:
-        """Whether it can only be a folder."""
+        """Return whether it can only be a folder."""
         return not self.path or self.path.endswith("/")
 
     @property
@@ -93,7 +93,7 @@ class Address:
         return replace(self, path=self.path[: self.path.rstrip("/").rfind("/") + 1], query="")
 
     def inside(self, name: str) -> Address:
-        """What lies at a relative name in a folder.
+        """Return what lies at a relative name in a folder.
 
         Raises:
             SourceError: The name leaves the folder.
@@ -103,7 +103,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What is sent over HTTP; has the query, so it is never shown."""
+        """Return what is sent over HTTP; has the query, so it is never shown."""
         return f"{self.scheme}://{self.place}/{self.path}" + (f"?{self.query}" if self.query else "")
 
     @property
@@ -126,7 +126,7 @@ class Address:
 
 
 def is_address(value: object) -> bool:
-    """Whether something is the address of a remote thing (`scheme://…`, of whatever scheme), and no path or text."""
+    """Return whether a text is a remote address (`scheme://…`, of whatever scheme)."""
     found = _SCHEME.match(value) if isinstance(value, str) else None
     return found is not None and found[1].lower() != "file"
 

@@ -52,7 +52,7 @@ class RemoteFile:
 
     @property
     def pin(self) -> Pin:
-        """What is known of the file; the first range is fetched when nothing is.
+        """Return what is known of the file; the first range is fetched when nothing is.
 
         Raises:
             RemoteError: It cannot be had.
@@ -190,7 +190,7 @@ class RemoteFile:
     # --- what is to be fetched -----------------------------------------------------------------------------
 
     def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[RangeRequest]]:
-        """What is here of some ranges, and the flights that bring the rest; the caller has joined each."""
+        """Return what is here of some ranges, and the flights that bring the rest; the caller has joined each."""
         with self._lock:
             pieces: list[Piece] = []
             holes: list[tuple[int, int]] = []

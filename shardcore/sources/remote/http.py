@@ -69,7 +69,7 @@ class HttpTransport:
 
     @property
     def redirects(self) -> int:
-        """How many requests the last `get` of this thread needed beyond its own."""
+        """Return how many requests the last `get` of this thread needed beyond its own."""
         return max(getattr(self._hops, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
@@ -122,7 +122,7 @@ def _server(url: str) -> tuple[str, str]:
 
 
 def _without_login(headers: dict[str, str]) -> dict[str, str]:
-    """What another server than the one that the login is for may see."""
+    """Return what another server than the one that the login is for may see."""
     return {name: value for name, value in headers.items() if name.lower() != "authorization"}
 
 

@@ -105,11 +105,11 @@ class RemoteOptions:
 
     @property
     def asks_for_s3(self) -> bool:
-        """Whether something was chosen that only S3 requests have."""
+        """Return whether something was chosen that only S3 requests have."""
         chosen = (self.profile, self.access_key, self.requester_pays, self.region, self.endpoint_url, self.addressing)
         return self.anonymous is not None or any(chosen)
 
     @property
     def whole_limit(self) -> int:
-        """How large a file may be that the server only gives whole."""
+        """Return how large a file may be that the server only gives whole."""
         return WHOLE_LIMIT if self.limit_fetch is None else self.limit_fetch

@@ -73,7 +73,7 @@ class RangeRequest:
 
     @property
     def off(self) -> bool:
-        """Whether it was called off."""
+        """Return whether it was called off."""
         return self._off.is_set()
 
     def check(self) -> None:
@@ -116,7 +116,7 @@ class RangeRequest:
             self._end = None
 
     def begin(self) -> bool:
-        """Whether the caller is the one to fetch it: it was not begun before, and is still wanted."""
+        """Return whether the caller is the one to fetch it: it was not begun before, and is still wanted."""
         with self._lock:
             mine = not self.began and not self._off.is_set()
             self.began = self.began or mine

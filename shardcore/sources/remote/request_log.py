@@ -99,7 +99,7 @@ class RequestLog:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is no error but should be said once, such as that a neighbour is absent or forbidden."""
+        """Return what is no error but should be said once, such as that a neighbour is absent or forbidden."""
         with self._lock:
             return tuple(self._notes)
 
@@ -111,7 +111,7 @@ class RequestLog:
 
     @property
     def files(self) -> int:
-        """How many files were read from: the requests of a full download."""
+        """Return how many files were read from: the requests of a full download."""
         with self._lock:
             return len(self._sizes)
 
@@ -157,7 +157,7 @@ class RequestLog:
                     self._records[number - first] = replace(record, purpose=known)
 
     def purpose_of(self, address: str, start: int) -> ReadPurpose | None:
-        """What the bytes at an offset of a file are for; None while nobody said."""
+        """Return what the bytes at an offset of a file are for; None while nobody said."""
         with self._lock:
             return self._known(address, start)
 
@@ -166,7 +166,7 @@ class RequestLog:
         return at(start) if at is not None and start is not None else None
 
     def summary(self) -> str:
-        """What was fetched, beside what a full download would have been, in one line."""
+        """Return what was fetched, beside what a full download would have been, in one line."""
         if not self.requests:
             return "no requests"
         if not self.files:

@@ -148,7 +148,7 @@ class Transport(Protocol):
 
     @property
     def redirects(self) -> int:
-        """How many requests the last `get` of this thread needed beyond its own."""
+        """Return how many requests the last `get` of this thread needed beyond its own."""
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
         """A part of what lies directly in a folder.
@@ -191,7 +191,7 @@ class ListingRefused(Exception):
 
 
 def _broken() -> type[Exception]:
-    """What urllib3 raises, which is imported with the first answer: a window is seen before."""
+    """Return what urllib3 raises, which is imported with the first answer: a window is seen before."""
     from urllib3.exceptions import HTTPError
 
     return HTTPError
@@ -206,14 +206,14 @@ def close_pools(manager: urllib3.PoolManager) -> None:
 
 
 def timeout(options: RemoteOptions) -> urllib3.Timeout:
-    """How long servers may take."""
+    """Return how long servers may take."""
     import urllib3
 
     return urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)
 
 
 def failure(error: Exception, where: Address) -> ConnectionFailed:
-    """What a broken connection is called here."""
+    """Return what a broken connection is called here."""
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__ or getattr(causes[-1], "reason", None)) is not None:
         if not isinstance(cause, BaseException) or cause in causes:

@@ -40,7 +40,7 @@ NO_ANSWERS = (refused.BotoCoreError, ResponseParserError, ValueError, LookupErro
 
 @cache
 def _descriptions() -> Any:
-    """What botocore knows of S3; reading it takes longer than everything else about a client."""
+    """Return what botocore knows of S3; reading it takes longer than everything else about a client."""
     return botocore.loaders.create_loader()
 
 
@@ -150,7 +150,7 @@ class S3Transport:
 
     @property
     def redirects(self) -> int:
-        """How many requests the last `get` of this thread needed beyond its own."""
+        """Return how many requests the last `get` of this thread needed beyond its own."""
         return max(getattr(self._sent, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
@@ -208,7 +208,7 @@ def error_reply(error: refused.ClientError) -> Reply:
 
 
 def broken_error(error: Exception, address: Address) -> Exception:
-    """What is raised when botocore gives up: another attempt may help, or none."""
+    """Return what is raised when botocore gives up: another attempt may help, or none."""
     transient = (
         refused.HTTPClientError,
         refused.ConnectionError,

@@ -69,7 +69,7 @@ class RemoteSession:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Return whether it was closed."""
         return self._closed
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class RemoteSession:
     # --- how much may be fetched ---------------------------------------------------------------------------
 
     def room(self, wanted: int) -> int:
-        """How many of the bytes that would be useful may still be fetched; at least one."""
+        """Return how many of the bytes that would be useful may still be fetched; at least one."""
         limit = self.options.limit_fetch
         return wanted if limit is None else max(min(wanted, limit - self._asked_bytes), 1)
 
@@ -165,7 +165,7 @@ class RemoteSession:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def patient(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
-        """How long to wait after a failure; see `tried`.
+        """Return how long to wait after a failure; see `tried`.
 
         Raises:
             RemoteError: Too much time went into trouble; the thing is lost.

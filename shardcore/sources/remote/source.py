@@ -90,12 +90,12 @@ class OpenedFiles:
             raise absent.again()
 
     def knows(self, address: Address) -> bool:
-        """Whether a file was opened before, or sought in vain."""
+        """Return whether a file was opened before, or sought in vain."""
         with self._lock:
             return address in self._files or address in self._absent
 
     def listing(self, place: tuple[Address, str], ask: Callable[[], list[Entry]]) -> list[Entry]:
-        """What lies in a folder: each format asks when it is to say whether the folder is its own."""
+        """Return what lies in a folder: each format asks when it is to say whether the folder is its own."""
         with self._lock:
             known = self._listings.get(place)
         if known is None:
@@ -150,7 +150,7 @@ class RemoteSource(Source):
 
     @property
     def tape(self) -> RequestLog:
-        """What was requested for the opened thing."""
+        """Return what was requested for the opened thing."""
         return self._opened.remote.tape
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
@@ -207,7 +207,7 @@ class RemoteFolder(Folder):
 
     @property
     def tape(self) -> RequestLog:
-        """What was requested for the opened thing."""
+        """Return what was requested for the opened thing."""
         return self._opened.remote.tape
 
     def pages(self, prefix: str = "", *, most: int = 1000) -> Iterator[builtins.list[Entry]]:
@@ -230,7 +230,7 @@ class RemoteFolder(Folder):
                 raise RemoteError(f"{where.shown}: the listing does not go on: the server repeats its token")
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """What lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
+        """Return what lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
 
         Raises:
             RemoteError: It cannot be listed.
@@ -251,7 +251,7 @@ class RemoteFolder(Folder):
         return self._opened.source(self._address.inside(name), sibling=True)
 
     def at_hand(self, name: str) -> bool:
-        """Whether it was opened before, or sought in vain."""
+        """Return whether it was opened before, or sought in vain."""
         return self._opened.knows(self._address.inside(name))
 
     def open_at(self, name: str, start: int, stop: int) -> RemoteSource:
@@ -366,7 +366,7 @@ def open_remote(
 
 
 def _holds_something(opened: OpenedFiles, address: Address) -> bool:
-    """Whether a folder is there: it has an `info`, which is asked for soon anyway, or something else in it."""
+    """Return whether a folder is there: it has an `info`, which is asked for soon anyway, or something else in it."""
     folder = RemoteFolder(opened, address)
     try:
         # Not as a neighbour: what is said of those that may not be read is of no use to who asked for a file.

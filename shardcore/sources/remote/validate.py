@@ -58,7 +58,7 @@ class Pin:
 
     @property
     def mark(self) -> str:
-        """What tells this content from others of the address; empty when the server says nothing."""
+        """Return what tells this content from others of the address; empty when the server says nothing."""
         return self.etag or self.version or self.modified
 
 
@@ -80,7 +80,7 @@ class Body:
 def body_of(
     reply: Reply, asked: RangeQuery, pin: Pin | None, whole_limit: int, *, anonymous: bool | None = None
 ) -> Body:
-    """What the body of a good answer has.
+    """Return what the body of a good answer has.
 
     Args:
         reply: The answer.
@@ -133,7 +133,7 @@ def _whole(reply: Reply, asked: RangeQuery, pin: Pin | None, limit: int) -> Body
 
 
 def _same(reply: Reply, size: int, pin: Pin | None, address: Address) -> Pin:
-    """What the answer says of the file, compared with what is known."""
+    """Return what the answer says of the file, compared with what is known."""
     now = _pin_of(reply, size)
     if pin is None:
         return now
@@ -165,13 +165,13 @@ def _changed(address: Address) -> SourceChanged:
 
 
 def packed(address: Address, encoding: str) -> RangeRefused:
-    """Why a file that is packed on the way cannot be read by ranges."""
+    """Return why a file that is packed on the way cannot be read by ranges."""
     text = f"{address.shown} comes packed (Content-Encoding: {encoding[:40]}), and its ranges are not those of the file"
     return RangeRefused(text, remedy=Remedy.COPY)
 
 
 def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None) -> Exception:
-    """What an answer is called that has no bytes: an error, or `Broken` where another attempt may help."""
+    """Return what an answer is called that has no bytes: an error, or `Broken` where another attempt may help."""
     reply.read_error()
     status, code, shown = reply.status, reply.code, address.shown
     if code == "RequestTimeTooSkewed":

@@ -98,7 +98,7 @@ class Sizes:
 
     @property
     def objects(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return int(self.counts.sum())
 
     def chart(self) -> Chart:
@@ -240,7 +240,7 @@ class BinnedLoad:
 
 
 def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
-    """What lies in each place, in the order of the places."""
+    """Return what lies in each place, in the order of the places."""
     each = -(-load.places // most) if load.places else 1
     bounds = np.minimum(np.arange(0, load.places + each, each, dtype=np.int64), load.places)
     bounds = bounds[: -(-load.places // each) + 1] if load.places else np.zeros(1, np.int64)
@@ -274,7 +274,7 @@ def load_sentence(load: Load) -> str:
 
 
 def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
-    """How many places hold 0, 1, 2 … things, against what chance would give; None where that says nothing."""
+    """Return how many places hold 0, 1, 2 … things, against what chance would give; None where that says nothing."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())

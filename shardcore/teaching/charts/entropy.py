@@ -53,7 +53,7 @@ class Entropy:
 
     @property
     def whole(self) -> bool:
-        """Whether every byte was looked at."""
+        """Return whether every byte was looked at."""
         return self.looked_at == self.size
 
 

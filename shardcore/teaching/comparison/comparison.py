@@ -45,7 +45,7 @@ class Comparison:
 
     @property
     def about(self) -> str:
-        """What was packed, in one line."""
+        """Return what was packed, in one line."""
         return about_text(self.title, self.count, self.content, own_codecs=self.own_codecs)
 
 
@@ -102,7 +102,7 @@ def content_of(objects: Sequence[ComparedObject]) -> int:
 
 
 def left_out(contents: ComparedContents, count: int | None, size: int | None) -> tuple[str, ...]:
-    """What people should know of a choice of objects, a sentence each."""
+    """Return what people should know of a choice of objects, a sentence each."""
     most = contents.most(size)
     if count is None or count <= most:
         return contents.notes

@@ -114,7 +114,7 @@ class ComparedContents:
     notes: tuple[str, ...] = ()
 
     def most(self, size: int | None = None) -> int:
-        """How many objects of a size there can be; of None, of their own sizes."""
+        """Return how many objects of a size there can be; of None, of their own sizes."""
         if size is not None:
             return max(min(MOST_OBJECTS, MOST_BYTES // max(size, 1)), 1)
         whole = sum(thing.size for thing in self.things)
@@ -122,7 +122,7 @@ class ComparedContents:
         return min(max(rounds, 1) * len(self.things), MOST_OBJECTS)
 
     def amount(self, count: int | None = None, size: int | None = None) -> tuple[int, int]:
-        """How many objects `objects` makes, and how many bytes they have together."""
+        """Return how many objects `objects` makes, and how many bytes they have together."""
         wanted = min(len(self.things) if count is None else count, self.most(size))
         if size is not None:
             return wanted, wanted * size

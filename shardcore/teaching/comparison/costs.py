@@ -149,7 +149,7 @@ def _key_at(packed: PackedFormat, number: int) -> str:
 
 
 def action_costs(packed: PackedFormat, options: Mapping[str, Any]) -> dict[str, ActionCost]:
-    """What it costs to add one more object, to delete one, and to verify all.
+    """Return what it costs to add one more object, to delete one, and to verify all.
 
     Args:
         packed: What was packed.

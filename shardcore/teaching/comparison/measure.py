@@ -18,7 +18,7 @@ Options = Mapping[str, Any]
 
 
 def blank(format: str, options: Options) -> FormatRow:
-    """What a format says of itself, before anything was packed.
+    """Return what a format says of itself, before anything was packed.
 
     Args:
         format: Its name.

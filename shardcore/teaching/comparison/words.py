@@ -34,7 +34,7 @@ def short_size(size: int) -> str:
 
 
 def cells(row: FormatRow) -> tuple[str, ...]:
-    """What stands in the columns, after the name of the format."""
+    """Return what stands in the columns, after the name of the format."""
     if row.error:
         return (*("—" for _ in HEADINGS[1:-1]), row.error)
     if not row.pieces:
@@ -61,7 +61,7 @@ def overhead_text(row: FormatRow) -> str:
 
 
 def lookup_text(row: FormatRow) -> str:
-    """What one cold lookup costs."""
+    """Return what one cold lookup costs."""
     if row.lookup is None:
         return UNKNOWN
     one = row.lookup
@@ -69,7 +69,7 @@ def lookup_text(row: FormatRow) -> str:
 
 
 def cost_text(cost: ActionCost | None) -> str:
-    """What an action costs, in few words."""
+    """Return what an action costs, in few words."""
     if cost is None:
         return UNKNOWN
     about = "" if cost.exact else ABOUT

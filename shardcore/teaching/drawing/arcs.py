@@ -51,7 +51,7 @@ class Arcs:
 
     @property
     def _rise(self) -> float:
-        """How much higher the next level is: texts stand between arcs."""
+        """Return how much higher the next level is: texts stand between arcs."""
         return _RISE_TOLD if self._told else _RISE
 
     def draw(self, sheet: DrawingPage, bounds: Mapping[int, Rect]) -> None:

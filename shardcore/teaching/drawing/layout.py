@@ -77,7 +77,7 @@ def _place(sheet: DrawingPage, figure: Figure, first: int, y: float) -> float:
 
 
 def _in_row(figure: Figure) -> bool:
-    """Whether arrows within a figure can be arcs over a row."""
+    """Return whether arrows within a figure can be arcs over a row."""
     return not isinstance(figure, Table | Ribbon)
 
 
@@ -98,7 +98,7 @@ def _arcs_drawn(
 
 
 def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> Counter[int]:
-    """How many arrows pass under each figure."""
+    """Return how many arrows pass under each figure."""
     gaps = Counter[int]()
     for start, stop, _ in links:
         low, high = sorted((figure_of[start], figure_of[stop]))
@@ -122,7 +122,7 @@ def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
 
 
 def _foot(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
-    """What is left out, the legend, and the caption."""
+    """Return what is left out, the legend, and the caption."""
     if drawing.more > 0:
         sheet.write((sheet.left, y + 8), f"… {drawing.more:,} more", size=NORMAL, ink=Ink.MUTED)
         y += 24
@@ -134,7 +134,7 @@ def _foot(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
 
 
 def _legend(sheet: DrawingPage, drawing: Drawing, y: float) -> float:
-    """What hatches and dashes mean, of those that are there."""
+    """Return what hatches and dashes mean, of those that are there."""
     meanings = MEANINGS | dict(drawing.legend)
     tones = [tone for tone in meanings if any(item.tone is tone for item in drawing.items)]
     entries = [(tone, False, meanings[tone]) for tone in tones]

@@ -83,5 +83,5 @@ def common_face(texts: Iterable[str]) -> Face:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a decimal number, which tables align at the right."""
+    """Return whether a text is a decimal number, which tables align at the right."""
     return bool(re.fullmatch(r"[-−+]?[0-9][0-9,.]*", text))

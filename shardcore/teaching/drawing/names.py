@@ -39,7 +39,7 @@ class NameRequest:
 
     @property
     def middle(self) -> float:
-        """Where its leader stands."""
+        """Return where its leader stands."""
         return (self.left + self.right) / 2
 
 
@@ -62,7 +62,7 @@ class Name:
     wide: float
 
     def covers(self, x: float) -> bool:
-        """Whether a line at `x` would run through it."""
+        """Return whether a line at `x` would run through it."""
         return self.x - 2.5 < x < self.x + self.wide + 2.5
 
 
@@ -84,7 +84,7 @@ def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
 
 
 def lanes_of(names: Sequence[Name]) -> int:
-    """How many lanes the names take."""
+    """Return how many lanes the names take."""
     return max((name.lane + 1 for name in names), default=0)
 
 
@@ -130,7 +130,7 @@ def _first_free(sheet: DrawingPage, one: NameRequest, found: Sequence[Name], wai
 
 
 def _meet(a: Name, b: Name) -> bool:
-    """Whether two names touch, or the leader of one runs through the other."""
+    """Return whether two names touch, or the leader of one runs through the other."""
     if a.lane == b.lane:
         return a.x < b.x + b.wide + _APART and b.x < a.x + a.wide + _APART
     upper, lower = (a, b) if a.lane > b.lane else (b, a)

@@ -27,7 +27,7 @@ class RenderedDrawing:
         return svg(self.picture, self.colours)
 
     def _repr_svg_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         return str(self)
 
 

@@ -66,17 +66,17 @@ class DrawingPage:
 
     @property
     def left(self) -> float:
-        """Where figures begin."""
+        """Return where figures begin."""
         return MARGIN
 
     @property
     def right(self) -> float:
-        """Where they end."""
+        """Return where they end."""
         return self.width - MARGIN
 
     @property
     def room(self) -> float:
-        """How wide they may be."""
+        """Return how wide they may be."""
         return self.width - 2 * MARGIN
 
     def box(self, rect: Rect, item: Item, number: int, *, area: bool = True, radius: float = 3.0) -> None:
@@ -111,7 +111,7 @@ class DrawingPage:
         return found
 
     def crossed(self, rect: Rect) -> bool:
-        """Whether a line runs through a rectangle."""
+        """Return whether a line runs through a rectangle."""
         for line in self.lines:
             for (x0, y0), (x1, y1) in pairwise(line.points(10)):
                 if Rect(min(x0, x1), min(y0, y1), abs(x1 - x0), abs(y1 - y0)).meets(rect):

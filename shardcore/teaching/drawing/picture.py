@@ -66,7 +66,7 @@ class Rect(NamedTuple):
         return self.x + self.w / 2, self.y + self.h / 2
 
     def meets(self, other: Rect, room: float = 0.0) -> bool:
-        """Whether two rectangles have points in common, or are nearer than `room`."""
+        """Return whether two rectangles have points in common, or are nearer than `room`."""
         return (
             self.x < other.right + room
             and other.x < self.right + room
@@ -75,7 +75,7 @@ class Rect(NamedTuple):
         )
 
     def holds(self, point: Point) -> bool:
-        """Whether a point is inside."""
+        """Return whether a point is inside."""
         return self.x <= point[0] <= self.right and self.y <= point[1] <= self.bottom
 
     def grown(self, by: float) -> Rect:
@@ -133,7 +133,7 @@ class Text:
 
     @property
     def baseline(self) -> Point:
-        """Where it is written: the side it is held at, and its base line."""
+        """Return where it is written: the side it is held at, and its base line."""
         x = {Anchor.START: self.rect.x, Anchor.MIDDLE: self.rect.middle[0], Anchor.END: self.rect.right}[self.anchor]
         return x, self.rect.y + self.rect.h / 2 + self.size * 0.36
 
@@ -222,7 +222,7 @@ class Grip:
     step: float
 
     def moved(self, pixels: float) -> int:
-        """How many units more the upper end is after it was dragged so far to the right."""
+        """Return how many units more the upper end is after it was dragged so far to the right."""
         return round(pixels / self.step)
 
 

@@ -157,7 +157,7 @@ def _level(sheet: DrawingPage, ends: tuple[float, float], above: float, y: float
 
 
 def _name_of(sheet: DrawingPage, item: int) -> Rect | None:
-    """Where the name of a mark stands, above it at the end of its leader: an arrow comes to it. None without."""
+    """Return where the name of a mark stands, above it at the end of its leader: an arrow comes to it. None without."""
     box = sheet.bounds[item]
     names = (text.rect for text in sheet.texts if text.item == item and text.rect.bottom < box.y + _ENTRY)
     return next((name for name in names if box.w <= _NARROW and name.x - 2 <= box.middle[0] <= name.right + 2), None)
@@ -205,7 +205,7 @@ def _past(sheet: DrawingPage, y0: float, y1: float, x: float) -> float:
 
 
 def _leave(sheet: DrawingPage, box: Rect, y0: float, y1: float, towards: float) -> float:
-    """Where a line leaves a box, or enters it: as near to its middle as texts let it."""
+    """Return where a line leaves a box, or enters it: as near to its middle as texts let it."""
     inset = min(_INSET, box.w / 3)
     middle = box.middle[0]
     if box.w > 60:
@@ -298,5 +298,5 @@ def _words(sheet: DrawingPage, points: Sequence[Point], link: Link) -> None:
 
 
 def _free(sheet: DrawingPage, rect: Rect) -> bool:
-    """Whether nothing is there: no box, and no line."""
+    """Return whether nothing is there: no box, and no line."""
     return not any(box.rect.meets(rect) for box in sheet.boxes) and not sheet.crossed(rect)

@@ -233,7 +233,7 @@ class ChartPages(QWidget):
 
     @property
     def found(self) -> ChartData | None:
-        """What is known of it; None while nothing is."""
+        """Return what is known of it; None while nothing is."""
         return self._found.get(self.kind)
 
     @property
@@ -245,7 +245,7 @@ class ChartPages(QWidget):
         return found.second if found.second is not None and self._counts_places(found) else found.chart
 
     def _counts_places(self, found: ChartData) -> bool:
-        """Whether places are counted by what they hold: many of them are, unless somebody said otherwise."""
+        """Return whether places are counted by what they hold: many of them are, unless somebody said otherwise."""
         if found.second is None or found.chart is None:
             return False
         return len(found.chart) > FEW_PLACES if self._by_number is None else self._by_number
@@ -373,7 +373,7 @@ class ChartPages(QWidget):
         self.pages.setToolTip(f"{self.title.text}\n{self.note.text}" if there and low else "")
 
     def _why(self, found: ChartData | None, *, is_open: bool) -> str:
-        """Why there is nothing to see, in a sentence."""
+        """Return why there is nothing to see, in a sentence."""
         if not is_open:
             return self.tr("Open a shard to see what its bytes are for.")
         if found is None:
@@ -381,7 +381,7 @@ class ChartPages(QWidget):
         return found.why
 
     def _hint(self) -> str:
-        """What can be done."""
+        """Return what can be done."""
         return self.tr("Click a bar, or drag over several.") if self.chart is not None else ""
 
     def _show_choices(self, found: ChartData | None) -> None:

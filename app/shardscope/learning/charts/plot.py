@@ -36,7 +36,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
-    """Where values stand: sizes by their logarithm, with 0 one step before 1; all others where they are."""
+    """Return where values stand: sizes by their logarithm, with 0 one step before 1; all others where they are."""
     numbers = np.asarray(values, np.float64)
     if scale is not AxisScale.SIZES:
         return numbers
@@ -69,7 +69,7 @@ def ticks(scale: AxisScale, low: float, high: float, most: int) -> list[tuple[fl
 
 
 def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
-    """What is written below a chart; a bin that is one number has it in its middle.
+    """Return what is written below a chart; a bin that is one number has it in its middle.
 
     Args:
         chart: The chart.

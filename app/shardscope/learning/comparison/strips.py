@@ -173,7 +173,7 @@ class Strips(QWidget):
 
     @property
     def legend_stop(self) -> float:
-        """Where the legend ends, in pixels."""
+        """Return where the legend ends, in pixels."""
         metrics = QFontMetricsF(self.font())
         return _SIDE + sum(_SWATCH + metrics.horizontalAdvance(role.value) + 20 for role in self._roles)
 
@@ -229,7 +229,7 @@ class Strips(QWidget):
         return super().event(event)
 
     def tip_at(self, place: QPoint) -> str:
-        """What the tool tip says at a place: of a section, else of the format."""
+        """Return what the tool tip says at a place: of a section, else of the format."""
         number = self.row_at(place.y())
         if number < 0:
             return ""

@@ -106,7 +106,7 @@ def _words(row: FormatRow, column: int) -> str:
 
 
 def _tip(row: FormatRow, column: int) -> str:
-    """What a cell says to those who want to know more."""
+    """Return what a cell says to those who want to know more."""
     if column == _FORMAT:
         return f"{row.title}: {row.purpose}"
     if row.error:

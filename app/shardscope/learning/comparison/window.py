@@ -278,7 +278,7 @@ class CompareWindow(QDialog):
         self._say(words, error=error)
 
     def _standing(self) -> str:
-        """How far it is, in a line."""
+        """Return how far it is, in a line."""
         if waiting := len(self.desk.stale):
             return self.tr("Packing: {0} to go …").format(plural(waiting, "format"))
         return self.tr("Packed in memory and read back cold; ≈ stands before an estimated cost")

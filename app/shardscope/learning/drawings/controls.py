@@ -39,7 +39,7 @@ class FlowLayout(QLayout):
         self._items.append(item)
 
     def count(self) -> int:
-        """How many parts there are."""
+        """Return how many parts there are."""
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
@@ -255,5 +255,5 @@ class Controls(QWidget):
 
 
 def _shape(control: Control) -> tuple[Any, ...]:
-    """What the widgets of a control depend on; not its value."""
+    """Return what the widgets of a control depend on; not its value."""
     return (control.name, control.label, control.kind.value, control.low, control.high, control.choices, control.doc)

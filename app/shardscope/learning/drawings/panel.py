@@ -188,7 +188,7 @@ class DrawingPanel(QWidget):
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        """What can be drawn."""
+        """Return what can be drawn."""
         return self._sketches
 
     def show_sketches(self, sketches: Iterable[Sketch], wanted: str = "") -> None:
@@ -273,7 +273,7 @@ class DrawingPanel(QWidget):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What somebody set in the sketch in front: those of its controls that there are."""
+        """Return what somebody set in the sketch in front: those of its controls that there are."""
         sketch = self._sketch
         names = [control.name for control in sketch.controls] if sketch is not None else []
         return {name: value for name, value in self._values.get(self.name, {}).items() if name in names}

@@ -55,7 +55,7 @@ def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
 
 
 def spoken(picture: Picture, stop: Stop) -> str:
-    """What is said of a stop."""
+    """Return what is said of a stop."""
     item = picture.items[stop.item]
     if stop.grip is not None:
         return f"handle of {item.text or item.doc}, at {stop.grip.end:g}: the arrow keys move it"

@@ -43,7 +43,7 @@ class PageView(QTextBrowser):
 
     @property
     def page(self) -> HelpPage | None:
-        """What is shown."""
+        """Return what is shown."""
         return self._page
 
     @property

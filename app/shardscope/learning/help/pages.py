@@ -74,7 +74,7 @@ class HelpPage:
         return None
 
     def fit(self, number: int, path: Sequence[Node]) -> int:
-        """How well a path that ends with the sentence of a row fits it, up to `BEST_FIT`: layouts share sentences."""
+        """Return how well a path fits a row that ends with its sentence, up to `BEST_FIT`; layouts share sentences."""
         row, (*around, last) = self.rows[number], path
         if sum(other.doc == row.doc for other in self.rows) == 1:
             return BEST_FIT
@@ -109,7 +109,7 @@ def page(name: str) -> HelpPage | None:
 
 @cache
 def words() -> Mapping[str, str]:
-    """What is explained: word to sentence."""
+    """Return what is explained: word to sentence."""
     found = {}
     for line in _glossary_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

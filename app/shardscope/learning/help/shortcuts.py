@@ -83,7 +83,7 @@ def _home(action: QAction) -> str:
 
 
 def _plain(text: str) -> str:
-    """What is called `&Open…` or `Go to …`, as a name."""
+    """Return what is called `&Open…` or `Go to …`, as a name."""
     return text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…").rstrip()
 
 

@@ -48,7 +48,7 @@ class AnswerVerdict:
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
-    """Whether an answer is right, and what is told.
+    """Return whether an answer is right, and what is told.
 
     Raises:
         NotHereError: The answer needs what this file has not.

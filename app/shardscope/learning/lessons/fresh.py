@@ -37,7 +37,7 @@ _PIECE = 4096
 
 
 def is_fresh(uri: str) -> bool:
-    """Whether something is a fresh file of a lesson, which goes when the lesson ends."""
+    """Return whether something is a fresh file of a lesson, which goes when the lesson ends."""
     return any(part.startswith(FRESH) for part in Path(uri).parts)
 
 

@@ -293,7 +293,7 @@ class LessonPanel(QWidget):
         self.heading.tell("" if low else step)
 
     def _trouble(self, lesson: Lesson) -> str:
-        """Why the step is not shown, or empty."""
+        """Return why the step is not shown, or empty."""
         player = self.player
         if player.astray:
             words = self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.")
@@ -312,7 +312,7 @@ class LessonPanel(QWidget):
         return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
 
     def _skipped(self) -> str:
-        """Which steps were passed over, or empty."""
+        """Return which steps were passed over, or empty."""
         titles = " · ".join(map(escaped, self.player.skipped))
         return self.tr("Left out here, as only the lesson's sample has it: {0}.").format(titles) if titles else ""
 

@@ -162,7 +162,7 @@ class LessonPlayer(QObject):
         return self._session.request if self._session.shard is not None else None
 
     def _way_back(self) -> OpenRequest | None:
-        """What is opened after the lesson; None to stay with what is open, which somebody chose or broke."""
+        """Return what is opened after the lesson; None to stay with what is open, which somebody chose or broke."""
         lesson, now = self.lesson, self._open_now()
         if lesson is None or now is None or self.astray or now.sandbox:
             return None
@@ -196,12 +196,12 @@ class LessonPlayer(QObject):
 
     @property
     def last(self) -> bool:
-        """Whether the current step is the last one."""
+        """Return whether the current step is the last one."""
         return self.lesson is not None and self.number == len(self.lesson.steps) - 1
 
     @property
     def solved(self) -> bool:
-        """Whether nothing is asked any more in this step."""
+        """Return whether nothing is asked any more in this step."""
         if self.astray:
             return False
         if self.trouble or (self.stage is not None and self.stage.question is None):
@@ -308,7 +308,7 @@ class LessonPlayer(QObject):
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
-        """What has to be open at a step; None for a fresh file that is not made yet."""
+        """Return what has to be open at a step; None for a fresh file that is not made yet."""
         if (fresh := self._fresh_at(lesson, number)) is not None:
             return str(self._made[fresh]) if fresh in self._made else None
         if self._own or not lesson.sample:

@@ -133,7 +133,7 @@ def _staged(lesson: Lesson, number: int, scene: LessonScene) -> LessonStage:
 
 
 def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
-    """Where to go on a file of the user: past steps that are about the sample alone.
+    """Return where to go on a file of the user: past steps that are about the sample alone.
 
     Args:
         lesson: The lesson.
@@ -152,7 +152,7 @@ def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tup
 
 
 def _own_key(lesson: Lesson, shard: Shard) -> str:
-    """What the lesson asks for in other files than its sample: the first of its keys that is found, or empty."""
+    """Return what the lesson asks for in other files than its sample: the first of its keys that is found, or empty."""
     for text in lesson.own_keys:
         try:
             key = LessonScene(shard).fill(text)
@@ -260,7 +260,7 @@ def _check_answer(question: Question, shown: Sequence[StepTarget], scene: Lesson
 
 
 def _sayable(wrong: tuple[str, str], scene: LessonScene) -> bool:
-    """Whether a wrong answer and its sentence are about something that is in this file."""
+    """Return whether a wrong answer and its sentence are about something that is in this file."""
     try:
         for text in wrong:
             scene.fill(text)

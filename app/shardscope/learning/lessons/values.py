@@ -161,7 +161,7 @@ class LessonScene:
         return found
 
     def _elsewhere(self, names: Sequence[str]) -> tuple[Node, ...] | None:
-        """What a lesson tells of a member of its sample: in a file of one, in the file; else in a first member."""
+        """Return a value of the sample of a lesson; of a data set, of its first shard."""
         root = self.shard.tree
         if not isinstance(self.shard, DataSet):
             return self._below((root,), names)
@@ -232,7 +232,7 @@ def _plain(value: object) -> str:
 
 
 def _value_of(node: Node) -> object:
-    """What a field holds; numbers of three bytes are kept as bytes, and their text is the number."""
+    """Return what a field holds; numbers of three bytes are kept as bytes, and their text is the number."""
     if isinstance(node.value, bytes) and len(node.value) <= _WORD and node.text.isdecimal():
         return int(node.text)
     return node.text if node.value is None else node.value

@@ -225,7 +225,7 @@ class SandboxPanel(QWidget):
         return _scrolled(page, self.tr("Changes of the sandbox"))
 
     def _made_results(self) -> QWidget:
-        """What the changes do; before there are any, how one is made."""
+        """Return what the changes do; before there are any, how one is made."""
         self.guide = WrapText(tone="muted")
         self.guide.setObjectName("sandboxGuide")
         empty = QWidget()
@@ -397,7 +397,7 @@ class SandboxPanel(QWidget):
         return self.tr("✓ Every object is returned as before, and no check detects the change.")
 
     def _others(self) -> tuple[Peer, ...]:
-        """What is known of other readers about what the checks say now."""
+        """Return what is known of other readers about what the checks say now."""
         impact = self.sandbox.impact
         if impact is None or not self._format:
             return ()

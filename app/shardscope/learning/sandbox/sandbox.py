@@ -83,7 +83,7 @@ class Sandbox(QObject):
 
     @property
     def why_not(self) -> str:
-        """Why there can be no sandbox; empty where there can."""
+        """Return why there can be no sandbox; empty where there can."""
         shard = self._session.shard
         if shard is None:
             return self.tr("Open a file first")
@@ -108,7 +108,7 @@ class Sandbox(QObject):
 
     @property
     def unsaved(self) -> bool:
-        """Whether there are changes that no copy has."""
+        """Return whether there are changes that no copy has."""
         return self.on and bool(self.changes) and self.changes != self._saved
 
     @property
@@ -128,7 +128,7 @@ class Sandbox(QObject):
 
     @property
     def marks(self) -> Sandboxed | None:
-        """Where the bytes differ from those on disk; None without a sandbox."""
+        """Return where the bytes differ from those on disk; None without a sandbox."""
         source = self.source
         return None if source is None else Sandboxed(source.new_ranges, source.cuts)
 

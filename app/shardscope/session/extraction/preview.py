@@ -96,7 +96,7 @@ def _sum(sizes: NDArray[np.int64]) -> int:
 
 
 def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int:
-    """How many of the files that would be written exist already. With endings from contents, about.
+    """Return how many of the files that would be written exist already. With endings from contents, about.
 
     Raises:
         ShardError: The rows cannot be read.
@@ -125,7 +125,7 @@ class _There:
         self._listed: dict[Path, set[str]] = {}
 
     def has(self, name: str) -> bool:
-        """Whether a file has this name, or, where endings are guessed, the name with one."""
+        """Return whether a file has this name, or, where endings are guessed, the name with one."""
         path = self._where / name
         if os.path.lexists(path):
             return True

@@ -74,7 +74,7 @@ class ExtractionOutcome:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing failed and nothing is missing."""
+        """Return whether nothing failed and nothing is missing."""
         return not (self.failed or self.stopped or self.cancelled)
 
     def text(self, where: Path) -> str:

@@ -56,7 +56,7 @@ class ConnectTask(QObject):
         self._session.open(request.reached(as_anonymous(request.remote)))
 
     def needs_keys(self, uri: str) -> bool:
-        """Whether keys have to be asked for before an address can be opened."""
+        """Return whether keys have to be asked for before an address can be opened."""
         return self.connections.needs_keys(uri)
 
     def _opened(self, shard: Shard) -> None:

@@ -274,7 +274,7 @@ class AddressDialog(QDialog):
         return next((one.url for one in ENDPOINTS if one.name == text), text)
 
     def options(self) -> RemoteOptions:
-        """What the fields say.
+        """Return what the fields say.
 
         Raises:
             UsageError: They contradict each other.
@@ -290,7 +290,7 @@ class AddressDialog(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """What is to be opened, and how."""
+        """Return what is to be opened, and how."""
         parsed = self.parsed
         signed = parsed is not None and in_store(parsed)
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)

@@ -105,12 +105,12 @@ class WhoChoice(QWidget):
 
     @property
     def who(self) -> Who:
-        """What is chosen."""
+        """Return what is chosen."""
         return next(who for who, button in self.buttons.items() if button.isChecked())
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing."""
+        """Return whether nothing is missing."""
         return self.who is not Who.KEYS or bool(self._text(self.access_key) and self._text(self.secret_key))
 
     def choose(self, who: Who) -> None:

@@ -332,12 +332,12 @@ class EditDialog(QDialog):
 
     @property
     def values(self) -> dict[str, str]:
-        """What was filled in."""
+        """Return what was filled in."""
         return {name: line.text().strip() for name, line in self.fields.items()}
 
     @property
     def ready(self) -> bool:
-        """Whether there is enough to look what would change."""
+        """Return whether there is enough to look what would change."""
         return self.file is None or bool(self.paths)
 
     @property

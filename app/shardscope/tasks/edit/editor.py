@@ -36,7 +36,7 @@ from shardscope.tasks.edit.switch import EditSwitch
 
 
 def title_of(verb: Verb, *, back: bool = False) -> str:
-    """What a verb does, or what takes it back, in the language of the window."""
+    """Return what a verb does, or what takes it back, in the language of the window."""
     return QCoreApplication.translate("Verbs", verb.back if back else verb.title)
 
 

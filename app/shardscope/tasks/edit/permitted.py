@@ -67,7 +67,7 @@ def journal_to_mend(path: Path) -> Journal | None:
 
 
 def maker(shard: Shard, verb: Verb) -> Callable[..., Any]:
-    """What makes the edits of a verb for shards of this format."""
+    """Return what makes the edits of a verb for shards of this format."""
     return format_of(shard.format).edits[verb.name]
 
 

@@ -120,7 +120,7 @@ class Proposal:
 
     @property
     def total(self) -> str:
-        """How much changes, as a sentence."""
+        """Return how much changes, as a sentence."""
         if not self.rows:
             return "Nothing would change"
         count = sum(max(row.old_size, row.new_size) for row in self.rows)
@@ -135,7 +135,7 @@ class Proposal:
 
 
 def propose(shard: Shard, asked: EditRequest) -> Proposal:
-    """What an edit would change.
+    """Return what an edit would change.
 
     Raises:
         ShardError: It cannot be done.
@@ -184,7 +184,7 @@ def propose_bytes(shard: Shard, changes: Sequence[Patch]) -> Proposal:
 
 
 def propose_undo(shard: Shard) -> Proposal:
-    """What putting back the last edit would change.
+    """Return what putting back the last edit would change.
 
     Raises:
         ShardError: It cannot be put back.

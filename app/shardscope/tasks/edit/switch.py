@@ -54,7 +54,7 @@ class EditSwitch(QObject):
 
     @property
     def why_not(self) -> str:
-        """Why nothing is changed now, and what to do about it; empty where something may be."""
+        """Return why nothing is changed now, and what to do about it; empty where something may be."""
         if self.standing.why_not:
             return self.standing.why_not
         if not self.allowed:

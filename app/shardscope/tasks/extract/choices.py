@@ -35,7 +35,7 @@ class Choices:
 
     @staticmethod
     def of(kept: dict[str, str]) -> Choices:
-        """What was remembered; what is not understood is as at the first start."""
+        """Return what was remembered; what is not understood is as at the first start."""
         usual = Choices()
         values: dict[str, bool | str] = {}
         for one in fields(Choices):
@@ -66,7 +66,7 @@ class Choices:
 
 
 def first_folder(request: OpenRequest) -> str:
-    """Where objects go when nothing was extracted before: a folder beside the shard."""
+    """Return where objects go when nothing was extracted before: a folder beside the shard."""
     if is_address(request.uri):
         return str(Path.home() / f"{Path(request.name).stem or 'objects'}-objects")
     path = Path(request.uri).absolute()

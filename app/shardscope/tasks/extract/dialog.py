@@ -249,7 +249,7 @@ class ExtractDialog(QDialog):
 
     @property
     def choices(self) -> Choices:
-        """What is remembered of what is chosen."""
+        """Return what is remembered of what is chosen."""
         return Choices(
             folders=self.folders.isChecked(),
             conflict=str(self.conflict.currentData()),
@@ -260,7 +260,7 @@ class ExtractDialog(QDialog):
 
     @property
     def options(self) -> ExtractOptions:
-        """How the objects are to be taken out, an answer about files that exist included."""
+        """Return how the objects are to be taken out, an answer about files that exist included."""
         parts = str(self.parts.currentData() or AS_USUAL)
         options = self.choices.options(deleted=self.deleted.isChecked(), parts=parts)
         return options if self._answer is None else replace(options, conflict=self._answer)
@@ -276,7 +276,7 @@ class ExtractDialog(QDialog):
 
     @property
     def asks(self) -> bool:
-        """Whether files that exist are asked about."""
+        """Return whether files that exist are asked about."""
         return self._answer is None and self.choices.conflict == ASK
 
     # --- what it is told ---

@@ -52,7 +52,7 @@ class Input:
 
     @property
     def text(self) -> str:
-        """What it is, in words."""
+        """Return what it is, in words."""
         if self.problem:
             return self.problem
         match self.kind:
@@ -96,7 +96,7 @@ class InputCount:
         return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
 
     def problem(self, *, skip: bool = False) -> str:
-        """Why these cannot be packed, or empty.
+        """Return why these cannot be packed, or empty.
 
         Args:
             skip: Whether inputs that cannot be read are skipped.
@@ -110,7 +110,7 @@ class InputCount:
 
     @property
     def several(self) -> bool:
-        """Whether more than one content comes out of them."""
+        """Return whether more than one content comes out of them."""
         return self.count > 1
 
 
@@ -147,7 +147,7 @@ def _may_be_manifest(path: str) -> bool:
 
 
 def _is_manifest(path: str) -> bool:
-    """Whether a file is there and begins as a manifest."""
+    """Return whether a file is there and begins as a manifest."""
     try:
         manifest = ManifestReader(path, (), "")
     except ShardError:

@@ -30,7 +30,7 @@ class YesField(OptionField):
         self._hold(self.box)
 
     def value(self) -> bool | None:
-        """What was chosen, where it is not the default."""
+        """Return what was chosen, where it is not the default."""
         chosen = self.box.isChecked()
         return None if chosen == bool(self.option.default) else chosen
 
@@ -58,7 +58,7 @@ class PathField(OptionField):
         return self.line.text().strip() or None
 
     def problem(self) -> str:
-        """Where JSON text is none, or empty; files are looked at by the plan."""
+        """Return where JSON text is none, or empty; files are looked at by the plan."""
         text = self.line.text().strip()
         return json_problem(text) if self._is_json and text.startswith("{") else ""
 
@@ -130,7 +130,7 @@ class OptionForm(QWidget):
 
     @property
     def values(self) -> dict[str, Any]:
-        """What was chosen, where it is not the default."""
+        """Return what was chosen, where it is not the default."""
         found = {name: field.value() for name, field in self.fields.items()}
         return {name: value for name, value in found.items() if value is not None and value != _default(self, name)}
 

@@ -109,7 +109,7 @@ class KeyRules(QWidget):
 
 
 def rule_text(choice: KeyChoice, writes: Writes) -> str:
-    """What a rule does in a format, in a sentence."""
+    """Return what a rule does in a format, in a sentence."""
     if writes.keys is KeyRule.NONE:
         return "The format has no keys; a manifest beside it tells what became of each."
     if choice is not KeyChoice.USUAL:
@@ -120,7 +120,7 @@ def rule_text(choice: KeyChoice, writes: Writes) -> str:
 
 
 def pack_keys_text(writes: Writes) -> str:
-    """Where the keys of packed files come from, in a sentence."""
+    """Return where the keys of packed files come from, in a sentence."""
     match writes.keys:
         case KeyRule.CONTENT:
             return f"The key of an object is made from its content ({writes.key_form}), or what a manifest says."
@@ -284,7 +284,7 @@ class PackForm(QWidget):
 
     @property
     def target(self) -> NewShardTarget | None:
-        """Where, and how; None while no place is given."""
+        """Return where, and how; None while no place is given."""
         path = self.place.path
         if path is None:
             return None
@@ -292,7 +292,7 @@ class PackForm(QWidget):
 
     @property
     def work(self) -> NewShardJob | None:
-        """What is to be written; None while something is missing."""
+        """Return what is to be written; None while something is missing."""
         target = self.target
         if target is None:
             return None
@@ -318,7 +318,7 @@ class PackForm(QWidget):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What is read: inputs, or the file that is converted."""
+        """Return what is read: inputs, or the file that is converted."""
         if self.contents is not None:
             return self.contents.paths
         uri = self.start.request.uri if self.start.request is not None else ""
@@ -326,12 +326,12 @@ class PackForm(QWidget):
 
     @property
     def _has_content(self) -> bool:
-        """Whether an option names content by itself."""
+        """Return whether an option names content by itself."""
         return any(field.option.content and field.value() for field in self.options.fields.values())
 
     @property
     def blocked(self) -> str:
-        """Why nothing can be written as things are, or empty."""
+        """Return why nothing can be written as things are, or empty."""
         if self.work is None and self.contents is not None and not self.contents.paths:
             return self.tr("Add files or folders to pack.")
         wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
@@ -402,7 +402,7 @@ class PackForm(QWidget):
 
     @property
     def _many_rows(self) -> bool:
-        """Whether what is converted has several contents."""
+        """Return whether what is converted has several contents."""
         shard = self.start.shard
         return shard is not None and not shard.views and shard.listing is not None and len(shard.listing) > 1
 

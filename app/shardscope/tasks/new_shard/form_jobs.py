@@ -175,7 +175,7 @@ def _planning_text(job: Job) -> str:
 
 
 def _alike(one: NewShardJob, other: NewShardJob) -> bool:
-    """Whether the plan of one is that of the other, but for the name."""
+    """Return whether the plan of one is that of the other, but for the name."""
     if not one.target.alike(other.target):
         return False
     if isinstance(one, PackWork) and isinstance(other, PackWork):

@@ -294,5 +294,5 @@ def _named_format(target: NewShardTarget) -> str | None:
 
 
 def watches(sheet: NewShardDialog) -> bool:
-    """Whether somebody still looks at a sheet."""
+    """Return whether somebody still looks at a sheet."""
     return alive(sheet.close) and sheet.isVisible()

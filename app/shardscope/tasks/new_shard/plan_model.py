@@ -53,7 +53,7 @@ class PlanModel(QAbstractItemModel):
         return self._planned.plan.files if self._planned is not None else ()
 
     def name_of(self, file: PlannedFile) -> str:
-        """What a file is called: the target may have got another name since."""
+        """Return what a file is called: the target may have got another name since."""
         if self._planned is not None and file.name == self._planned.name:
             return self._name or file.name
         return file.name

@@ -147,7 +147,7 @@ class PlanStrip(QWidget):
         return super().event(event)
 
     def tip_of(self, number: int) -> str:
-        """What the tool tip says of a section."""
+        """Return what the tool tip says of a section."""
         section = self._sections[number]
         about = "" if self._exact else ABOUT
         lines = (

@@ -147,7 +147,7 @@ class PlanView(QWidget):
 
     @property
     def planned(self) -> Planned | None:
-        """What is shown."""
+        """Return what is shown."""
         return self._planned
 
     def show_none(self, why: str) -> None:
@@ -219,14 +219,14 @@ class PlanView(QWidget):
 
 
 def headline_text(plan: Plan, name: str) -> str:
-    """What comes out: the name, and its size."""
+    """Return what comes out: the name, and its size."""
     about = "" if plan.exact else ABOUT
     files = f"{plural(len(plan.files), 'file')} · " if len(plan.files) != 1 else ""
     return f"{shown(name)} · {files}{about}{plural(plan.size, 'byte')}"
 
 
 def summary_text(planned: Planned) -> str:
-    """What is in it: `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
+    """Return what is in it: `41 objects · 12,345 bytes of content · 1,234 bytes of overhead (10.0 %)`."""
     plan = planned.plan
     about = "" if plan.exact else ABOUT
     parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]

@@ -53,7 +53,7 @@ class NewShardTarget:
         return f"{self.path}{os.sep}" if self.folder else str(self.path)
 
     def alike(self, other: NewShardTarget) -> bool:
-        """Whether the plan is the same but for the name."""
+        """Return whether the plan is the same but for the name."""
         return (self.format, self.folder, self.options) == (other.format, other.folder, other.options)
 
 
@@ -144,7 +144,7 @@ class NewShardJob(ABC):
         """Has the library do it."""
 
     def plan(self, *, unread: bool, progress: Progress) -> Planned:
-        """What would be written.
+        """Return what would be written.
 
         Args:
             unread: Whether sizes are enough, and no content is read.
@@ -280,7 +280,7 @@ def note_lines(notes: Sequence[str], losses: Sequence[str]) -> list[str]:
 
 
 def _can_begin(target: NewShardTarget, options: Mapping[str, Any]) -> bool:
-    """Whether a writer takes these options; the target is left alone."""
+    """Return whether a writer takes these options; the target is left alone."""
     try:
         create(None, format=target.format, folder=target.folder, plan=True, **options).abort()
     except UsageError:
@@ -289,7 +289,7 @@ def _can_begin(target: NewShardTarget, options: Mapping[str, Any]) -> bool:
 
 
 def _kinds_text(file: PlannedFile) -> str:
-    """How many objects of each kind, where there are several kinds."""
+    """Return how many objects of each kind, where there are several kinds."""
     objects = file.objects
     if len(objects.kinds) <= 1 or not len(objects):
         return ""

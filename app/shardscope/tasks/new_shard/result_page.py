@@ -132,7 +132,7 @@ class ResultPage(QWidget):
 
 
 def report_text(report: Report | None) -> str:
-    """What verification says, in a sentence."""
+    """Return what verification says, in a sentence."""
     if report is None:
         return "It was not verified."
     return f"Read back: {report.summary}"
@@ -157,7 +157,7 @@ def told_lines(packed: Packed) -> list[str]:
 
 
 def result_text(packed: Packed, name: str) -> str:
-    """What came out, in one line."""
+    """Return what came out, in one line."""
     size = sum(file.size for file in packed.written)
     files = f"{plural(len(packed.written), 'file')}, " if len(packed.written) > 1 else ""
     skipped = f"{plural(len(packed.skipped), 'input')} skipped. " if packed.skipped else ""

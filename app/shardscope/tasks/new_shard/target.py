@@ -105,7 +105,7 @@ def _same(path: str, other: str) -> bool:
 
 
 def _shards_in(folder: str, members: tuple[str, ...]) -> int:
-    """How many files of a folder are shards of the format, by their names."""
+    """Return how many files of a folder are shards of the format, by their names."""
     found = 0
     try:
         with os.scandir(folder) as entries:

@@ -109,17 +109,17 @@ class PlaceView(QWidget):
 
     @property
     def folder(self) -> bool:
-        """Whether it is a folder of several files."""
+        """Return whether it is a folder of several files."""
         return self.several.isChecked()
 
     @property
     def force(self) -> bool:
-        """Whether what is there is replaced."""
+        """Return whether what is there is replaced."""
         return self.replace.isChecked() and self._place.standing in (TargetStatus.FILE, TargetStatus.FOLDER)
 
     @property
     def problem(self) -> str:
-        """Why nothing can be written there, or empty."""
+        """Return why nothing can be written there, or empty."""
         if self.path is None:
             return self.tr("Say where the new shard goes.")
         if self._place.standing is TargetStatus.FILE and not self.replace.isChecked():

@@ -156,7 +156,7 @@ class FindingsTable(QWidget):
             self.menu_of(self.model.finding(index)).popup(self.table.viewport().mapToGlobal(place))
 
     def menu_of(self, finding: Finding) -> QMenu:
-        """What can be done with a finding: gone to, looked up, copied."""
+        """Return what can be done with a finding: gone to, looked up, copied."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         span, key = finding.span, finding.key

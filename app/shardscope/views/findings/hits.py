@@ -208,7 +208,7 @@ class HitsTable(QWidget):
             self.menu_of(index.row()).popup(self.table.viewport().mapToGlobal(place))
 
     def menu_of(self, row: int) -> QMenu:
-        """What can be done with a hit."""
+        """Return what can be done with a hit."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         hits = self.model.hits

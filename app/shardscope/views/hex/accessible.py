@@ -101,7 +101,7 @@ class HexAccessibility(QObject):
 
     @property
     def description(self) -> str:
-        """Where the caret is, and how much is selected."""
+        """Return where the caret is, and how much is selected."""
         size = self.state.selection.span.size
         proposed = about(self.state.proposed, self.state.name)
         side = "" if proposed is None else "new bytes, not written yet" if proposed.shows_new else "old bytes"

@@ -60,7 +60,7 @@ class EntryContext:
 
 
 def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
-    """What a whole entry means, the default first: a place where it names one, else an object.
+    """Return what a whole entry means, the default first: a place where it names one, else an object.
 
     Raises:
         GotoError: It means nothing here.
@@ -79,7 +79,7 @@ def meanings(text: str, known: EntryContext) -> list[EntryMeaning]:
 
 
 def choices(text: str, known: EntryContext, recent: Sequence[EntryMeaning] = ()) -> list[EntryMeaning]:
-    """What is offered while somebody types: what the entry means, then names, keys and earlier entries like it."""
+    """Return the offers for an entry: its meanings, then names, keys and earlier entries like it."""
     if not text:
         return list(recent)
     try:

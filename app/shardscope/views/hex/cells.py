@@ -67,7 +67,7 @@ class ByteCells:
     gaps: tuple[Gap, ...]
 
     def under_another(self) -> NDArray[np.bool_]:
-        """Which cells stand below a byte of another run, shape `(rows, width)`; a border belongs between them."""
+        """Return the cells below a byte of another run, shape `(rows, width)`: a border belongs between them."""
         width = self.data.shape[1]
         places = np.arange(self.data.size)
         begun = np.where(self.begins.ravel() > 0, places, self.before)
@@ -80,7 +80,7 @@ class ByteCells:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """Which rows have a cell that is not blank, shape `(rows,)`."""
+        """Return which rows have a cell that is not blank, shape `(rows,)`."""
         there: NDArray[np.bool_] = (self.state != CellState.BLANK).any(axis=1)
         return there
 

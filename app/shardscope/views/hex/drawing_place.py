@@ -82,13 +82,13 @@ class DrawingPlace(QObject):
 
     @property
     def sketches(self) -> tuple[Sketch, ...]:
-        """What can be drawn now: of the file, of the lookup, of its current step."""
+        """Return what can be drawn now: of the file, of the lookup, of its current step."""
         step = _step_drawing(self._session.walk)
         return (*self._sketches, step) if step is not None else self._sketches
 
     @property
     def in_front(self) -> bool:
-        """Whether the drawings are shown."""
+        """Return whether the drawings are shown."""
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:

@@ -114,7 +114,7 @@ class FieldColumn(QObject):
         return QFontMetricsF(self._font).horizontalAdvance("0" * MOST_DIGITS) if self.wanted else 0.0
 
     def left(self, grid: HexGrid) -> float:
-        """Where the column begins, in pixels of the viewport."""
+        """Return where the column begins, in pixels of the viewport."""
         return grid.width
 
     def line(self, grid: HexGrid, row: int) -> FieldLine:
@@ -190,7 +190,7 @@ class FieldColumn(QObject):
         return next((place for place in line.places if place.left <= x < place.right), None)
 
     def target_at(self, grid: HexGrid, point: QPointF, rows: range) -> Span | None:
-        """What a click on a point selects: a field, or what it points to when the click is on its arrow."""
+        """Return what a click on a point selects: a field, or what it points to when the click is on its arrow."""
         place = self.place_at(grid, point, rows)
         if place is None:
             return None
@@ -222,5 +222,5 @@ class FieldColumn(QObject):
         return f" → byte {field.target.start:,}{inside}"
 
     def rect(self, grid: HexGrid, area: QRectF) -> QRectF:
-        """Where the column is in the viewport."""
+        """Return where the column is in the viewport."""
         return QRectF(self.left(grid), grid.header, max(area.right() - self.left(grid), 0), area.height())

@@ -93,7 +93,7 @@ def wheel(state: HexState, event: QWheelEvent) -> None:
 
 
 def is_typed(state: HexState, event: QKeyEvent) -> bool:
-    """Whether a key stands for a byte or half of one: a hex digit, or in the text any character."""
+    """Return whether a key stands for a byte or half of one: a hex digit, or in the text any character."""
     held = event.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
     text = event.text()
     if held or not text or state.name or not state.layout.size:

@@ -60,7 +60,7 @@ class Legend(QWidget):
         self.update()
 
     def entries(self) -> list[LegendEntry]:
-        """What is shown, in the tints of the bytes: sections first, then keys, pointers and sizes on the screen."""
+        """Return the roles that are shown, in the tints of the bytes: sections, then keys, pointers and sizes."""
         colours = theme.of(self)
         shown = [
             LegendEntry(

@@ -112,7 +112,7 @@ class HexMouse(QObject):
             QToolTip.hideText()
 
     def _beyond(self) -> int:
-        """How many rows the pointer is below the viewport, or above it when negative."""
+        """Return how many rows the pointer is below the viewport, or above it when negative."""
         grid, area = self._state.grid, self._viewport.rect()
         top = grid.header
         if self._pointer.y() < top:

@@ -42,7 +42,7 @@ class Naming:
         )
 
     def places(self) -> GotoNames:
-        """What names mean."""
+        """Return what names mean."""
         shard = self._session.shard
         stored = self._state.name == "" and shard is not None
         return GotoNames(
@@ -54,7 +54,7 @@ class Naming:
         )
 
     def known(self) -> EntryContext:
-        """What entries are compared with."""
+        """Return what entries are compared with."""
         return EntryContext(self.places(), self._is_key, self.keys())
 
     def _is_key(self, text: str) -> bool:
@@ -69,7 +69,7 @@ class Naming:
 
 
 def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
-    """What stands before a path: the file, or the data set, whose paths begin with the member.
+    """Return what stands before a path: the file, or the data set, whose paths begin with the member.
 
     Args:
         shard: What is open.

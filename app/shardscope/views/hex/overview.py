@@ -84,7 +84,7 @@ def paint_strip_lights(
 
 
 def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float, right: float) -> list[float]:
-    """Where things begin that want their middles at ascending places, moved so that none stands on another.
+    """Return where things begin that want their middles at ascending places, moved so that none stands on another.
 
     Args:
         middles: Where their middles should be.
@@ -324,7 +324,7 @@ class Overview(QWidget):
             painter.fillRect(QRectF(left, top, right - left, _LINE), colours.ok)
 
     def loaded_pixels(self) -> list[tuple[float, float]]:
-        """Where loaded bytes are, in pixels; pieces nearer to each other than these can show are one."""
+        """Return where loaded bytes are, in pixels; pieces nearer to each other than these can show are one."""
         found: list[tuple[float, float]] = []
         for start, stop in sorted((*self._pages.loaded(self.name), *self._fetched)):
             left = self.x_of(start)
@@ -381,7 +381,7 @@ class Overview(QWidget):
         return super().event(event)
 
     def tip_at(self, x: float) -> str:
-        """What the tool tip says at a pixel: the section, its range and share, the byte, the findings near."""
+        """Return what the tool tip says at a pixel: the section, its range and share, the byte, the findings near."""
         offset = self.offset_at(x)
         section = self._scale.section_at(x - _MARGIN)
         share = share_text(section.size, self._size)

@@ -318,7 +318,7 @@ class HexPainter:
         self.canvas.draw(painter, place, grid.row, grid.ratio, scene.top, keys, paint)
 
     def _key(self, scene: HexScene, row: int, scroll: float) -> Hashable:
-        """What a row looks like, besides its bytes and what `forget` is told of."""
+        """Return what a row looks like, besides its bytes and what `forget` is told of."""
         start = self.grid.layout.row_start(scene.top + row)
         return scroll, _inside(scene.selection, start, start + self.grid.layout.width)
 

@@ -456,7 +456,7 @@ class HexPanel(QWidget):
         self.legend.set_roles([s.role for s in self.state.sections if s.size], self.state.roles_on_screen())
 
     def _fetched(self) -> tuple[tuple[int, int], ...]:
-        """What a remote source holds already; of a local file everything is at hand, which says nothing."""
+        """Return what a remote source holds already; of a local file everything is at hand, which says nothing."""
         shard = self._session.shard
         source = shard.source if shard is not None and self.state.name == "" else None
         if source is None or not source.size:

@@ -349,7 +349,7 @@ class SearchBar(QWidget):
         menu.popup(self.earlier.mapToGlobal(self.earlier.rect().bottomLeft()))
 
     def earlier_menu(self) -> QMenu:
-        """What was searched before, the latest first; choosing one searches again."""
+        """Return what was searched before, the latest first; choosing one searches again."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for kind, text in self.history.entries:
@@ -394,7 +394,7 @@ class SearchBar(QWidget):
             self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
 
     def _patterns(self) -> Sequence[Pattern]:
-        """What is searched for; its hits on the screen are marked at once. Empty where it is nothing."""
+        """Return what is searched for; its hits on the screen are marked at once. Empty where it is nothing."""
         text = self.field.text()
         if not text:
             return ()

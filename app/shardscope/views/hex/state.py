@@ -128,7 +128,7 @@ class HexState(QObject):
 
     @property
     def selection(self) -> HexSelection:
-        """What is selected."""
+        """Return what is selected."""
         return HexSelection(Span(self.name, *self._span), self._caret)
 
     @property
@@ -172,7 +172,7 @@ class HexState(QObject):
         return with_new(found, about(self.proposed, self.name))
 
     def scene(self, *, focused: bool) -> HexScene:
-        """What is to be painted."""
+        """Return what is to be painted."""
         span, start, stop = self._span, *self.visible_bytes
         return HexScene(
             top=self.top_row,
@@ -306,7 +306,7 @@ class HexState(QObject):
 
     @property
     def caret_seen(self) -> bool:
-        """Whether the row of the caret is on the screen."""
+        """Return whether the row of the caret is on the screen."""
         return self.layout.row_of(self._caret) in self.rows_on_screen
 
     def show_caret(self) -> None:
@@ -344,12 +344,12 @@ class HexState(QObject):
 
     @property
     def editable(self) -> bool:
-        """Whether bytes can be typed over those that are shown."""
+        """Return whether bytes can be typed over those that are shown."""
         return self.edits is not None and not self.name and self.layout.size > 0
 
     @property
     def half(self) -> bool:
-        """Whether the second digit of the byte with the caret is next."""
+        """Return whether the second digit of the byte with the caret is next."""
         return self.editable and self._half_at == self._caret
 
     def set_edits(self, edits: ByteEdits | None) -> None:
@@ -498,7 +498,7 @@ class HexState(QObject):
         return self.layout.clamp(offset), found
 
     def byte_rect(self, offset: int) -> QRectF:
-        """Where a byte is, in pixels of the viewport, in the part where the caret is strong."""
+        """Return where a byte is, in pixels of the viewport, in the part where the caret is strong."""
         grid = self.grid
         row, cell = self.layout.row_of(offset) - self._scroller.top, self.layout.column_of(offset)
         left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)

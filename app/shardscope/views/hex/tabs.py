@@ -100,7 +100,7 @@ class SourceTabs(QTabBar):
 
     @property
     def has_drawing(self) -> bool:
-        """Whether there is a tab of the drawings."""
+        """Return whether there is a tab of the drawings."""
         return self._drawing
 
     def set_drawing(self, there: bool) -> None:
@@ -190,7 +190,7 @@ def stored_span(name: str) -> Span | None:
 
 
 def tab_title(name: str) -> str:
-    """What stands on the tab of a source."""
+    """Return what stands on the tab of a source."""
     stored = stored_span(name)
     if stored is not None:
         return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(f"{stored.start:,}–{stored.stop:,}")

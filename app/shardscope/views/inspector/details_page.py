@@ -50,7 +50,7 @@ def card_document(card: Card, colours: theme.Palette, source_size: int | None = 
 
 
 def card_size(document: QTextDocument) -> QSizeF:
-    """How large a card is with this text."""
+    """Return how large a card is with this text."""
     return QSizeF(WIDTH, document.size().height() + 2 * MARGIN)
 
 

@@ -62,7 +62,7 @@ class DetailRow:
 
     @property
     def leads(self) -> Span | ExternalBytes | ToPage | None:
-        """Where a click leads: here, in another file, or on the page of the format."""
+        """Return where a click leads: here, in another file, or on the page of the format."""
         if self.page:
             return ToPage()
         return self.target if self.target is not None else self.elsewhere

@@ -73,7 +73,7 @@ def object_rows(ref: ObjectRef) -> list[DetailRow]:
 
 
 def _extra_rows(ref: ObjectRef) -> list[DetailRow]:
-    """What the format knows besides; what is said already, or is nothing, is left out."""
+    """Return what the format knows besides; what is said already, or is nothing, is left out."""
     facts = {name: value for name, value in ref.extras.items() if name not in _SAID_ALREADY and not _is_nothing(value)}
     if ref.key is not None and ref.key.endswith(str(facts.get("xorb"))):
         del facts["xorb"]

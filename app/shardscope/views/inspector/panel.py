@@ -201,7 +201,7 @@ class Inspector(QScrollArea):
             self._late.start()
 
     def _nothing(self) -> str:
-        """What to do where nothing is selected."""
+        """Return what to do where nothing is selected."""
         if self._session.shard is None:
             return self.tr("Open a shard to see what its bytes mean.")
         return self.tr(
@@ -409,7 +409,7 @@ class Inspector(QScrollArea):
     # --- cards ---
 
     def card(self) -> Card | None:
-        """What is selected, as a card; None where nothing is, or not all is known of it yet."""
+        """Return what is selected, as a card; None where nothing is, or not all is known of it yet."""
         if not self._path or self._node is None or self._session.shard is None:
             return None
         request, ref = self._session.request, self._session.selection.ref

@@ -61,7 +61,7 @@ class ColumnVisibility(QObject):
         self._apply()
 
     def shown(self, name: str) -> bool:
-        """Whether a column is shown where there is room."""
+        """Return whether a column is shown where there is room."""
         if name in ALWAYS:
             return True
         return self._settings.columns(self._format).get(name, name not in self._constant)

@@ -59,7 +59,7 @@ class Prepared:
 
     @property
     def there(self) -> bool:
-        """Whether nobody took the files away."""
+        """Return whether nobody took the files away."""
         return bool(self.files) and all(path.is_file() for path in self.files)
 
     def remove(self) -> None:
@@ -83,7 +83,7 @@ class DraggedNode:
 
     @classmethod
     def of(cls, node: Node | None) -> DraggedNode | None:
-        """What dragging a node means; None where there is nothing to drag."""
+        """Return what dragging a node means; None where there is nothing to drag."""
         if node is None or (node.row is None and not node.span.size):
             return None
         return cls(node.name, node.span, node.row)
@@ -219,7 +219,7 @@ def prepare_node(
 
 
 def _is_object(shard: Shard, node: DraggedNode) -> bool:
-    """Whether a node holds the stored bytes of its object; an entry that points to one is not it."""
+    """Return whether a node holds the stored bytes of its object; an entry that points to one is not it."""
     if node.row is None:
         return False
     ref = shard.objects.ref(node.row)
@@ -256,7 +256,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether a process has this number; always, where asking would end it."""
+    """Return whether a process has this number; always, where asking would end it."""
     if os.name != "posix":
         return True
     try:

@@ -78,7 +78,7 @@ class FilterField(QLineEdit):
 
 
 def why_none(session: Session) -> str | None:
-    """What to say instead of how many rows there are; None where there are rows, or none for no reason."""
+    """Return what to say instead of how many rows there are; None where there are rows, or none for no reason."""
     shard = session.shard
     if shard is None:
         return ""
@@ -430,7 +430,7 @@ class ObjectPanel(QWidget):
         self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
 
     def _is_looked_up(self, origin: object) -> bool:
-        """Whether a step of the lookup of the selected object selected bytes: the object stays selected."""
+        """Return whether a step of the lookup of the selected object selected bytes: the object stays selected."""
         if not isinstance(origin, TraceWalk) or self.table.selected_count() != 1:
             return False
         ref = origin.trace.ref if origin.trace is not None else None
@@ -457,12 +457,12 @@ class ObjectPanel(QWidget):
 
     @property
     def _large_ahead(self) -> bool:
-        """Whether looking at all rows fetches so much from another machine that it is asked for first."""
+        """Return whether looking at all rows fetches so much from another machine that it is asked for first."""
         return self._session.request.is_remote and self._session.index_ahead > AUTO_INDEX_BYTES
 
     @property
     def _total(self) -> int:
-        """How many rows there are, as far as that is known."""
+        """Return how many rows there are, as far as that is known."""
         return len(self._session.listing) if self._session.listing is not None else 0
 
     def _update(self) -> None:

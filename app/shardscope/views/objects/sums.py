@@ -34,7 +34,7 @@ class SelectionSums(QObject):
 
     @property
     def text(self) -> str:
-        """What to say; empty when at most one row is selected."""
+        """Return what to say; empty when at most one row is selected."""
         count = self._table.selected_count()
         if count < 2:
             return ""

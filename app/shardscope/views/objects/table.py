@@ -261,7 +261,7 @@ class ObjectTable(QTableView):
         return self.objects.ranges_of(selected_places(self))
 
     def selected_count(self) -> int:
-        """How many rows are selected."""
+        """Return how many rows are selected."""
         return len(self.selected_ranges())
 
     def visible_places(self) -> range:

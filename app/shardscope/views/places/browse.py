@@ -47,7 +47,7 @@ class FolderBrowser(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether names are being asked for."""
+        """Return whether names are being asked for."""
         return self._session.jobs.newest(("browse", self)) is not None
 
     def go(self, uri: str, way: RemoteOptions | None = None) -> Job:

@@ -118,7 +118,7 @@ class PlacesPanel(QWidget):
 
     @property
     def group(self) -> Group:
-        """What is listed now."""
+        """Return what is listed now."""
         return list(Group)[self.groups.currentIndex()]
 
     def refresh_recent(self) -> None:
@@ -241,7 +241,7 @@ class PlacesPanel(QWidget):
     # --- folders of a store ---
 
     def _browsed(self, count: int) -> str:
-        """Where one is in a store, and how much of it is listed."""
+        """Return where one is in a store, and how much of it is listed."""
         browsing = self.browsing
         if browsing.problem:
             return f"{browsing.uri}: {browsing.problem}"
@@ -299,7 +299,7 @@ class PlacesPanel(QWidget):
             self.menu_of(index).popup(self.list.viewport().mapToGlobal(place))
 
     def menu_of(self, index: Index) -> QMenu:
-        """What can be done with a place: gone to, copied."""
+        """Return what can be done with a place: gone to, copied."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         place = self.model.place(index)
@@ -375,7 +375,7 @@ def _inside(folder: Folder, name: str) -> str:
 
 
 def _folder_of(uri: str) -> str:
-    """Where something lies, for people."""
+    """Return where something lies, for people."""
     if is_address(uri):
         return uri
     folder, home = str(Path(uri).parent), str(Path.home())

@@ -326,7 +326,7 @@ class StructureTree(QTreeView):
         self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
     def menu_of(self, path: tuple[Node, ...]) -> QMenu:
-        """What can be done with the last node of a path."""
+        """Return what can be done with the last node of a path."""
         deeds = NodeMenuActions(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
         return node_menu(self, self.session, deeds, path)
 

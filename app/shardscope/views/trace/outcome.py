@@ -143,7 +143,7 @@ def outcome_of(trace: Trace) -> str | State:
 
 
 def verdict(trace: Trace) -> str:
-    """How a lookup ended and what it cost, in a sentence."""
+    """Return how a lookup ended and what it cost, in a sentence."""
     requests = sum(step.requests for step in trace.steps)
     cost = cost_text(requests, sum(step.bytes for step in trace.steps))
     steps = f"{plural(len(trace.steps), 'step')}, {cost}"

@@ -102,7 +102,7 @@ class TracePanel(QWidget):
         self._message(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
 
     def _teach(self) -> str:
-        """What this panel is for, and how to begin."""
+        """Return what this panel is for, and how to begin."""
         return self.tr(
             "Type a key, or select an object and press T.\n\n"
             "You then see how a reader finds that object: which bytes it looks at, what they mean, and what each step "
@@ -346,7 +346,7 @@ class TracePanel(QWidget):
         return self.pages
 
     def _built_empty(self) -> QWidget:
-        """What is shown before the first lookup: how to begin, and keys to begin with."""
+        """Return what is shown before the first lookup: how to begin, and keys to begin with."""
         self.hint = WrapText(tone="muted")
         self.hint.setObjectName("traceHint")
         empty = QWidget()

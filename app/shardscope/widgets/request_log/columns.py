@@ -61,7 +61,7 @@ class RequestColumns:
 
     @property
     def hits(self) -> npt.NDArray[np.bool_]:
-        """Whether the cache answered."""
+        """Return whether the cache answered."""
         return self._hits[: len(self)]
 
     @property

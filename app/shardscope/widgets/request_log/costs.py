@@ -29,7 +29,7 @@ class Price:
     gigabyte: float
 
     def of(self, requests: int, size: int, listings: int = 0) -> float:
-        """What so many requests cost, of which some list, and so many bytes."""
+        """Return what so many requests cost, of which some list, and so many bytes."""
         asked = ((requests - listings) * self.reads + listings * self.listings) / 1000
         return asked + size * self.gigabyte / GIGABYTE
 
@@ -97,7 +97,7 @@ class Totals:
     hits: int = 0
 
     def spent(self, price: Price) -> str:
-        """What was fetched, in one line."""
+        """Return what was fetched, in one line."""
         of = f" of {size_text(self.full)}" if self.full else ""
         cost = money_text(price.of(self.requests, self.size, self.listings))
         fetched = f"{plural(self.requests, 'request')} · {size_text(self.size)}{of}"
@@ -106,7 +106,7 @@ class Totals:
         return f"{fetched}{trips} · {seconds_text(self.busy)} · about {cost}{cached}"
 
     def download(self, price: Price) -> str:
-        """What a full download would be, in one line."""
+        """Return what a full download would be, in one line."""
         cost = money_text(price.of(self.files, self.full))
         many = f"{plural(self.files, 'request')} · " if self.files > 1 else ""
         return f"{many}{size_text(self.full)} · about {cost}"

@@ -43,7 +43,7 @@ class RequestLogModel(QAbstractTableModel):
 
     @property
     def tape(self) -> RequestLog | None:
-        """Where the records come from."""
+        """Return where the records come from."""
         return self._tape
 
     def set_tape(self, tape: RequestLog | None, main: str = "") -> None:
@@ -176,12 +176,12 @@ class RequestLogModel(QAbstractTableModel):
 
 
 def called_off(record: Request) -> bool:
-    """Whether a request ended because nobody wanted its bytes any more: that is no failure."""
+    """Return whether a request ended because nobody wanted its bytes any more: that is no failure."""
     return record.error == CALLED_OFF
 
 
 def answer_text(record: Request) -> str:
-    """What became of a request: the status, with a sign where it failed or was asked again."""
+    """Return what became of a request: the status, with a sign where it failed or was asked again."""
     if record.cached:
         return "cache"
     if called_off(record):

@@ -46,7 +46,7 @@ class _Grid:
     board: bool
 
     def x(self, cell: int) -> float:
-        """Where a cell begins."""
+        """Return where a cell begins."""
         return self.left + cell % self.columns * self.wide
 
     @property

@@ -189,7 +189,7 @@ class RequestLogPanel(QWidget):
         return None if name is None else Span(name, record.start, record.start + record.bytes)
 
     def menu_of(self, record: Request) -> QMenu:
-        """What can be done with a request."""
+        """Return what can be done with a request."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         span = self.span_of(record)
@@ -237,7 +237,7 @@ class RequestLogPanel(QWidget):
 
 
 def source_name(shard: Shard, address: str) -> str | None:
-    """What the file at an address is called by what is open; None when it is none of its files."""
+    """Return what the file at an address is called by what is open; None when it is none of its files."""
     source = shard.source
     if source is not None and source.uri == address:
         return ""
