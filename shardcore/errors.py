@@ -20,7 +20,7 @@ def shown_key(key: str) -> str:
 
 
 class Remedy(Enum):
-    """What would help against a failure; the value says it to a program. The command line names its flags instead."""
+    """Remedy for a failure; the value is for programs. The command line names its options instead."""
 
     DELETED = "open with deleted=True to read it"
     XORBS = "name the folder that holds them (xorbs=)"
@@ -82,7 +82,7 @@ class ShardError(Exception):
 
 
 class UsageError(ShardError):
-    """What was asked for makes no sense here: a malformed key, an unknown format name, an impossible option."""
+    """Misuse: a malformed key, an unknown format name, an impossible option."""
 
 
 MOST_NAMED = 8
@@ -206,7 +206,7 @@ class RemoteError(SourceError):
         self.status = status
 
     def again(self) -> RemoteError:
-        """The same error for another who meets it: the traceback of the first holds all that was at work then."""
+        """Return a copy of an error for another caller: the traceback of the first keeps objects alive."""
         return type(self)(self.message, status=self.status, remedy=self.remedy)
 
 

@@ -1,4 +1,4 @@
-"""How long operations tell how far they are, and how they are stopped."""
+"""Progress and cancellation of long operations."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MOST_LINES = 60
 
 
 class What(StrEnum):
-    """What is counted."""
+    """Figures that can be counted."""
 
     BUDGET = "budget"
     SIZES = "sizes"

@@ -67,7 +67,7 @@ def _names(sketches: tuple[Sketch, ...]) -> str:
 
 
 def _list(sketches: tuple[Sketch, ...], *, json: bool) -> None:
-    """What can be drawn, and what can be set in it."""
+    """Print the drawings and their controls."""
     from shardcore.model.drawing import values_of
     from shardcore.teaching.drawing.as_json import sketch_json
 

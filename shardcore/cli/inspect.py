@@ -92,7 +92,7 @@ def _cost_json(cost: ColdCost) -> dict[str, int]:
 def trace_lines(
     trace: Trace, cold: ColdTrace | None = None, *, draw: bool = False, brief: bool = False
 ) -> Iterator[str]:
-    """The same, for people; with the drawings of the steps that have one, where they are wanted."""
+    """Yield the lines of a trace, for people; with the drawings of its steps if requested."""
     if cold is not None:
         yield f"Opening  [{cost_text(cold.opening)}]"
     for number, (step, cost) in enumerate(zip_longest(trace.steps, cold.steps if cold is not None else ()), 1):
@@ -160,7 +160,7 @@ def leads_json(leads: Leads) -> dict[str, Any]:
 
 
 def lead_lines(leads: Leads) -> Iterator[str]:
-    """The same, for people."""
+    """Yield the references as lines for people."""
     if not leads.found:
         yield "Nothing leads here."
         return

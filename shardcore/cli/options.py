@@ -78,7 +78,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a command opens what it is given: what the common flags say.
+    """Options of all commands that open a shard.
 
     Attributes:
         format: The name of the format, instead of recognising it.
@@ -269,12 +269,12 @@ def opens(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def reaches(command: Callable[..., int]) -> Callable[..., int]:
-    """The same for a command with flags of its own for formats: only those for remote things."""
+    """Add the options of remote addresses to a command with format options of its own."""
     return _with_flags(command, {})
 
 
 def opens_local(command: Callable[..., int]) -> Callable[..., int]:
-    """The same as `opens` for a command that changes a local file: without those for remote things."""
+    """Add the options of a command that changes a local file: those of `opens` without remote ones."""
     return _with_flags(command, _FLAGS, local=True)
 
 

@@ -1,4 +1,4 @@
-"""How results are printed: JSON for programs, plain lines for people."""
+"""Output of results: JSON for programs, plain lines for people."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tell_line(text: str) -> None:
 
 
 def tell_json(value: Any) -> None:
-    """The same for one JSON value."""
+    """Print one JSON value at once, as `tell_line` prints a line."""
     _write_on(json.dumps(value, ensure_ascii=True) + "\n")
 
 
@@ -116,7 +116,7 @@ FLAGS = {
         )
     },
 }
-"""What helps, in the words of the command line."""
+"""Advice per remedy, in options of the command line."""
 
 
 WITHOUT_FLAG = {
@@ -124,7 +124,7 @@ WITHOUT_FLAG = {
     Remedy.REPLACE: "give another name, or remove it first",
     Remedy.DEDUPE: "--key number or name makes different keys, where the format allows them",
 }
-"""The same for commands that do not have the options."""
+"""Advice per remedy, for commands without those options."""
 
 
 def worded(text: str, remedy: Remedy | None, options: Container[str] | None = None) -> str:
@@ -201,7 +201,7 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
 
 
 class NodeCount:
-    """How many nodes may still be printed.
+    """Number of nodes that may still be printed.
 
     Args:
         most: How many; None for all.

@@ -62,7 +62,7 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """The same for the options before the command."""
+    """Options before the command, with the same messages."""
 
     def get_params(self, ctx: Any) -> Any:
         """The parameters, `--help` among them."""
@@ -240,7 +240,7 @@ _PLAIN_WORDS = {
     "Got unexpected extra argument(s)": "too many arguments:",
     "Got unexpected extra argument": "too many arguments:",
 }
-"""What the library that reads command lines says, and what is told instead."""
+"""Messages of the command-line library, and the ones that are printed instead."""
 
 
 def _argument_text(error: Exception) -> str:

@@ -25,7 +25,7 @@ from shardcore.teaching.comparison.words import short_size
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
 FILES_AT_ONCE = 1 << 8
-"""The same where each row may be a file of its own."""
+"""Rows that are read at once if each may be a file of its own."""
 
 
 def unserved(deleted: bool) -> tuple[State, ...]:

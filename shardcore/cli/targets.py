@@ -1,4 +1,4 @@
-"""Where commands write to: a path, or an address in S3, to which files are sent when they are complete."""
+"""Targets of commands: a path, or an address in S3, to which files are sent when they are complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OutputTarget:
-    """Where a command writes.
+    """Target of a command.
 
     Attributes:
         path: Where it writes on this machine.

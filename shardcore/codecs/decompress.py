@@ -190,7 +190,7 @@ def _bounded(
 
 
 class _Corrupt(Exception):
-    """What an engine found wrong, before it has a place; `kind` is the public error it becomes."""
+    """Error of an engine, before its span is known; `kind` is the public error that it becomes."""
 
     def __init__(self, message: str, kind: type[ShardError] = FormatError) -> None:
         super().__init__(message)
@@ -290,7 +290,7 @@ def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _checked_magic(chunks: Iterator[bytes], magic: bytes) -> Iterator[bytes]:
-    """The same bytes, after a look at the first four: skippable and legacy frames are not taken."""
+    """Check the first four bytes: skippable and legacy frames are refused."""
     head = b""
     for chunk in chunks:
         head += chunk

@@ -1,4 +1,4 @@
-"""Where a compressed frame ends whose beginning was found: its blocks are followed, and nothing is decompressed.
+"""End of a compressed frame whose beginning was found: its blocks are followed, nothing is decompressed.
 
 Only gzip has no lengths inside: a member is inflated to its end, in pieces that are thrown away, up to a bound.
 """

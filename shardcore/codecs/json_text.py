@@ -34,7 +34,7 @@ _QUOTE = 0x22
 
 @dataclass(frozen=True, slots=True)
 class JsonLimits:
-    """What is parsed at most.
+    """Limits of a JSON text.
 
     Attributes:
         size: Bytes of the text.

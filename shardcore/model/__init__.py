@@ -1,1 +1,1 @@
-"""What a shard consists of: spans, records, nodes, objects, findings, and options. Nothing here reads."""
+"""Model of a shard: spans, records, nodes, objects, findings, and options. Nothing here reads."""

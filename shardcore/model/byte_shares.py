@@ -14,7 +14,7 @@ from shardcore.model.span import Span
 
 
 class Use(Enum):
-    """What bytes are for."""
+    """Use of bytes."""
 
     PAYLOAD = "payload"
     INDEX = "index"
@@ -53,7 +53,7 @@ USE_OF_SECTION = {
     SectionRole.TRAILING: Use.DEAD,
     SectionRole.UNKNOWN: Use.UNKNOWN,
 }
-"""What the bytes of a section are for, where its format says no more."""
+"""Use of the bytes of a section whose format declares no more."""
 
 
 @dataclass(frozen=True, slots=True)

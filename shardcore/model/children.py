@@ -116,7 +116,7 @@ class RowRange(Children):
 
 
 def grouped(children: Children, doc: str = "") -> Children:
-    """The same children, in groups when they are more than a thousand."""
+    """Return the children, in groups if they are more than a thousand."""
     return Grouped(children, doc) if len(children) > GROUP_SIZE else children
 
 

@@ -13,7 +13,7 @@ from shardcore.model.text import key_text, shell_line, typed
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What was chosen when something was opened, as far as it may be told: never a key or a token.
+    """Options with which something was opened, as far as they may be shown: never a key or a token.
 
     Attributes:
         format: The name of the format, where it was given and not recognised.
@@ -61,7 +61,7 @@ _FLAGS = {"anonymous": "--no-sign-request"}
 """Flags that are called otherwise than what they set."""
 
 OPEN_SAID = ("endpoint_url", "region", "profile", "anonymous", "requester_pays", "addressing")
-"""What may be told of how a store was reached; keys, tokens and limits may not."""
+"""Options of a connection that may be shown; keys, tokens and limits may not."""
 
 
 def node_json(node: Node) -> dict[str, Any]:

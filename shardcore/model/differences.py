@@ -17,7 +17,7 @@ MOST_DEEP = 12
 
 
 class _Walk:
-    """What was seen on the way: each field is told once, however many rows have it."""
+    """Fields seen on the way: each one is reported once, however many rows have it."""
 
     def __init__(self) -> None:
         self.left = MOST_VISITED

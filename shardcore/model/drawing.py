@@ -1,4 +1,4 @@
-"""What a drawing is made of. A drawing is data: every item names the bytes it stands for, or is computed.
+"""Items of drawings. A drawing is data: every item names the bytes it stands for, or is computed.
 
 A format says *what* is drawn, in its own units (bits, bytes, slot numbers). Where it lies on a page is decided in
 `placing`, once for the window and for SVG; `as_text` writes the same drawing in lines of text.
@@ -97,7 +97,7 @@ Place = Callable[[Span], Span]
 
 
 def moved(drawing: Drawing, place: Place) -> Drawing:
-    """The same drawing, every span of it renamed."""
+    """Return the drawing with every span of it renamed."""
     return replace(drawing, figures=tuple(_figure(figure, place) for figure in drawing.figures))
 
 
@@ -164,7 +164,7 @@ MOST_ITEMS = 60
 
 
 class Tone(StrEnum):
-    """What an item is, for its colour; a letter or a hatch says the same without colours.
+    """Tone of an item, for its colour; a letter or a hatch means the same without colours.
 
     `HIT` is what the lookup arrives at, `MISS` what is wrong or collides, `EMPTY` what is free, `DEAD` what is deleted,
     `FAINT` what only goes along. `ONE` to `FOUR` tell apart what stands side by side (the letters x, y, z of a Morton
@@ -312,7 +312,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What joins a stretch of the upper ruler of a ribbon with one of the lower.
+    """Band between a stretch of the upper ruler of a ribbon and one of the lower.
 
     Attributes:
         item: What is told of it; `at` and `size` are the stretch above.
@@ -403,7 +403,7 @@ class Drawing:
 
 
 class ControlKind(StrEnum):
-    """How a control is set."""
+    """Kind of a control."""
 
     SLIDER = "slider"
     """A whole number between `low` and `high`."""
@@ -417,7 +417,7 @@ class ControlKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What a person may change in a drawing.
+    """Control of a drawing.
 
     Attributes:
         name: What `Sketch.draw` calls it.

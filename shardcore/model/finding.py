@@ -1,4 +1,4 @@
-"""What verification says."""
+"""Findings of verification, and its report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PER_CODE = 1000
 
 
 class Severity(Enum):
-    """How bad: an `error` means that some reader will fail, or gives wrong bytes."""
+    """Severity: an `error` means that some reader will fail, or returns wrong bytes."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,7 +28,7 @@ class Severity(Enum):
 
 
 class Depth(Enum):
-    """How far verification goes; each depth includes the ones before it."""
+    """Depth of verification; each depth includes the ones before it."""
 
     STRUCTURE = "structure"
     INDEX = "index"
@@ -141,7 +141,7 @@ class Findings:
 
 
 EACH = 4096
-"""What an object costs besides its bytes, as bytes that could be expanded in the same time."""
+"""Cost of an object besides its bytes, as bytes that could be expanded in the same time."""
 
 
 class ContentBudget:

@@ -1,4 +1,4 @@
-"""What the tree, the colours and "what is this byte?" read: sections, nodes and runs.
+"""Nodes and runs, read by the tree, the colours and the explanation of a byte.
 
 A file is a tree of nodes. Tables are not a million nodes: their children are computed from the row number when asked
 for. The same tree answers `explain` (walk down to the byte) and `runs` (walk over a range), so that colours and

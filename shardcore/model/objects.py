@@ -24,7 +24,7 @@ from shardcore.model.span import Span
 
 
 class State(IntEnum):
-    """What became of an object."""
+    """State of an object."""
 
     LIVE = 0
     UNUSED = 1

@@ -17,7 +17,7 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """What lies in each place.
+    """Load: number of objects or keys per place.
 
     Attributes:
         title: `Keys in each minishard`.

@@ -1,4 +1,4 @@
-"""What a format lets people choose when they open, write or look something up: declared once, read by all who ask."""
+"""Options of a format for opening, writing and lookups: declared once, read by all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class OptionType(Enum):
-    """What the value of an option is."""
+    """Type of the value of an option."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -32,16 +32,16 @@ class OptionType(Enum):
 
 
 class OptionPurpose(Enum):
-    """What an option is for."""
+    """Purpose of an option."""
 
     OPEN = "open"
     WRITE = "write"
     LOCATE = "locate"
     REKEY = "rekey"
     EDIT = "edit"
-    """What is said besides when a file is changed: declared by the verb, not by a format."""
+    """Options of edits: declared by the verb, not by a format."""
     FACT = "fact"
-    """What a format keeps about one object: given with each object, and in the lines of a manifest."""
+    """Metadata that a format keeps about one object: given with each object, and in the lines of a manifest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What other readers of a format do about damage, as far as its fact sheet knows: a plain declaration of the format."""
+"""Behaviour of other readers of a format on damage, as its fact sheet knows: a declaration of the format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SILENT = "silent"
 
 
 class ReaderAnswer(Enum):
-    """What a reader does where a check of ours finds something."""
+    """Behaviour of a reader on bytes for which a check has a finding."""
 
     WRONG = "returns wrong bytes"
     IGNORES = "does not detect it"
@@ -24,7 +24,7 @@ class ReaderAnswer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What one reader does about some findings.
+    """Behaviour of one reader on some findings.
 
     Attributes:
         name: The reader, with the version that was tried.

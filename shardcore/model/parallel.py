@@ -1,4 +1,4 @@
-"""The same work for many things at once, with the results in their order."""
+"""Parallel work on many things, with the results in their order."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ from shardcore.model.span import Span
 _CODES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q", "f4": "f", "f8": "d"}
 
 Value = int | float | str | bytes | bool | None
-"""What a field holds, as Python sees it: byte strings as `bytes`, numbers as `int`."""
+"""Value of a field in Python: byte strings as `bytes`, numbers as `int`."""
 
 
 class FieldRole(IntEnum):
-    """What a field is for. The colours, letters and hatches of the window follow it."""
+    """Role of a field. The colours, letters and hatches of the window follow it."""
 
     GROUP = 0
     MAGIC = 1
@@ -54,7 +54,7 @@ class FieldRole(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """Where the published page of a format and those who write and read it do not agree.
+    """Difference between the published page of a format and its implementations.
 
     Attributes:
         page: What the page says of the field; begins small, for it follows *The page says:*.
@@ -136,7 +136,7 @@ class Record:
 
     @cached_property
     def packer(self) -> struct.Struct:
-        """The same layout for the standard library, which writes single records faster.
+        """Return the layout as a `struct.Struct`, which writes single records faster.
 
         Raises:
             ValueError: The fields differ in byte order.

@@ -1,4 +1,4 @@
-"""Who leads here: the bytes that point to others, found by what they point to."""
+"""References to bytes, collected from the fields that point to them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Runs:
         )
 
     def sorted(self) -> Runs:
-        """The same runs in the order of their first bytes."""
+        """Return the runs in the order of their first bytes."""
         order = np.argsort(self.start, kind="stable")
         return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
 

@@ -13,7 +13,7 @@ MAX_SECTIONS = 64
 
 
 class SectionRole(Enum):
-    """What a coarse part of a file is for; where two parts claim the same bytes, the earlier role owns them."""
+    """Role of a section; where two claim the same bytes, the earlier role owns them."""
 
     HEADER = "header"
     INDEX = "index"

@@ -10,7 +10,7 @@ _STRETCH = re.compile(r"@(\d{1,20})-(\d{1,20})$", re.ASCII)
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceName:
-    """What the text in `Span.source` says, taken apart.
+    """Parsed text of `Span.source`.
 
     The text is the path, then `@start-stop` for each stretch. In a path, `@` is written `%40` and `%` is written
     `%25`, so that a file that happens to be called `a@1-2` is no stretch.

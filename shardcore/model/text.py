@@ -27,7 +27,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 class _Escapes(dict[int, str]):
-    """How each letter is shown, made when it is met first: keys of a thousand letters are no rarity."""
+    """Escaped form of each letter, computed at its first use: keys of a thousand letters are no rarity."""
 
     def __init__(self, keep: str) -> None:
         super().__init__()

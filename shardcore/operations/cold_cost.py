@@ -1,4 +1,4 @@
-"""What a first reader pays for a lookup: measured, by making it again with nothing in memory."""
+"""Cold cost of a lookup: measured by making it again with nothing in memory."""
 
 from __future__ import annotations
 

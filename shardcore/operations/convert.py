@@ -54,7 +54,7 @@ NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
 
 
 class KeyChoice(StrEnum):
-    """Where the keys of the new shard come from."""
+    """Origin of the keys of the new shard."""
 
     USUAL = ""
     """As they are where all of them fit the format; else by its own rule: sha256, number."""

@@ -1,4 +1,4 @@
-"""What converting takes out of a shard, in the order of its rows; out of a data set member by member."""
+"""Reading the objects of a shard for conversion, in the order of its rows; of a data set file by file."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class FromMembers(Taking):
         return member_taken(member, self._asked)
 
     def _rest(self, number: int, member: Shard, given: int) -> Iterator[Taken]:
-        """What of a member was too much to be held."""
+        """Yield the objects of a file that were too many to be held."""
         member.jobs = self._shard.jobs
         rows, _ = rows_taken(member, deleted=self._asked.deleted)
         yield from _in_turn(member, rows[given:], self._asked)

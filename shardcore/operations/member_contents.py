@@ -1,4 +1,4 @@
-"""What converting takes out of one shard, mostly a member of a data set.
+"""Reading the objects of one shard for conversion, mostly a file of a data set.
 
 Functions of an opened shard and plain values, with plain results, as in `member_work`.
 """
@@ -32,7 +32,7 @@ KEYS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class TakenAsked:
-    """What is to be taken.
+    """Request for the objects of one shard.
 
     Attributes:
         deleted: Whether tombstoned objects are.
@@ -66,7 +66,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class MemberTaken:
-    """What was taken out of a member.
+    """Objects read from one shard.
 
     Attributes:
         count: How many objects there are to take.
@@ -81,7 +81,7 @@ class MemberTaken:
 
 @dataclass(frozen=True, slots=True)
 class KeysSeen:
-    """What the keys of a member are like.
+    """Properties of the keys of one shard.
 
     Attributes:
         count: How many objects there are to take.

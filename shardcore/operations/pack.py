@@ -32,7 +32,7 @@ from shardcore.writing.writer import OddName, UnreadableInput, Writer
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What packing did, or is going to do.
+    """Result of packing, or its plan.
 
     Attributes:
         written: The files; none where it was only planned.

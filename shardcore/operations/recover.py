@@ -38,7 +38,7 @@ _MOST_SPANS = 8
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of one thing that was found.
+    """Result for one object that was found.
 
     Attributes:
         key: Its key; None where it was found without one.
@@ -85,7 +85,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What was saved of a file.
+    """Result of salvaging a file.
 
     Attributes:
         format: As which format it was taken.
@@ -227,7 +227,7 @@ class _Lent(WrapperSource):
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What a search is made with."""
+    """Arguments of a search."""
 
     source: Source
     limit: int
@@ -283,7 +283,7 @@ def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
 
 
 def _found(one: Format, damaged: Damaged) -> Iterator[SalvagedObject]:
-    """What the format finds, as long as there are looks left."""
+    """Yield the objects that the format finds, as long as the effort lasts."""
     found = one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
     for number, item in enumerate(found):
         if not damaged.effort.takes(item.looks, f"only the first {plural(number, 'thing is', 'things are')} listed"):

@@ -1,4 +1,4 @@
-"""Who leads here? Fields that point to some bytes, entries of tables, slots."""
+"""References to some bytes: pointers, entries of tables, slots."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _ORDERS = {"<": "little-endian", ">": "big-endian"}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is searched for.
+    """Pattern to search for.
 
     Attributes:
         value: The bytes, zero where the mask is.
@@ -196,7 +196,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What a search found.
+    """Hits of a search.
 
     Attributes:
         offsets: Where the pattern begins, in the order of the search; at most `limit` of them.
@@ -441,7 +441,7 @@ def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, sta
 def _backward(
     source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int
 ) -> Iterator[_Part]:
-    """The same from `start` down to 0, and then from the end down to `start`."""
+    """Search backwards from `start` down to 0, then from the end down to `start`."""
     total, done = source.size, 0
     for first, last in ((0, start), (start, source.size)):
         for stop in range(last, first, -chunk):
@@ -462,7 +462,7 @@ def _anchor(pattern: Pattern) -> tuple[int, bytes]:
 
 
 def _find_all(data: bytes, needle: bytes, first: int, last: int) -> Iterator[int]:
-    """Where `needle` begins between `first` and `last`, both included."""
+    """Yield the offsets of `needle` between `first` and `last`, both included."""
     stop = last + len(needle)
     at = data.find(needle, first, stop)
     while at >= 0:

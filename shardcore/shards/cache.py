@@ -1,4 +1,4 @@
-"""What is made once, and what is kept as long as there is room. No lock is held while anything is made."""
+"""Values computed once, and values kept as long as there is room. No lock is held during a computation."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
 
 
 class Files(Protocol):
-    """What a data set knows of its files."""
+    """Files of a data set."""
 
     joins: bool
 
@@ -131,7 +131,7 @@ class Files(Protocol):
 
 
 class CountedFiles:
-    """What the charts of a data set count: its files."""
+    """Charts of a data set: those of its files."""
 
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 

@@ -18,7 +18,7 @@ LONGEST_BEGINNING = 64
 """Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
 
 _WEB_PAGE = (b"<!doctype html", b"<html")
-"""What pages begin with that web servers send instead of a file, in small letters."""
+"""Beginnings of pages that web servers send instead of a file, in lower case."""
 
 
 def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:

@@ -1,4 +1,4 @@
-"""What a format is to the registry: how it is recognised, opened, created; and what is left of a damaged file."""
+"""Format as the registry uses it: detection, opening, creation; and the rest of a damaged file."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from shardcore.writing.declaration import Writes
 
 
 class Certainty(IntEnum):
-    """How sure a format is that bytes are its own; the higher wins."""
+    """Certainty of a detection; the higher wins."""
 
     PARTLY = 0
     """Something of the format is there, but not what opens it; names the candidate when nobody is surer."""
     INFERRED = 1
     """Nothing says so, but everything fits."""
     BESIDE = 2
-    """What lies beside the file says so."""
+    """Detected by a file beside it."""
     MAGIC = 3
     """The bytes say so themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a format says about bytes that may be its own.
+    """Verdict of a format on bytes that may be its own.
 
     Attributes:
         certainty: How sure it is.
@@ -54,7 +54,7 @@ class Verdict:
 
 
 class Draft:
-    """What is known of a file while it is being opened; when opening fails, this much is still shown.
+    """Parts of a file that are read while it is opened; if opening fails, these are still shown.
 
     Attributes:
         sections: What was claimed so far.
@@ -107,7 +107,7 @@ Opener = Callable[[Source, str], Shard]
 
 @dataclass(frozen=True, slots=True)
 class OpenContext:
-    """What a format is given to open something.
+    """Arguments that a format gets to open something.
 
     Attributes:
         opener: Opens sources of other formats.
@@ -208,7 +208,7 @@ def lazily(place: str) -> Callable[..., Any]:
 
 
 class PartialShard(Shard):
-    """What is left of a file that cannot be opened: its bytes, the tree up to the damage, and the error.
+    """Rest of a file that cannot be opened: its bytes, the tree up to the damage, and the error.
 
     Args:
         name: The format, or `unknown`.

@@ -1,4 +1,4 @@
-"""What is done with one member of a data set: functions of an opened shard and plain values, with plain results.
+"""Work on one file of a data set: functions of an opened shard and plain values, with plain results.
 
 What they are asked and what they answer can be pickled and holds nothing of the shard, so that the same work can be
 done wherever a member can be opened.
@@ -27,7 +27,7 @@ MOST_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RowsAsked:
-    """Which rows of a member are wanted, and what of them.
+    """Rows of a file that are requested, and their columns.
 
     Attributes:
         hidden: States of rows that are left out.
@@ -52,7 +52,7 @@ class RowsAsked:
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """What reading a content told.
+    """Result of reading a content.
 
     Attributes:
         size: Plain bytes.

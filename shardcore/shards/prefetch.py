@@ -38,7 +38,7 @@ Place = tuple[str | None, Wanted | None]
 def fetched_ahead(
     shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
 ) -> Iterator[T]:
-    """The same things, in their order; where the shard is far away, the bytes of the next few are on their way.
+    """Yield the things in their order; of a remote shard, the bytes of the next few are fetched ahead.
 
     Args:
         shard: What has the objects.

@@ -56,7 +56,7 @@ MOST_JOBS = 8
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """What recognised a shard.
+    """Detection of a shard.
 
     Attributes:
         format: The name of the format.

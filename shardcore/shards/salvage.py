@@ -1,4 +1,4 @@
-"""What can still be taken out of a damaged file: the terms in which a format declares it.
+"""Declarations of salvage: the objects that can be read from a damaged file.
 
 A format that knows more of its bytes than its index says declares a function (`Format.salvage`) of a `Damaged`, which
 yields what it finds as `SalvagedObject`. It may use the shard, where something of it opens, and has to do without it
@@ -45,7 +45,7 @@ _NEAR = 1 << 18
 
 
 class Effort:
-    """What the search in one file may cost, in looks: a hostile one may look like objects everywhere.
+    """Limit of the search in one file, in looks: a hostile one may look like objects everywhere.
 
     Args:
         size: Bytes of the file.
@@ -101,7 +101,7 @@ def _nobody(source: Source) -> Shard:
 
 
 class Condition(Enum):
-    """How what was found is."""
+    """Condition of an object that was found."""
 
     WHOLE = "whole"
     """Something in the file vouches for every byte of it, and agrees."""
@@ -174,7 +174,7 @@ class SalvagedObject:
 
 
 Checked = Callable[[ObjectRef], str]
-"""What vouches for the content of an object that was read without an error; empty where nothing does."""
+"""Checksum that an object read without an error was compared with; empty if it is unverified."""
 
 
 def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[SalvagedObject]:
@@ -225,7 +225,7 @@ def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[ND
 def occurrences(
     source: Source, pattern: bytes, start: int, stop: int, progress: Progress = no_progress
 ) -> Iterator[int]:
-    """Where some bytes stand in `[start, stop)` of a source, ascending; read in windows."""
+    """Yield the offsets of some bytes in `[start, stop)` of a source, ascending; read in windows."""
     at = start
     while at < stop:
         progress(at, stop)
@@ -282,7 +282,7 @@ class Covered:
         self._added.append((start, stop))
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """What of `[start, stop)` belongs to nothing."""
+        """Yield the parts of `[start, stop)` that belong to nothing."""
         if self._added:
             self._join()
         at = start

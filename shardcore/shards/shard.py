@@ -1,4 +1,4 @@
-"""What every opened file is: a shard with its objects, its sources of bytes and their trees."""
+"""Opened file: a shard with its objects, its sources of bytes and their trees."""
 
 from __future__ import annotations
 
@@ -540,7 +540,7 @@ class Shard(ShardCharts, ABC):
 
 
 def _ticking(progress: Progress) -> Progress:
-    """The same, which also lets the budget of the context look at the clock."""
+    """Return a progress function that also lets the budget of the context look at the clock."""
 
     def ticking(done: int, total: int) -> None:
         if (current := budget()) is not None:
@@ -622,7 +622,7 @@ _PURPOSES = {
     SectionRole.LOOKUP: ReadPurpose.LOOKUP,
     SectionRole.METADATA: ReadPurpose.INDEX,
 }
-"""What the bytes of a section are read for, when nobody says; of all others, for their content."""
+"""Purpose of reads by section; default: content."""
 
 
 def tell_purposes(shard: Shard) -> None:

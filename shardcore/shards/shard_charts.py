@@ -1,4 +1,4 @@
-"""What the charts of an opened shard count; formats say more than this."""
+"""Charts that every opened shard has; formats add to them."""
 
 from __future__ import annotations
 

@@ -22,20 +22,20 @@ from shardcore.sources.base import Source
 from shardcore.sources.wrapped import MeteredSource
 
 COMPUTED = "computed, no bytes"
-"""What is said of a step that looks at no bytes."""
+"""Text of a step that reads no bytes."""
 
 FOUND = "found"
 ELSEWHERE = "{} found, content elsewhere"
-"""How a lookup ends that came to what describes an object, and not to its bytes: they are in files out of reach."""
+"""Outcome of a lookup that found the description of an object whose bytes are in files out of reach."""
 TOMBSTONED = "found, tombstoned"
-"""How a lookup ends that came to what a sidecar says was deleted; its bytes are still there."""
+"""Outcome of a lookup of an object that a sidecar declares deleted; its bytes are still there."""
 ABSENT = "absent"
 DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a value of a step is.
+    """Meaning of a value of a step.
 
     Attributes:
         text: A few words: `the bucket of the key`.
@@ -59,7 +59,7 @@ class Meaning:
 
 
 Meanings = Mapping[str, Meaning]
-"""What the values of a format's lookups are, by their names; `title: name` is for the steps of one title only."""
+"""Meanings of the values in the lookups of a format, by name; `title: name` is for the steps of one title only."""
 NO_MEANINGS: Meanings = MappingProxyType({})
 
 

@@ -1,1 +1,1 @@
-"""Where bytes come from: local files, memory, and sources made of other sources."""
+"""Sources of bytes: local files, memory, and sources made of other sources."""

@@ -1,4 +1,4 @@
-"""What a source of bytes is, and the folder it lies in.
+"""Source of bytes, and the folder it is in.
 
 A `Source` answers positional, thread-safe reads with exactly the bytes asked for, or an error.
 """
@@ -29,10 +29,10 @@ WHOLE_HEAD = 1 << 16
 """Bytes of the beginning of a far file that are fetched at once where its format has its index there."""
 
 SMALL_HEAD = 1 << 12
-"""The same where it has a few fields there; what a window shows of it first."""
+"""Bytes at the beginning of a file with a few fields there, which a window shows first."""
 
 FAR_GAP = 1 << 16
-"""The same for remote files: a request costs as much as many bytes."""
+"""Gap between ranges of a remote file that are joined: a request costs as much as many bytes."""
 
 MERGE_LIMIT = 16 * 1024 * 1024
 """Merging stops at reads of this many bytes."""
@@ -237,7 +237,7 @@ class Entry:
 
 
 class Folder(ABC):
-    """What holds sources: a directory, a prefix of a store.
+    """Container of sources: a directory, a prefix of a store.
 
     Attributes:
         name: The last part of its address.
@@ -286,7 +286,7 @@ class Folder(ABC):
         return True
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """The same as `open_on_demand`, where the bytes `[start, stop)` are wanted first.
+        """Open a source on demand whose bytes `[start, stop)` are read first.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.

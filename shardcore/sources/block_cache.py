@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 
 Piece = tuple[int, bytes]
-"""Where some bytes begin, and the bytes."""
+"""Offset of some bytes, and the bytes."""
 
 
 AHEAD = 4 << 20

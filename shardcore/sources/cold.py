@@ -19,12 +19,12 @@ from shardcore.sources.read_purpose import ReadPurpose, purpose
 FIRST = 1 << 16
 """Bytes of the first range of a file, as of `RemoteFile`."""
 MOST_PLAIN = 1 << 20
-"""The same of a small file that is wanted whole."""
+"""Size of a small file that is read as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColdCost:
-    """What a reader pays.
+    """Cost for a cold start.
 
     Attributes:
         requests: Ranges, and listings, that were asked for.

@@ -1,4 +1,4 @@
-"""What a read is for, and how soon it is wanted: said by whoever starts the work, known to the source that does it.
+"""Purpose and priority of a read: set by the caller that starts the work, known to the source that does it.
 
 Reads happen deep inside lookups, trees and streams, so both belong to the context (`contextvars`), as
 `shardcore.progress.stopped_by` does.
@@ -13,7 +13,7 @@ from enum import Enum, IntEnum
 
 
 class ReadPriority(IntEnum):
-    """How soon bytes are wanted; the lower comes first."""
+    """Priority of a read; the lower comes first."""
 
     SCREEN = 0
     """Somebody looks at the place where they will stand."""
@@ -26,7 +26,7 @@ class ReadPriority(IntEnum):
 
 
 class ReadPurpose(Enum):
-    """What a request is for."""
+    """Purpose of a request."""
 
     HEAD = "head"
     FOOTER = "footer"

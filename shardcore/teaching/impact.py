@@ -113,7 +113,7 @@ _SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 
 class Fate(Enum):
-    """What became of an object."""
+    """Outcome of an object after changes."""
 
     SAME = "same"
     """It is served with the same bytes; or fails as it failed before."""
@@ -129,7 +129,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a reader gets for a key.
+    """Bytes that a reader gets for a key.
 
     Attributes:
         digest: Of what was served; empty where reading failed.
@@ -206,7 +206,7 @@ class ImpactCheck:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What changes of its bytes did to a shard.
+    """Impact of changed bytes on a shard.
 
     Attributes:
         checks: What each way to look at it says, the cheapest first.
@@ -291,7 +291,7 @@ def touched(was: Before, shard: Shard) -> tuple[str, ...]:
 
 
 def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
-    """The same, with what the shard serves for some more keys.
+    """Return the baseline with some more keys.
 
     Args:
         was: What `before` said.
@@ -368,7 +368,7 @@ def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> 
 
 
 class _Room:
-    """How many bytes may still be read."""
+    """Budget of bytes that may still be read."""
 
     def __init__(self, left: int) -> None:
         self.left = left

@@ -21,7 +21,7 @@ SMALL = 8192
 """Files up to this many bytes are tested at every byte."""
 
 QUICK_OFFSETS = 60
-"""How many of these places a quick run takes; as many first bytes of runs come to them."""
+"""Offsets that a quick run takes; as many first bytes of runs come in addition."""
 
 SEEDED = 500
 """Places tried in longer files, besides the edges of nodes."""

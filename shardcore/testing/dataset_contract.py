@@ -1,4 +1,4 @@
-"""What every data set promises."""
+"""Contract of every data set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DESCRIPTORS = Path("/proc/self/fd")
 
 
 class DataSetContract:
-    """What every data set promises. Derive, and name the samples.
+    """Contract of every data set. Derive, and name the samples.
 
     Attributes:
         samples: Well-formed folders.
@@ -70,7 +70,7 @@ class DataSetContract:
                 assert found.loaded or self.listed
 
     def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
-        """What the window asks on its own thread is answered from memory, before and after `load_index`."""
+        """Answers that the window needs on its own thread come from memory, before and after `load_index`."""
         folder = CountingFolder(LocalFolder(sample))
         with self.opened(folder) as found:
             for _ in range(2):

@@ -1,4 +1,4 @@
-"""What the drawings of every format promise."""
+"""Contract of the drawings of every format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardcore.testing.sources import CountingSource
 
 
 class DrawingContract:
-    """What the drawings of every format promise. Derive, and name the samples.
+    """Contract of the drawings of every format. Derive, and name the samples.
 
     Attributes:
         samples: Files, or folders, of the format.

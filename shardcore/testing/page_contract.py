@@ -27,7 +27,7 @@ def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
 
 
 class PageContract:
-    """What every page promises. Derive, and name the page and the layouts.
+    """Contract of every page. Derive, and name the page and the layouts.
 
     `UPDATE_PAGES=1` in the environment writes the tables anew instead of comparing them.
 
@@ -49,7 +49,7 @@ class PageContract:
             assert text == wanted, "run the tests once with UPDATE_PAGES=1, and read the difference"
 
     def test_differences_are_listed(self) -> None:
-        """Where page and practice differ stands in a list, if there is any such field."""
+        """Fields on which page and practice differ are listed, if there are any."""
         some = any(field.differs is not None for layout in self.layouts.values() for field in layout.fields)
         assert bool(_DIFFERENCES.search(self.page.read_text(encoding="utf-8"))) == some
 

@@ -1,4 +1,4 @@
-"""How much of a large matrix of tests runs: a seeded sample of it, or with SHARDSCOPE_FULL=1 all of it.
+"""Share of a large matrix of tests that runs: a seeded sample of it, or with SHARDSCOPE_FULL=1 all of it.
 
 `make test` samples, `.ci/run` does not. A sample is the same each time, and the edges are always in it.
 """
@@ -13,7 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
-"""Whether the matrices run as a whole. Read here and nowhere else."""
+"""True if the matrices run as a whole. Read here and nowhere else."""
 
 
 def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: bool | None = None) -> list[T]:

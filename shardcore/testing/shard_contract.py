@@ -1,4 +1,4 @@
-"""What every opened shard promises."""
+"""Contract of every opened shard."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from shardcore.testing.sources import CountingSource
 
 
 class ShardContract:
-    """What every opened shard promises. Derive, and name the samples.
+    """Contract of every opened shard. Derive, and name the samples.
 
     Attributes:
         samples: Well-formed files of the format.

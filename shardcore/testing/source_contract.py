@@ -1,4 +1,4 @@
-"""What every source promises."""
+"""Contract of every source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shardcore.sources.base import Source
 
 
 class SourceContract:
-    """What every source promises. Derive, and give `opened`."""
+    """Contract of every source. Derive, and give `opened`."""
 
     data: ClassVar[bytes] = bytes(range(256)) * 40
 

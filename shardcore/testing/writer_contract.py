@@ -1,4 +1,4 @@
-"""What every writer promises."""
+"""Contract of every writer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shardcore.writing.writer import Sized, Writer
 
 
 class WriterContract:
-    """What every writer promises. Derive, give `format` and `objects`, and override what is different.
+    """Contract of every writer. Derive, give `format` and `objects`, and override differences.
 
     Attributes:
         format: The name of the format.
@@ -249,7 +249,7 @@ class WriterContract:
         assert _names(tmp_path) == []
 
     def test_unknown_facts_are_refused(self) -> None:
-        """What the format does not keep is not dropped silently."""
+        """Facts that the format does not keep are refused, not dropped silently."""
         key, data = self.objects()[0]
         with self.created(None) as writer, pytest.raises(UsageError, match="no_such_fact"):
             writer.add(key, data, no_such_fact=1)

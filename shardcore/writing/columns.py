@@ -1,4 +1,4 @@
-"""What a writer remembers of millions of objects: columns of few bytes, no Python object for each."""
+"""Columns that a writer keeps of millions of objects: few bytes each, no Python objects."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TextColumn:
 
 
 class Labels:
-    """What errors call objects, for those that have a label."""
+    """Names of objects in errors, for those that have a label."""
 
     def __init__(self) -> None:
         self._texts = TextColumn()

@@ -1,4 +1,4 @@
-"""What a format says about writing: declared once, read by the command line, the window and the tests."""
+"""Declarations of writing: stated once, read by the command line, the window and the tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KeyRule(Enum):
-    """Where the key of an input comes from when nobody says it."""
+    """Default origin of the key of an input."""
 
     CONTENT = "from the content"
     """The writer makes it: `add(None, data)`."""
@@ -48,7 +48,7 @@ class Dial:
 
 
 class Instead(Enum):
-    """What has to be done where a format has no edit for it."""
+    """Replacement for an edit that a format does not have."""
 
     REWRITE = "rewrite"
     """The whole file is written anew."""
@@ -62,7 +62,7 @@ class Instead(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Why a format has no edit of some kind, and what is done instead.
+    """Reason why a format does not have an edit of some kind, and the replacement.
 
     Attributes:
         instead: What is done.
@@ -75,7 +75,7 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """How a format is written. Options for writing are `Format.options` with `Purpose.WRITE`, facts `Purpose.FACT`.
+    """Declaration of writing a format. Options are `Format.options` with `Purpose.WRITE`, facts with `Purpose.FACT`.
 
     Attributes:
         create: Starts a writer: `create(output, **options)`, the options checked already.

@@ -1,4 +1,4 @@
-"""What can be done to a file that is there, declared once: the command line and the window ask in these words.
+"""Edits of an existing file, declared once for the command line and the window.
 
 A verb means the same in every format that has it; which formats do stands in `Format.edits`.
 """
@@ -16,7 +16,7 @@ from shardcore.model.options import Option, OptionPurpose, OptionType
 
 
 class EditSubject(Enum):
-    """What an edit is about."""
+    """Subject of an edit."""
 
     KEYS = "keys"
     """Objects, by their keys."""

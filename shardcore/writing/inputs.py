@@ -16,7 +16,7 @@ from shardcore.writing.temporary_names import is_left_over
 from shardcore.writing.writer import OddName
 
 Place = tuple[int, int]
-"""What a file is to the system, whatever it is called: its device and its number there."""
+"""Identity of a file for the system: device and inode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
 
 
 class Replaced:
-    """What a new shard takes the place of: the file of its name; in a folder, with `force`, the shards that lie there.
+    """Files that a new shard replaces: the file of its name; in a folder, with `force`, the shards in it.
 
     Args:
         out: The shard.

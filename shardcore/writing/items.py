@@ -103,7 +103,7 @@ class InputItem:
         return self.path or self.label
 
     def unread(self) -> InputItem:
-        """The same with the sizes of files instead of their bytes, to plan; what only reading tells stays.
+        """Return the inputs with the sizes of files instead of their bytes, for a plan.
 
         Raises:
             SourceError: A file is not there, or its size is not the one that is stated.
@@ -141,7 +141,7 @@ class InputItem:
 
 @dataclass(frozen=True, slots=True)
 class FormatInputs:
-    """What inputs are to a format.
+    """Inputs as a format reads them.
 
     Attributes:
         items: The objects; made while they are asked for.

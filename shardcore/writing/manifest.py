@@ -73,7 +73,7 @@ class Loss:
     text: str
 
     def to_json(self) -> dict[str, Any]:
-        """The same as values of JSON."""
+        """Return the manifest as values of JSON."""
         return {"kind": self.kind.value, "name": self.name, "objects": self.objects, "text": self.text}
 
 
@@ -266,7 +266,7 @@ class ManifestReader:
                 yield number, self._object(number, line)
 
     def _long_form(self, stream: Iterator[str], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """What `extract` writes: the header, and each object on a line of its own. Other JSON is read at once."""
+        """Read the form that `extract` writes: the header, then one object per line. Other JSON is read at once."""
         lines, head = ["{\n"], number
         for line in stream:
             number += 1

@@ -43,7 +43,7 @@ class MemoryFile(Draining):
 
 
 class MemoryOutput(Output):
-    """Where a writer writes when nobody keeps the files: in memory.
+    """Output in memory, for a writer whose files are not kept.
 
     Args:
         name: What the file is called, where it is one.

@@ -27,7 +27,7 @@ TRIES = 5
 
 
 class Output:
-    """Where a writer writes: a file, or a folder of files with sub-folders; they appear when all of them are complete.
+    """Output of a writer: a file, or a folder of files with sub-folders; they appear when all of them are complete.
 
     A folder that is not there yet is made beside its place under a temporary name, and appears with all its files at
     once. In a folder that is there, and of a file that is replaced together with others, the new files are prepared in

@@ -1,4 +1,4 @@
-"""What a writer is going to write, and what it has written."""
+"""Plan of a writer, and the files it has written."""
 
 from __future__ import annotations
 

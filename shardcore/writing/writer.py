@@ -1,4 +1,4 @@
-"""What a writer of shards is, and the content it takes."""
+"""Writer of shards, and the content it accepts."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Sized:
 
 
 Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized
-"""What a writer takes as content: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan."""
+"""Content that a writer accepts: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan."""
 
 
 @dataclass(slots=True)
 class More:
-    """What is said of an object besides its key and its content.
+    """Metadata of an object besides its key and its content.
 
     Attributes:
         label: What errors call it: the path of its file.

@@ -27,7 +27,7 @@ class Who(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a store that speaks S3 is asked.
+    """Endpoint of a store that speaks S3.
 
     Attributes:
         name: What people call it.
@@ -41,7 +41,7 @@ class Endpoint:
 
 
 _AS_USUAL = "usual"
-"""How it is remembered that nobody chose; anonymous requests are a choice."""
+"""Value of a connection without a choice; anonymous requests are a choice."""
 
 
 ENDPOINTS = (
@@ -173,7 +173,7 @@ def in_store(address: Address) -> bool:
 
 
 def as_anonymous(options: RemoteOptions | None) -> RemoteOptions:
-    """The same way, without any signature."""
+    """Return the same connection without a signature."""
     return replace(
         options or RemoteOptions(),
         anonymous=True,

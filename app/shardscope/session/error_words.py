@@ -1,4 +1,4 @@
-"""What the window says of errors: in its own words, never in those of the library or the command line."""
+"""Error messages of the window, in its own words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.KEYS: "choose another rule for the keys",
     }
 )
-"""What to do, for each remedy that an error may have."""
+"""Advice for each remedy that an error may have."""
 
 ACTIONS: Mapping[Remedy, str] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""How much some work would fetch from another machine, so that it can be asked first. No Qt here; nothing is read."""
+"""Bytes that some work would fetch, so that it can be confirmed first. No Qt here; nothing is read."""
 
 from __future__ import annotations
 

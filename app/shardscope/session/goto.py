@@ -40,7 +40,7 @@ class GotoError(Exception):
 
 @dataclass(frozen=True)
 class GotoNames:
-    """What names stand for.
+    """Values of names in the address field.
 
     Attributes:
         size: Number of bytes of the source.

@@ -1,4 +1,4 @@
-"""What is lit in the bytes besides the selection: what a step looked at, and arrows to what bytes lead to. No Qt."""
+"""Highlights besides the selection: ranges of a step, and arrows to targets of references. No Qt."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceQuery:
-    """What leads to some bytes, as somebody asked.
+    """References to some bytes.
 
     Attributes:
         span: The bytes.

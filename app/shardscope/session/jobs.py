@@ -38,14 +38,14 @@ SHUTDOWN_MILLISECONDS = 10_000
 
 
 class Pool(Enum):
-    """Which threads do the work."""
+    """Thread pool of a job."""
 
     IO = "io"
     CPU = "cpu"
 
 
 class JobPriority(IntEnum):
-    """What goes first; the higher value wins."""
+    """Priority of a job; the higher value goes first."""
 
     SCAN = 0
     PREFETCH = 1
@@ -59,11 +59,11 @@ _SOON = {
     JobPriority.PREFETCH: Soon.PREFETCH,
     JobPriority.SCAN: Soon.SCAN,
 }
-"""How soon a remote source fetches what a job reads."""
+"""Priority of the reads of a job in a remote source."""
 
 
 class JobState(Enum):
-    """How far a job is."""
+    """State of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"

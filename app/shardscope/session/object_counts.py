@@ -1,4 +1,4 @@
-"""How many objects there are of each kind and state, which columns say the same in every row, and sums. No Qt here."""
+"""Counts of objects by kind and state, columns with one value, and sums. No Qt here."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_COUNTED = 16_000_000
 """Rows that are looked at to count them."""
 
 MOST_COUNTED_FAR = 100_000
-"""The same where each look may be a request to a server."""
+"""Rows counted at most in a remote file, where each look may be a request."""
 
 _NOTHING = (State.UNUSED, State.DELETED)
 
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What all rows have in common, and how they differ.
+    """Values that all rows have in common, and counts of the others.
 
     Attributes:
         kinds: How many rows there are of each kind that there is, in the order of the format.
@@ -83,7 +83,7 @@ def _present(names: Sequence[str], counts: NDArray[np.int64]) -> tuple[tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What some rows come to.
+    """Sums over some rows.
 
     Attributes:
         size: Bytes of all objects whose size is known.

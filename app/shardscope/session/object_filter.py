@@ -1,4 +1,4 @@
-"""What is typed into the filter of the objects: a key, sizes, states, kinds, codecs. No Qt here."""
+"""Filter of the objects: a key, sizes, states, kinds, codecs. No Qt here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a row must be.
+    """Conditions for a row.
 
     Attributes:
         key: A key, the beginning of one, or a pattern with `*`, `?` or `[…]`; empty for any.

@@ -1,4 +1,4 @@
-"""Which objects are shown, in which order: filters and orders over columns, and "is this file in here?". No Qt here."""
+"""Rows that are shown, and their order: filters, orders, and the search for a file among the objects. No Qt here."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SomeRows = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What somebody wants to see of the objects.
+    """Filter and order of the objects.
 
     Attributes:
         text: A filter, see `object_filter.parse`; empty for all.
@@ -205,7 +205,7 @@ def _steps(rows: SomeRows, progress: Progress) -> Iterator[Rows]:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """Whether a file is among the objects.
+    """Result of the search for a file among the objects.
 
     Attributes:
         name: The file.

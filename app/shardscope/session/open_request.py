@@ -1,4 +1,4 @@
-"""How something is opened: what the user said of it, kept so that it can be opened again the same way. No Qt here."""
+"""Way in which something is opened, kept so that it can be opened again. No Qt here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def name_of(uri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """What to open, and how.
+    """Address to open, with its options.
 
     Attributes:
         uri: A path or address.
@@ -70,7 +70,7 @@ class OpenRequest:
         return name_of(self.uri)
 
     def again(self, *, partial: bool = False) -> Again:
-        """The same choices for lines that people run; without keys and tokens.
+        """Return the options for command lines, without keys and tokens.
 
         Args:
             partial: Whether it opened only in part.
@@ -84,23 +84,23 @@ class OpenRequest:
         return bool(self.options.get(SERVES_DELETED))
 
     def serving_deleted(self) -> OpenRequest:
-        """The same, with tombstoned objects served."""
+        """Return the request with tombstoned objects returned."""
         return replace(self, options={**self.options, SERVES_DELETED: True})
 
     def with_xorbs(self, folder: str) -> OpenRequest:
-        """The same, with xorbs taken from a folder."""
+        """Return the request with a folder of xorbs."""
         return replace(self, options={**self.options, XORBS: folder})
 
     def reached(self, remote: RemoteOptions | None) -> OpenRequest:
-        """The same, reached in another way."""
+        """Return the request with another connection."""
         return replace(self, remote=remote)
 
     def broken(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
-        """The same in a sandbox, with some changes of its bytes."""
+        """Return the request for a sandbox with some changes."""
         return replace(self, sandbox=True, changes=changes, expects=expects)
 
     def unbroken(self) -> OpenRequest:
-        """The same as it is on disk."""
+        """Return the request for the file on disk."""
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:

@@ -1,4 +1,4 @@
-"""What is open: opening and closing it, its index, and the one way to ask it something. All reading is done by jobs."""
+"""Open shard: opening, closing, its index, and the one way to run a job on it. All reading is done by jobs."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ AUTO_INDEX_BYTES = 64 * 1024 * 1024
 
 
 class IndexState(Enum):
-    """What is known of the index of the open shard."""
+    """State of the index of the open shard."""
 
     NONE = "none"
     LOADING = "loading"
@@ -176,7 +176,7 @@ class OpenedShard(QObject):
     message = Signal(object)
     """A sentence for the status bar: an acknowledgement that may be missed."""
     troubled = Signal(object, object)
-    """What is wrong, as a sentence, and its `Remedy`, or None."""
+    """Error as a sentence and its `Remedy`, or None."""
     succeeded = Signal(object)
     """A sentence on the result of an operation."""
     remedy_wanted = Signal(object)
@@ -488,7 +488,7 @@ class OpenedShard(QObject):
         )
 
     def hold_watch(self, *, held: bool) -> None:
-        """Whether the file is being changed by ourselves: that is no news, until something is opened."""
+        """Ignore changes of the file that the program makes itself, until something is opened."""
         self._held = held
         if not held:
             self.check_source()

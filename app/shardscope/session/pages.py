@@ -28,7 +28,7 @@ _Key = tuple[str, int]
 
 
 class PageState(Enum):
-    """What is known of a page."""
+    """State of a page."""
 
     MISSING = "missing"
     LOADING = "loading"
@@ -37,7 +37,7 @@ class PageState(Enum):
 
 
 class Readable(Protocol):
-    """What pages are made from; a `Shard` is one."""
+    """Source of pages; a `Shard` is one."""
 
     def bytes_of(self, name: str) -> Source:
         """The source behind a name."""

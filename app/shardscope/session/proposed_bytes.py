@@ -35,7 +35,7 @@ class ProposedRange:
 
 @dataclass(frozen=True)
 class Proposed:
-    """What changes in one source, and which of both is looked at.
+    """Proposed changes of one source, and the side that is shown.
 
     Attributes:
         source: Its name.

@@ -68,7 +68,7 @@ class RowRanges:
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
     def pieces(self, step: int = STEP) -> Iterator[Rows]:
-        """The same in pieces, so that a job can tell how far it is, be stopped, and take little memory."""
+        """Yield the rows in pieces, for jobs that show progress, can be stopped, and take little memory."""
         for part in self.parts:
             for start in range(part.start, part.stop, step):
                 yield self._rows(range(start, min(start + step, part.stop)))

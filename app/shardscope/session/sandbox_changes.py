@@ -1,4 +1,4 @@
-"""Where the bytes of a sandbox differ from the file on disk. No Qt here."""
+"""Differences between the bytes of a sandbox and the file on disk. No Qt here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Sandboxed:
-    """What was changed of one source.
+    """Changes of one source.
 
     Attributes:
         new: Stretches of new bytes, sorted, apart from each other.

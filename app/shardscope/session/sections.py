@@ -1,4 +1,4 @@
-"""Which sections own some bytes. No Qt."""
+"""Sections that own some bytes. No Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is selected, and how one selection is completed: from a byte to its object and back. No Qt here."""
+"""Selection, and its completion: from a byte to its object and back. No Qt here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardscope.session.error_words import plain_words
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is selected.
+    """Selected bytes, node and object.
 
     Attributes:
         span: The bytes; None when nothing is selected, or a row without bytes.

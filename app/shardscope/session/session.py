@@ -1,4 +1,4 @@
-"""What is open and what is selected. Views ask the session and follow its signals; they hold no state of their own."""
+"""Session: open shard, selection and lookup. Views call the session and follow its signals; they hold no state."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEAR = 1024
 
 
 class History:
-    """Where the user was. The current place is one of them, or there is none yet."""
+    """Visited places. The current place is one of them, or there is none yet."""
 
     def __init__(self) -> None:
         self._places: list[Selection] = []

@@ -20,7 +20,7 @@ STEP = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class TraceWalk:
-    """Where somebody is in a lookup.
+    """Position in the steps of a lookup.
 
     Attributes:
         key: What was asked for; empty when nothing was.

@@ -56,7 +56,7 @@ def part_mnemonics(menu: QMenu | QMenuBar) -> None:
 
 
 class MenuCommands(Protocol):
-    """What the menus have the window do."""
+    """Functions of the window that the menus call."""
 
     def open(self, uri: str, format: str | None = None) -> None:
         """Opens a path or address."""
@@ -283,7 +283,7 @@ class WindowActions:
             self.quick.setActiveAction(first)
 
     def set_open(self, is_open: bool) -> None:
-        """Whether something is open: what needs it can be chosen then, and only then."""
+        """Enable what needs an open shard."""
         needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout)
         # The window disables reading the index again where it is there, or is being read.
         for action in (*needing, self.load_index, *self.verify.values(), *self.panels):

@@ -73,7 +73,7 @@ class StepLine(QWidget):
 
 
 class StepWords(QScrollArea):
-    """What a lesson asks, or what was said to the answer: two lines, and what is longer is scrolled."""
+    """Question or reply of a lesson: two lines, and a scroll bar for more."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -233,7 +233,7 @@ class CompactLayout(QObject):
             self._lesson.next.click()
 
     def _tell_toggle(self) -> None:
-        """What is answered in the panel is not seen without it."""
+        """Show the panel that has the question."""
         stage = self._lesson.player.stage
         question = stage.question if stage is not None else None
         if not self._panels.lowered:

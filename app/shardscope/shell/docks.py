@@ -119,7 +119,7 @@ class PanelDocks(QObject):
 
     @property
     def parts(self) -> Iterator[QWidget]:
-        """What stands in the docks, in the order of the table."""
+        """Yield the widgets in the docks, in the order of the table."""
         for dock in self.by_name.values():
             still = dock.widget()
             assert isinstance(still, FixedSizeFrame)

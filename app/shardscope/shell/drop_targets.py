@@ -1,4 +1,4 @@
-"""Where dragged files may be dropped: to be opened, or sought in what is open, or packed. Halves over the window."""
+"""Drop targets of dragged files: open, find in the open shard, or pack. Halves over the window."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GAP = 16
 
 
 class DropPlace(Enum):
-    """What a drop does: title and explanation."""
+    """Title and explanation of a drop target."""
 
     OPEN = ("Open", "Shows this file instead")
     SEEK = ("Is it in here?", "Looks for its content among the objects")

@@ -185,7 +185,7 @@ class LayoutMemory:
 
 
 class ByteCommands(Protocol):
-    """What the bytes ask of a window."""
+    """Functions of the window that the bytes call."""
 
     def show_part(self, name: str, *, focus: bool = False) -> None:
         """Brings a dock to the front."""

@@ -1,4 +1,4 @@
-"""What goes to a part of the window and does something there: the filter, the trace, the sheet of extraction."""
+"""Commands that go to a part of the window: filter, trace, dialog of extraction."""
 
 from __future__ import annotations
 

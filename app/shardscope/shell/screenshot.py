@@ -17,7 +17,7 @@ from shardscope.session.session import IndexState, OpenFailure
 from shardscope.shell.main_window import MainWindow
 
 DRAWING = "drawing"
-"""What `--show` calls the drawings."""
+"""Name of the drawings for `--show`."""
 
 MOST_SECONDS = 120
 
@@ -31,7 +31,7 @@ class ScreenshotError(Exception):
 
 @dataclass(frozen=True)
 class ScreenshotRequest:
-    """What is to be seen.
+    """Content of a screenshot.
 
     Attributes:
         target: The file of the picture; its ending names the kind.

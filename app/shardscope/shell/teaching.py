@@ -1,4 +1,4 @@
-"""Where lessons begin: the help menu, the cards of the welcome page, and what a lesson asks of the window."""
+"""Entry points of lessons: help menu, cards of the welcome page, and the requests of a lesson to the window."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class TopBar(QToolBar):
         window.addToolBar(self)
 
     def set_open(self, is_open: bool) -> None:
-        """Whether something is open that can be looked up in and verified."""
+        """Enable what needs a shard with keys."""
         self.look_up_button.setEnabled(is_open)
         self.verify_button.setEnabled(is_open)
 

@@ -37,7 +37,7 @@ _PATH = int(Qt.ItemDataRole.UserRole)
 _ABOUT = _PATH + 1
 
 _TITLE_SHARE = 0.44
-"""Where the second column of a list begins."""
+"""Share of the width at which the second column of a list begins."""
 
 
 class _TwoWords(QStyledItemDelegate):

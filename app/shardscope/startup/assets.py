@@ -1,4 +1,4 @@
-"""Where icons, samples and pages lie: in the package in a wheel, at the top of a checkout."""
+"""Locations of icons, samples and pages: in the package of a wheel, at the top of a checkout."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def path(name: str) -> Path:
 
 
 class Role(Enum):
-    """What a sample is for."""
+    """Purpose of a sample."""
 
     MAIN = "main"
     FURTHER = "further"
@@ -63,7 +63,7 @@ class Role(Enum):
 
 
 class KeyRole(Enum):
-    """What the lookup of a key shows."""
+    """Outcome that the lookup of a key shows."""
 
     TYPICAL = "typical"
     CROWDED = "crowded"

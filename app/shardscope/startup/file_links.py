@@ -16,7 +16,7 @@ _LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?
 
 
 def pasted_link(text: str) -> tuple[str, Span | None]:
-    """The same of what somebody pasted: also of the whole line for a shell that a card gives.
+    """Return the link in a pasted text, or in a pasted command line of a card.
 
     It looks whether files are there: call it in a job.
 

@@ -1,4 +1,4 @@
-"""What is remembered from one start to the next: recent files, the theme, the layout of the window."""
+"""Settings: recent files, theme, layout of the window."""
 
 from __future__ import annotations
 

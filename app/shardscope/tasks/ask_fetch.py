@@ -80,7 +80,7 @@ class FetchQuestion(QObject):
         self._question = None
 
     def _drop(self) -> None:
-        """What was asked about is not there any more."""
+        """Close a question whose file is closed."""
         if self._question is not None:
             self._question.reject()
 

@@ -15,7 +15,7 @@ _INSTALLED = "shardscopeSpokenFactory"
 
 
 class Spoken(QAccessibleWidget):
-    """What screen readers see of such a widget. Its name and description are those that the widget has."""
+    """Accessible role of a widget; its name and description are those of the widget."""
 
     def __init__(self, widget: QWidget, role: QAccessible.Role) -> None:
         super().__init__(widget, role, widget.accessibleName())

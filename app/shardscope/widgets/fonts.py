@@ -35,7 +35,7 @@ def points(pixels: float) -> float:
 
 
 def sized(font: QFont, pixels: float) -> QFont:
-    """The same font in one of `SIZES`."""
+    """Return a copy of the font in one of `SIZES`."""
     other = QFont(font)
     other.setPointSizeF(points(pixels))
     return other

@@ -67,7 +67,7 @@ class _Opened:
 
 @dataclass(frozen=True)
 class _Level:
-    """What a job found out about one level of a path: how many children, one page of them, which one is meant."""
+    """One level of a path: number of children, one page of them, and the row of the child on the path."""
 
     count: int
     page: int

@@ -183,7 +183,7 @@ class ObjectModel(QAbstractTableModel):
         return self._first, min(self._first + self._most, self._count)
 
     def set_most(self, rows: int) -> None:
-        """How many rows fit into one block: what Qt can scroll."""
+        """Set the number of rows of one block, as many as Qt can scroll."""
         if rows != self._most:
             self._most = max(rows, 1)
             self.set_block(self._first // self._most)

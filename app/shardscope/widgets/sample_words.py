@@ -1,4 +1,4 @@
-"""What a sample is called beside others of its format."""
+"""Name of a sample beside others of its format."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What MDB shards and xorbs have in common: hashes, chunks, and how a xorb is written."""
+"""Hashes, chunks and xorb writing, shared by MDB shards and xorbs."""

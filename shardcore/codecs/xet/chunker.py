@@ -1,4 +1,4 @@
-"""Where Xet cuts a file into chunks: a gear rolling hash, computed for whole blocks at once.
+"""Content-defined chunking of Xet: a gear rolling hash, computed for whole blocks at once.
 
 Only new files need this: a reader takes the cuts from the shard. With `h = (h << 1) + TABLE[byte]` in 64
 bits, a chunk ends after a byte where the top 16 bits of `h` are 0 and the chunk has at least 8 KiB, at

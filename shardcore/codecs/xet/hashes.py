@@ -94,7 +94,7 @@ def to_texts(hashes: HashArray) -> list[str]:
 
 
 def words(hashes: HashArray) -> npt.NDArray[np.uint64]:
-    """The same hashes as rows of four little-endian words, shape `(n, 4)`; a view where the rows allow it.
+    """Return the hashes as rows of four little-endian words, shape `(n, 4)`; a view if the rows allow it.
 
     Comparing the words of two hashes from left to right is the order of their text forms.
     """

@@ -54,7 +54,7 @@ USUAL_CHUNK = 64 * 1024
 
 
 class XorbSink(Protocol):
-    """What a xorb is written to."""
+    """Sink of a xorb."""
 
     def write(self, data: bytes) -> None:
         """Appends bytes."""

@@ -93,7 +93,7 @@ def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
 
 @dataclass(frozen=True)
 class XorbInfo:
-    """What the info block declares.
+    """Fields of the info block.
 
     Attributes:
         version: 0 or 1.

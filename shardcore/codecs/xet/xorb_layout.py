@@ -44,11 +44,11 @@ SENTENCES = {
     CHUNKS: "The chunk records, one after the other: a header of 8 bytes and the stored chunk.",
     INFO_BLOCK: "Hash of the xorb, hashes and ends of its chunks; it is left out on upload.",
 }
-"""What each of them is for."""
+"""Purpose of each part."""
 
 
 class Scheme(enum.IntEnum):
-    """How a chunk is stored. 99 means "auto" in settings and is not allowed in a file."""
+    """Compression scheme of a chunk. 99 means "auto" in settings and is not allowed in a file."""
 
     NONE = 0
     LZ4 = 1

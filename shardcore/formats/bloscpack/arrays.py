@@ -31,7 +31,7 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ArrayInfo:
-    """How the whole content is an array.
+    """Array that the whole content is.
 
     Attributes:
         dtype: Type of an element.

@@ -1,4 +1,4 @@
-"""What bcolz 1.x writes around Bloscpack files: the folder of a column, and the folder of a table of columns.
+"""Folders of bcolz 1.x around Bloscpack files: that of a column, and that of a table of columns.
 
 column: data/__0.blp, data/__1.blp, … | meta/sizes | meta/storage | __attrs__
 table:  __rootdirs__ | __attrs__ | a column folder for each name

@@ -71,7 +71,7 @@ class BcolzChunks(Objects):
         return self._ref(row, lambda: self._member(name).objects.ref(0))
 
     def _briefly(self, row: int) -> ObjectRef:
-        """The same; its file is closed again."""
+        """Open a column, and close its file again."""
 
         def first() -> ObjectRef:
             with self._borrowed(self._files[row].name) as member:

@@ -104,7 +104,7 @@ class ChunkHeader:
 
 @dataclass(frozen=True, slots=True)
 class ChunkMap:
-    """Where everything in a chunk lies; all places are relative to the chunk's first byte.
+    """Location of everything in a chunk; offsets are relative to the first byte of the chunk.
 
     Attributes:
         header: The chunk's header.

@@ -1,4 +1,4 @@
-"""What a chunk is made of, as nodes: Blosc header, block starts, blocks with their streams, digest."""
+"""Nodes of a chunk: Blosc header, block starts, blocks with their streams, checksum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the chunks are: from the offsets, else by walking from chunk to chunk.
+"""Locations of the chunks: from the offsets, else by walking from chunk to chunk.
 
 A chunk's header says how long the chunk is, its digest has a fixed length, and the next chunk follows. So the offsets
 are a shortcut only. They may be absent, unused (-1, when a writer died) or wrong; then the walk answers.

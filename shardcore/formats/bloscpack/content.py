@@ -59,7 +59,7 @@ LARGE_PART = 2**24
 
 
 class Decoder(Protocol):
-    """What decompresses a chunk: `decode.decompress`, or a `Worker`'s method."""
+    """Function that decompresses a chunk: `decode.decompress`, or a method of `Worker`."""
 
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
         """The plain bytes of a chunk."""
@@ -219,7 +219,7 @@ class ChunkReader:
             yield decode(part, limit=limit, place=stored.span)
 
     def problems(self, last: int | None = None) -> Iterator[ShardError | None]:
-        """What is wrong with each chunk, in order: it is read, its digest compared, and decompressed.
+        """Yield the error of each chunk, in order: it is read, its checksum compared, and it is decompressed.
 
         Args:
             last: The first chunk that is not looked at; all are by default.

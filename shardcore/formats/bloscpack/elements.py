@@ -31,7 +31,7 @@ def index_text(index: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Where an element begins in the plain content.
+    """Location of an element in the uncompressed content.
 
     Attributes:
         number: Its number, counted in the order in which elements are stored.

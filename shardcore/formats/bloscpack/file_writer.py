@@ -36,7 +36,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How files are written; the options of the writer.
+    """Options of the writer.
 
     Attributes:
         codec: One of `encode.CODECS`.

@@ -17,7 +17,7 @@ MAX_CHUNKS = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the header says; -1 stands for what its writer did not know.
+    """Fields of the header; -1 stands for an unknown value.
 
     Attributes:
         record: The layout of this version.

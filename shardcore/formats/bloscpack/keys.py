@@ -18,7 +18,7 @@ ALL = "all"
 
 
 class KeyRequest(Enum):
-    """What a key asks for."""
+    """Parsed key."""
 
     CHUNK = ""
     BYTE = "@"

@@ -27,7 +27,7 @@ VERSIONS = (1, 2, 3)
 MAX_CHUNK = 2**31 - 1 - 16
 """The largest plain size of a chunk: a Blosc buffer counts its own 16-byte header in 31 bits."""
 UNKNOWN = -1
-"""What a count, a size or an offset holds when its writer did not know it."""
+"""Value of an unknown count, size or offset."""
 
 SOURCE = "Bloscpack format, "
 BLOSC_SOURCE = "Blosc chunk format, "
@@ -261,7 +261,7 @@ def blosc_header_span(place: int) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class BloscpackGeometry:
-    """What the headers say about where chunks can be.
+    """Limits that the headers set to the locations of chunks.
 
     Attributes:
         first: First byte of chunk 0.

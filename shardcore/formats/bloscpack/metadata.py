@@ -25,7 +25,7 @@ DEFAULT_LIMIT = FREE.size
 
 @dataclass(frozen=True, slots=True)
 class MetadataSection:
-    """Where the parts of the section lie.
+    """Locations of the parts of the metadata section.
 
     Attributes:
         start: First byte of the section.

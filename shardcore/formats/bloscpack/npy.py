@@ -35,7 +35,7 @@ Pieces = Iterator[bytes | bytearray | memoryview]
 
 @dataclass(frozen=True, slots=True)
 class InputContent:
-    """What is to be packed.
+    """Content to be packed.
 
     Attributes:
         size: Uncompressed bytes.

@@ -34,7 +34,7 @@ class Slots:
         self._geometry = geometry
         used = kept[kept != UNKNOWN]
         self.ascending = bool((used[1:] > used[:-1]).all())
-        """Whether the known offsets ascend; those of a file that somebody shuffled are not believed."""
+        """True if the known offsets ascend; others are not trusted."""
         self.used = len(used) > 0 or len(kept) < count
 
     def span(self, chunk: int) -> Span:
@@ -67,7 +67,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """What stands between the headers and the first chunk.
+    """Offsets section: the bytes between the headers and the first chunk.
 
     Attributes:
         start: First byte of the offsets.

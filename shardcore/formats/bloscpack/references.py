@@ -1,4 +1,4 @@
-"""Who leads to bytes of a file: offsets to chunks, or, where there are none, each chunk to the next one."""
+"""References to bytes of a file: offsets to chunks; without offsets, from each chunk to the next one."""
 
 from __future__ import annotations
 

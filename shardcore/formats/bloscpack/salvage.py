@@ -1,4 +1,4 @@
-"""What can be taken out of a damaged Bloscpack file: chunks say themselves how long they are.
+"""Salvage of a damaged Bloscpack file: each chunk declares its length.
 
 Where the header is gone, chunks are found by the form of their own headers, and by a digest that fits after them.
 """
@@ -75,7 +75,7 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
 
 
 def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Where a Blosc header may stand whose chunk ends in the file, and how many bytes the chunk has by it."""
+    """Yield offsets of possible Blosc headers whose chunk ends in the file, with the size of the chunk."""
     for first in range(start, stop - HEADER_SIZE + 1, WINDOW):
         damaged.progress(first, stop)
         data = damaged.source.read(first, min(first + WINDOW + HEADER_SIZE - 1, stop))

@@ -1,4 +1,4 @@
-"""What is wrong with a Bloscpack file: in its structure, its offsets and headers, its content."""
+"""Verification of a Bloscpack file: structure, offsets and headers, content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardcore.writing.undo import note_interrupted
 
 SLOTS_AT_ONCE = 2**16
 CHUNK_COST = 16384
-"""What a chunk costs to check besides its bytes."""
+"""Cost of checking a chunk besides its bytes."""
 
 
 def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:

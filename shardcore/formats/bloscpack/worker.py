@@ -24,7 +24,7 @@ _READY: dict[str, str] = {"state": "fine"}
 _ERRORS = {kind.__name__: kind for kind in (FormatError, Truncated, Unsupported, LimitExceeded)}
 _MESSAGE_LIMIT = 2**16
 START_SECONDS = 60.0
-"""How long the process may take to start; it imports NumPy and blosc2."""
+"""Seconds that the process may take to start; it imports NumPy and blosc2."""
 
 
 class Worker:

@@ -20,7 +20,7 @@ BOARD_ITEMS = 16
 
 DATE, NUMBER, PART, ENDING = Tone.ONE, Tone.TWO, Tone.THREE, Tone.FAINT
 ANY = "*"
-"""What stands for a piece of a name that nothing tells."""
+"""Placeholder for an unknown part of a name."""
 
 _SHOWN = 32
 _SPARED = 8

@@ -64,7 +64,7 @@ class _UidEntry:
 
 
 class AddressScene:
-    """What an address is drawn from.
+    """Data from which an address is drawn.
 
     Args:
         file: Gives the file in which the lookup ended, asked when something is drawn; None where there is none.

@@ -1,4 +1,4 @@
-"""What the bytes of a DES shard are for, and how full the parts of a folder are."""
+"""Uses of the bytes of a DES shard, and load of the parts of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is opened as DES: a shard, or a zones file."""
+"""Detection of DES: a shard, or a zones file."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _FEW = 1000
 
 @dataclass(frozen=True, slots=True)
 class EntryColumns:
-    """What all entries say, one element for each; texts are places in the index.
+    """Fields of all entries as columns; texts are spans in the index.
 
     Attributes:
         uid_start: First byte of the uid, from the start of the index, int64.

@@ -21,7 +21,7 @@ from shardcore.sources.base import Source
 
 
 class DataMap:
-    """Who owns the bytes of the data section: payloads in the order of their offsets, and the gaps between them.
+    """Owners of the bytes of the data section: payloads in the order of their offsets, and the gaps between them.
 
     Where payloads overlap, the one that begins later owns the common bytes, and after its end the one that reaches
     farthest goes on. (No writer makes overlaps or gaps.)

@@ -36,7 +36,7 @@ _place_v1 = PLACE_V1.packer.pack
 
 @dataclass(frozen=True, slots=True)
 class NewEntry:
-    """What the index says of an object, besides its place.
+    """Entry of an object, without its offset.
 
     Attributes:
         uid: The uid, UTF-8.

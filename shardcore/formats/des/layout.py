@@ -256,7 +256,7 @@ def is_hash(text: bytes) -> bool:
 
 
 def are_hashes(texts: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """The same for many texts of 64 bytes, shape `(…, 64)`."""
+    """Return whether texts of 64 bytes, shape `(…, 64)`, are hashes."""
     return np.asarray(_IS_HEX[texts].all(axis=-1))
 
 
@@ -274,7 +274,7 @@ def codec_name(code: int) -> str:
 
 
 class PayloadFault(IntEnum):
-    """Which rule the place or size of an inline object breaks; the first that does counts."""
+    """Rule that the offset or size of an inline object breaks; the first one counts."""
 
     NONE = 0
     OUTSIDE = 1
@@ -282,7 +282,7 @@ class PayloadFault(IntEnum):
     CODEC = 2
     """A codec is one of `CODECS`."""
     SIZE = 3
-    """What is not compressed has as many bytes stored as when plain."""
+    """Sizes: an object that is not compressed has equal stored and uncompressed sizes."""
 
 
 def payload_faults(

@@ -1,4 +1,4 @@
-"""Who leads to bytes of a shard: the entries of the index, to payloads and to BigFiles."""
+"""References to bytes of a shard: entries of the index to payloads and BigFiles."""
 
 from __future__ import annotations
 

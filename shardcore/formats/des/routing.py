@@ -1,4 +1,4 @@
-"""Where a uid lives: shard number, file name, zone (des-architecture, Read path and Backends and routing).
+"""Routing of a uid: shard number, file name, zone (des-architecture, Read path and Backends and routing).
 
 A folder of DES shards is flat: `<date>_<hex>_<part>.des`. The date is that of `created_at`, the hex number
 comes from the uid alone, and the number of its bits (`n_bits`) is written nowhere: it can only be inferred.
@@ -91,7 +91,7 @@ class Uid:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What a uid alone says about its place.
+    """Route that follows from a uid alone.
 
     Attributes:
         n_bits: Number of bits of the shard number.

@@ -1,4 +1,4 @@
-"""What can be taken out of a damaged DES shard: by its index, by single entries of it, by the sidecar, or by frames.
+"""Salvage of a damaged DES shard: by its index, by single entries, by the sidecar, or by frames.
 
 The index is found again without the footer, by its first entry; where the walk through it breaks off, or its beginning
 is gone, entries are found one by one (`loose`). A sidecar repeats the whole index, with a sha256 for each content
@@ -66,7 +66,7 @@ _BLOCKS = 16
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """What an index leads to, entries that are found one by one, what a sidecar tells, and frames in what is left."""
+    """Yield objects of the index, of single entries, of the sidecar, and frames in the remaining bytes."""
     covered, listed, trials = Covered(), set[str](), Trials(damaged.source.size)
     shard, sidecar = damaged.shard, sidecar_of(damaged)
     if isinstance(shard, DesShard):
@@ -258,7 +258,7 @@ def _entries(index: bytes, start: int) -> Entries | None:
 
 
 def _starts(near: Near, place: int) -> Iterator[tuple[int, int]]:
-    """Where an index may begin whose first entry has its flags at a place, and how many entries it says it has.
+    """Yield possible starts of an index whose first entry has its flags at an offset, with the number of entries.
 
     The length of the uid has to fit.
     """

@@ -147,7 +147,7 @@ class DesShard(Shard):
         return self.lookup_many([self.parse_key(key) for key in keys])
 
     def lookup_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
-        """The same for parsed uids."""
+        """Return the rows of parsed uids."""
         return self._lookup.find_many(keys)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:

@@ -82,7 +82,7 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """What a sidecar says.
+    """Content of a sidecar.
 
     Attributes:
         name: Its file name.

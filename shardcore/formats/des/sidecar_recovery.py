@@ -1,4 +1,4 @@
-"""What a sidecar says of contents, for a file that is damaged: where they were, and the sha256 of each."""
+"""Recovery by the sidecar of a damaged file: offsets and sha256 of contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardcore.shards.salvage import Damaged, SalvagedObject, pieces_of
 BY_SIDECAR = "the sha256 in its sidecar"
 _SHA256 = 64
 _EACH = 4096
-"""What a trial costs besides its bytes."""
+"""Cost of a trial besides its bytes."""
 
 Pieces = Callable[[], Iterator[bytes]]
 
@@ -59,7 +59,7 @@ def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[b
 
 
 def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None) -> Iterator[bytes]:
-    """What the bytes of a payload decompress to."""
+    """Yield the uncompressed bytes of a payload."""
     stored = pieces_of(damaged.source, span.start, span.stop)
     return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
 
@@ -79,7 +79,7 @@ def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Tri
 
 
 def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, int]]:
-    """Where contents are that were deleted, by the sidecar: nothing there is found again as a frame."""
+    """Yield spans of deleted contents, by the sidecar: no frame is searched there."""
     missing = _missing(damaged, sidecar)
     for _, said, deleted in _said(sidecar):
         place = _place(said) if deleted else None

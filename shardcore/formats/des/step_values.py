@@ -1,4 +1,4 @@
-"""What the values are that the steps of a lookup name."""
+"""Meanings of the values in the steps of a lookup."""
 
 from __future__ import annotations
 

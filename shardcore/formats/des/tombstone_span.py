@@ -1,4 +1,4 @@
-"""Where a tombstone stands in the text of its sidecar."""
+"""Span of a tombstone in the text of its sidecar."""
 
 from __future__ import annotations
 

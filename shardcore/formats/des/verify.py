@@ -269,7 +269,7 @@ def _impossible(file: DesFile, row: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What was found out about the payload of an entry; others may name the same one.
+    """Result of checking the payload of an entry; other entries may share it.
 
     Attributes:
         place: Where it lies, how long it is, and how it is coded.

@@ -1,4 +1,4 @@
-"""Where the entries of an index begin: the walk from entry to entry, done in many places at once.
+"""Starts of the entries of an index: the walk from entry to entry, done in many places at once.
 
 An entry says its length by what is in it, so entry n + 1 is known only after entry n. That is slow one by one in
 Python. Here the index is cut into lanes: a likely first entry is guessed for each, all lanes are walked together
@@ -44,7 +44,7 @@ _FOLLOWERS = 2  # how many entries after a guessed one have to look like entries
 
 
 class EntryShape(ABC):
-    """How the length of an entry follows from its bytes, for one entry and for many.
+    """Length of an entry from its bytes, for one entry and for many.
 
     Args:
         index: The bytes of the index.
@@ -66,7 +66,7 @@ class EntryShape(ABC):
 
     @abstractmethod
     def after_many(self, starts: Positions) -> Positions:
-        """The same for many entries."""
+        """Return the ends of many entries."""
 
     @abstractmethod
     def likely(self, starts: Positions) -> NDArray[np.bool_]:

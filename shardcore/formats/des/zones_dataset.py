@@ -110,12 +110,12 @@ class ZonesFolder(Folder):
         return folder.open(rest)
 
     def open_on_demand(self, name: str) -> Source:
-        """The same as a source that holds nothing while nobody reads it."""
+        """Return the file as a source that is open only while it is read."""
         folder, rest = self._place(name)
         return folder.open_on_demand(rest)
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """The same, where some bytes are wanted first."""
+        """Return such a source, with some bytes read first."""
         folder, rest = self._place(name)
         return folder.open_at(rest, start, stop)
 

@@ -1,4 +1,4 @@
-"""What the bytes of an MDB shard are for, and how its keys and chunks are spread."""
+"""Uses of the bytes of an MDB shard, and distribution of its keys and chunks."""
 
 from __future__ import annotations
 

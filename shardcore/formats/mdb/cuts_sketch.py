@@ -30,7 +30,7 @@ _TOP_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where chunks end, at the real limits or at limits that are some times smaller.
+    """Rule of the chunk boundaries, at the real limits or at smaller ones.
 
     Attributes:
         finer: How many times smaller than those of Xet the limits are; a power of two up to `FINEST`.
@@ -118,7 +118,7 @@ class Cut:
 
 
 NEW = b"0123456789"
-"""What is inserted."""
+"""Text that is inserted."""
 
 MOST_BYTES = 1 << 20
 """Bytes of a file that are looked at, from its beginning on."""

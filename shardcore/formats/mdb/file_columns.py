@@ -1,4 +1,4 @@
-"""What a writer remembers of the files and xorbs of a shard: columns of few bytes."""
+"""Columns of the files and xorbs that a writer keeps: few bytes each."""
 
 from __future__ import annotations
 

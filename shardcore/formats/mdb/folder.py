@@ -31,7 +31,7 @@ UNREADABLE = ("Damaged", "Not a shard")
 """Titles of the steps that tell which shard could not answer: its name comes first."""
 
 PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
-"""Where in a folder shards are looked for; the first that has any is the data set."""
+"""Subfolders in which shards are searched; the first that has any is the data set."""
 
 
 class MdbDataSet(DataSet):

@@ -1,4 +1,4 @@
-"""Where the parts of a shard lie, and the rules that tie its records, tables and sections together, stated once."""
+"""Locations of the parts of a shard, and the rules of its records, tables and sections, stated once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SENTENCES = {
     "chunk lookup": "The table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
     "footer": "Says where the parts lie, the HMAC key of the chunk hashes, and until when clients use the shard.",
 }
-"""What each part of a shard is for."""
+"""Purpose of each part of a shard."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from shardcore.model.span import Span
 
 
 class HashLookupSketch:
-    """How a hash is found by its first 16 digits.
+    """Drawing of a lookup by the first 16 digits of a hash.
 
     Args:
         scene: The shard, and what is looked for.
@@ -89,7 +89,7 @@ class HashLookupSketch:
         return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
 
     def _without(self, kind: str, raw: bytes) -> Drawing:
-        """The same where the shard has no table of the kind: every record is compared."""
+        """Draw the lookup in a shard without a table of the kind: every record is compared."""
         index = self._scene.index
         row = int(index.rows_of(kind, np.frombuffer(raw, np.uint8).reshape(1, -1))[0])
         section = index.section(kind)

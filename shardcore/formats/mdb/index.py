@@ -30,7 +30,7 @@ def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class MdbIndex:
-    """What `load_index` reads.
+    """Index of a shard, as `load_index` reads it.
 
     Args:
         data: The whole file.

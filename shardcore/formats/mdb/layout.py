@@ -26,7 +26,7 @@ TAG_TEXT = TAG[:15]
 HEADER_VERSION = 2
 FOOTER_VERSION = 1
 SECTIONS_START = 48
-"""Where the file info section begins."""
+"""Offset of the file info section."""
 
 RECORD_SIZE = 48
 """Bytes of every record of the two sections."""
@@ -216,7 +216,7 @@ RECORD = Record(
         Field("value", ("u1", 16), FieldRole.NUMBER, "What these bytes mean depends on the kind of the record."),
     ),
 )
-"""What all records of the two sections have in common; used while their kinds are not known yet."""
+"""Fields that all records of the two sections share; used until their kinds are known."""
 
 _KEY = Field(
     "key",

@@ -47,7 +47,7 @@ _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread 
 
 
 class Seen:
-    """What a search read last, to be shown.
+    """Rows that a search read last, kept for the drawing.
 
     Args:
         base: Reads the bytes `[start, stop)` of the shard.
@@ -150,7 +150,7 @@ KEY_FORM = KeyForm(of_bytes=text_of_key, to_raw=lambda text: text if ":" in text
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Where a key leads.
+    """Record to which a key leads.
 
     Attributes:
         record: Header record, counted from the start of its section.

@@ -34,7 +34,7 @@ RECIPE = "recipe"
 """The part of a file or xorb that tells how it is put together, as JSON."""
 
 CODEC = "xorb"
-"""What stands for the codec: chunks are packed in xorbs, each as it likes."""
+"""Placeholder for the codec: each chunk of a xorb has its own."""
 
 BLOCK_GUESS = 65536
 """Bytes that are read at once for the records of a file."""

@@ -1,4 +1,4 @@
-"""What the reference reader does about damage, as far as its source says."""
+"""Behaviour of the reference reader on damage, by its source."""
 
 from shardcore.model.other_readers import Peer, ReaderAnswer
 

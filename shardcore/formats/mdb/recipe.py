@@ -1,4 +1,4 @@
-"""What a shard says of an object without its bytes; and where those bytes lie in the xorbs, for a told lookup."""
+"""Metadata of an object in a shard; and the location of its bytes in the xorbs, for a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who leads to records of a shard: tables and segments of files; and to bytes of a xorb: what describes them."""
+"""References to records of a shard, from tables and segments; and to bytes of a xorb, from their descriptions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def gather(file: MdbFile, into: ReferenceCollector) -> None:
 
 
 def _gather_records(index: MdbIndex, into: ReferenceCollector, first: int, last: int, *, files: bool) -> None:
-    """What leads to the records number `first` to `last` of a section: the smallest parts of it that have any."""
+    """Collect references to the records number `first` to `last` of a section, or to parts of them."""
     if files:
         _gather_entries(index, FILE, into, _headers_of(index, FILE, first, last))
         return
@@ -99,7 +99,7 @@ def _leading(rows: NDArray[Any], kind: str, records: NDArray[np.int64]) -> NDArr
 
 
 def _gather_xorb(file: MdbFile, index: MdbIndex, text: str, into: ReferenceCollector) -> None:
-    """What describes chunks of a xorb: their records in this shard, and the segments of files."""
+    """Collect descriptions of chunks of a xorb: their records in this shard, and the segments of files."""
     try:
         xorb, wanted = file.xorbs.get(text), np.frombuffer(from_text(text), np.uint8).reshape(1, 32)
     except ShardError:

@@ -1,4 +1,4 @@
-"""What can be taken out of a damaged MDB shard: its sections are records that need neither tables nor footer.
+"""Salvage of a damaged MDB shard: its sections are records that need neither tables nor footer.
 
 A shard holds no contents: a file is saved as what the xorbs within reach make of it, which its hashes vouch for, or
 else as its recipe. Where the header is damaged, the records are read as they follow it.

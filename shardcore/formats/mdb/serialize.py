@@ -38,7 +38,7 @@ FLAGS = FileFlag.WITH_VERIFICATION | FileFlag.WITH_METADATA_EXT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipes:
-    """What a shard says, in any order; files have verification and metadata entries.
+    """Recipes of a shard, in any order; files have verification and metadata entries.
 
     Attributes:
         files: Hash of each file, shape `(n, 32)`.
@@ -63,7 +63,7 @@ class Recipes:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a footer says besides where the parts lie.
+    """Fields of a footer besides the locations of the parts.
 
     Attributes:
         key: The HMAC key; zero for none.

@@ -1,4 +1,4 @@
-"""What the sketches of a shard have in common: its index, the file they are about, and which segments use a xorb."""
+"""Data that the drawings of a shard share: its index, the file they are about, and the segments of a xorb."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What the recipes of a shard come to.
+    """Sums over the recipes of a shard.
 
     Attributes:
         described: Bytes of all segments in xorbs that the shard lists.
@@ -110,7 +110,7 @@ class MdbScene:
         return (Control(FILE, "File", ControlKind.SLIDER, self.number, 0, last, doc=doc, follows="row"),)
 
     def ready_controls(self) -> tuple[Control, ...]:
-        """The same, with the index read where it was not."""
+        """Return the controls after reading the index, if it was not read."""
         assert self.number >= 0
         return self.controls
 

@@ -38,7 +38,7 @@ _ALL_ONES = np.uint64((1 << 64) - 1)
 
 
 class RecordKind(IntEnum):
-    """What a record of a section is."""
+    """Kind of a record of a section."""
 
     FILE_HEADER = 0
     FILE_ENTRY = 1

@@ -23,10 +23,10 @@ from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Folder, Source
 
 NAMES = ("default.{}", "{}", "{}.xorb")
-"""How files of xorbs are named, by the text form of the hash."""
+"""Names of xorb files, by the text form of the hash."""
 
 SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
-"""Where in a folder xorbs are looked for."""
+"""Subfolders in which xorbs are searched."""
 
 MOST_MISSING = 1000
 """Missing xorbs of one file after which no more are looked for."""
@@ -40,7 +40,7 @@ MOST_KEPT = 32
 
 @runtime_checkable
 class Xorb(Protocol):
-    """What is used of an opened xorb."""
+    """Parts of an opened xorb that are used."""
 
     def part(self, name: str) -> SourcePart:
         """The file, by the empty name, or by `@start-stop` an unpacked chunk."""

@@ -1,4 +1,4 @@
-"""Where every value of a data set goes: shards, minishards and their indices, from columns of keys and sizes."""
+"""Arrangement of the values of a data set: shards, minishards and their indices, from columns of keys and sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = npt.NDArray[np.int64]
 
 
 class ShardOrder(Enum):
-    """What follows what in a shard."""
+    """Order of the parts of a shard."""
 
     BY_MINISHARD = "by-minishard"
     """The values of a minishard, then its index, then the next minishard: tensorstore's order."""
@@ -28,7 +28,7 @@ class ShardOrder(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueColumns:
-    """What is known of every value, in the order of adding; arrays of one length.
+    """Columns of the values, in the order of adding; arrays of one length.
 
     Attributes:
         keys: Keys, uint64.

@@ -1,4 +1,4 @@
-"""What the bytes of a neuroglancer shard are for, and how evenly its keys fall into minishards."""
+"""Uses of the bytes of a neuroglancer shard, and distribution of its keys over minishards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which minishards of a shard cannot be read, and why: a few bytes for each, however many there are."""
+"""Minishards of a shard that cannot be read, with the reason: a few bytes each."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ MANIFEST_LIMIT = 1 << 20
 
 
 class Bytes(Protocol):
-    """What inference needs of a file: its size and any range of it."""
+    """Input of the inference: the size of a file and any range of it."""
 
     @property
     def size(self) -> int:
@@ -167,7 +167,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """What a bare shard says about its specification.
+    """Sharding specification inferred from a bare shard.
 
     Attributes:
         candidates: Values of `minishard_bits` that parse, the best first.

@@ -26,7 +26,7 @@ MESH_TYPE = "neuroglancer_multilod_draco"
 SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 PROPERTIES_TYPE = "neuroglancer_segment_properties"
-"""What has no keys: all of it stands in the info."""
+"""Type without keys: all of it is in the info."""
 INFO_LIMIT = 16 << 20
 AXES_LIMIT = 64
 """Axes of a grid: a compressed Morton code has 64 bits, and an axis of one cell takes none of them."""
@@ -38,7 +38,7 @@ _FOLDER_MEMBERS = ("mesh", "skeletons")
 
 
 class SpaceKind(Enum):
-    """What the keys of a key space stand for."""
+    """Meaning of the keys of a key space."""
 
     VOLUME = "volume"
     MESH = "mesh"
@@ -109,7 +109,7 @@ class KeySpace:
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """What an `info` says.
+    """Content of an `info` file.
 
     Attributes:
         kind: The `@type`, or what stands for it.
@@ -180,7 +180,7 @@ def _info_of(members: Mapping[str, Any]) -> Info:
 
 
 class _NotUsable(Exception):
-    """Why a key space has no shards to read."""
+    """Reason why a key space has no shards to read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a data set says of itself: the `info` that is written with its shards."""
+"""The `info` file that is written with the shards of a data set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardcore.model.number_words import plural
 
 IDENTITY_TRANSFORM = (1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0)
 KINDS = ("mesh", "skeleton", "image", "segmentation")
-"""What keys can be said to be; the latter two are types of volumes."""
+"""Meanings that keys can have; the latter two are types of volumes."""
 
 _UNSHARDED = ShardingSpec(0, IDENTITY, 0, 0)
 
@@ -62,7 +62,7 @@ class Described:
         return dict(_with(self.members or {}, self.place, more))
 
     def text(self, spec: ShardingSpec, *, beside: bool = False) -> bytes:
-        """The same, as it is written."""
+        """Return the text of the file."""
         return _text(self.info(spec, beside=beside))
 
     def told(self, spec: ShardingSpec) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What inputs are to a data set: files named by their keys, chunks of an array, a data set that is not sharded."""
+"""Inputs of a data set: files named by their keys, chunks of an array, an unsharded data set."""
 
 from __future__ import annotations
 

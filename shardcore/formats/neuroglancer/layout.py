@@ -94,7 +94,7 @@ ENTRY_SIZE = MINISHARD_INDEX.row_size
 
 
 class RangeFault(IntEnum):
-    """Which rule an entry of the shard index breaks."""
+    """Rule that an entry of the shard index breaks."""
 
     NONE = 0
     BACKWARD = 1
@@ -198,7 +198,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class MeshManifest:
-    """What the value of a mesh key holds; the Draco fragments lie directly in front of it, unlisted.
+    """Value of a mesh key; the Draco fragments lie directly in front of it, unlisted.
 
     Attributes:
         chunk_shape: Size of a cell of the finest level, x, y, z.

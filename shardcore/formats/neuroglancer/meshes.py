@@ -1,4 +1,4 @@
-"""Which unlisted bytes of a mesh shard belong to which segment.
+"""Unlisted bytes of a mesh shard, and the segment that each belongs to.
 
 Meshes page, section "Sharded storage of multi-resolution mesh manifest": the fragments of a segment lie directly in
 front of its manifest, in the order of the manifest, and no index lists them.
@@ -25,14 +25,14 @@ MANIFEST_LIMIT = 64 << 20
 MANIFESTS_FLOOR = 64 << 20
 MANIFESTS_RATIO = 16
 MANIFEST_COST = 1024
-"""What a manifest costs to read besides its bytes."""
+"""Cost of reading a manifest besides its bytes."""
 BATCH = 1024
 BATCH_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Meshes:
-    """What the manifests of a shard say.
+    """Manifests of a shard.
 
     Attributes:
         fragments: Where the fragments of each row begin, int64; -1 where the manifest tells nothing.

@@ -1,4 +1,4 @@
-"""What the reference readers do about damage, as far as it was tried."""
+"""Behaviour of the reference readers on damage, as tested."""
 
 from shardcore.model.other_readers import SILENT, Peer, ReaderAnswer
 

@@ -1,4 +1,4 @@
-"""Who leads to bytes of a shard: the shard index to minishard indices, these to values, manifests to fragments."""
+"""References to bytes of a shard: shard index to minishard indices, these to values, manifests to fragments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies after the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
+"""Regions after the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
 class RegionKind(IntEnum):
-    """What a region holds; where two begin at one byte, the later kind owns it."""
+    """Kind of a region; of two that begin at one byte, the later kind owns it."""
 
     GAP = 0
     FRAGMENTS = 1

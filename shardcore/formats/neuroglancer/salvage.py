@@ -1,4 +1,4 @@
-"""What can be taken out of a damaged shard: minishard indices are found again, and gzip members without any index.
+"""Salvage of a damaged shard: minishard indices are searched, and gzip members without any index.
 
 A gzip member says by its magic number where it begins and by its crc32 whether it is whole. A minishard index that is
 stored plain has no mark: it is looked for in what no other index claims, and believed only when its values stand
@@ -37,7 +37,7 @@ _TRY = 1 << 12
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """What the indices list that are there, what those list that are found again, then members that nothing lists."""
+    """Yield objects of the present indices, of indices that are found again, then unlisted gzip members."""
     shard, source = damaged.shard, damaged.source
     covered = Covered()
     spec: ShardingSpec | None = None

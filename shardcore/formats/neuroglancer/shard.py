@@ -223,7 +223,7 @@ class NeuroglancerShard(Shard):
         return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
 
     def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The same for keys that are numbers."""
+        """Return the rows of keys that are numbers."""
         return self._lookup.find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:

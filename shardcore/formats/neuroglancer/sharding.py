@@ -1,4 +1,4 @@
-"""Where a key lives: the sharding specification and the hash after it.
+"""Location of a key: the sharding specification and its hash.
 
 Follows the page "Sharded format" of the precomputed specification, section "Sharding specification".
 Keys are unsigned 64-bit integers: Python ints one at a time, `uint64` arrays for many, never a float.

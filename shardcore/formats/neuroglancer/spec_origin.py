@@ -1,4 +1,4 @@
-"""Where the sharding specification of a shard comes from: given, an `info` beside or above, or the bytes themselves."""
+"""Origin of the sharding specification: given, an `info` beside or above, or inferred from the bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bytes of a Read Shard are for, and how full its slots and buckets are."""
+"""Uses of the bytes of a Read Shard, and load of its slots and buckets."""
 
 from __future__ import annotations
 

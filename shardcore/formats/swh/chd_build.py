@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 Progress = Callable[[int, int], object]
 
 FIRST_SEED = 1
-"""Where the search for a seed begins unless told otherwise: equal keys give equal bytes."""
+"""Seed at which the search begins by default: equal keys give equal bytes."""
 
 MAX_SEEDS = 100
 """Seeds that are tried before giving up."""

@@ -100,7 +100,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decoded:
-    """What the compressed parts say; every array has shape (B,).
+    """Decoded parts of the hash function; every array has shape (B,).
 
     Attributes:
         displacements: The displacement of each bucket.

@@ -19,7 +19,7 @@ UNARY_GUESS = 4096
 
 @dataclass(frozen=True, slots=True)
 class DisplacementLocation:
-    """Where the displacement of a bucket is kept.
+    """Location of the displacement of a bucket.
 
     Attributes:
         positions: P[g - 1] and P[g], bits of the unary bits; P[-1] is -1.
@@ -51,7 +51,7 @@ def bucket_place(source: Source, parts: HashParts, bucket: int) -> DisplacementL
 
 
 def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[DisplacementLocation]:
-    """The same for some buckets at once: what lies together is one range. Only that of the first has to be sound.
+    """Return the locations of some buckets at once: adjacent ones are one range. Only the first must be valid.
 
     Raises:
         FormatError: See `bucket_place`.
@@ -131,7 +131,7 @@ def single_displacement(source: Source, parts: HashParts, place: DisplacementLoc
 
 
 def displacements(source: Source, parts: HashParts, places: Sequence[DisplacementLocation]) -> list[tuple[int, Span]]:
-    """The same for some places at once."""
+    """Return the displacements at some locations at once."""
     store, found = parts.part("value store"), []
     fields = [chd_code.byte_range(place.start, place.length) for place in places]
     data = source.read_many([(store.start + start, store.start + stop) for start, stop in fields])

@@ -212,7 +212,7 @@ PLACE_LINKS = (
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),
 )
-"""What leads to what, where both are drawn."""
+"""Links between items of the drawing, if both are drawn."""
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:

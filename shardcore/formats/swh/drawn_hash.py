@@ -1,4 +1,4 @@
-"""What the drawings of the hash function start from: one key hashed, its bucket's displacement, and who shares it."""
+"""Data of the hash drawings: one hashed key, the displacement of its bucket, and the other keys of the bucket."""
 
 from __future__ import annotations
 

@@ -307,7 +307,7 @@ class SwhFile:
         return replace(best, apart=apart)
 
     def hear(self, companion: Companion, displacement: int) -> None:
-        """What the displacement of a companion's bucket says: it is in its slot, or nobody knows why it is not."""
+        """Record whether the probe key is in the slot of its bucket's displacement."""
         slots = self.hash_parts().slots
         if chd.slot_one(companion.first, companion.step, displacement, slots) == companion.slot:
             self.signed = False

@@ -28,7 +28,7 @@ from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
 SUFFIX = ".shard"
-"""How these files are usually called; so are those of neuroglancer, so that the magic decides."""
+"""Usual suffix; neuroglancer has the same, so that the magic decides."""
 
 LOOKED_AT = 4
 """Files whose first bytes are read to recognise a folder."""

@@ -20,7 +20,7 @@ from shardcore.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class HashParts:
-    """Where the parts of a hash function section lie, from its first 55 bytes.
+    """Locations of the parts of a hash function section, from its first 55 bytes.
 
     Attributes:
         start: First byte of the section in the file.

@@ -22,14 +22,14 @@ from shardcore.model.span import Span
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"
-"""What readers compare: the letters and the zero after them."""
+"""Magic that readers compare: the letters and the zero after them."""
 
 VERSION = 1
 DATA_START = 512
-"""Where every known writer lets the objects begin."""
+"""Offset at which every known writer begins the objects."""
 
 NO_OBJECT = 2**64 - 1
-"""What the offset of a slot holds that has no object."""
+"""Offset of a slot without an object."""
 
 _MAGIC_DIFFERS = Differs("the magic is padded with zeros to 32 bytes", "readers compare the first 9 bytes alone")
 _POSITION_DIFFERS = Differs(
@@ -177,7 +177,7 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class SwhGeometry:
-    """Where the parts of a shard lie, and what a slot and an object may say.
+    """Locations of the parts of a shard, and the rules of slots and objects.
 
     Attributes:
         objects_start: First byte of the objects.
@@ -343,7 +343,7 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
 
 
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
-    """What a file that was cut to `size` bytes still has of the parts after the header, and how long each was.
+    """Yield the sections that a file cut to `size` bytes still has after the header, with their full sizes.
 
     How long the hash function was is not known: 0.
     """

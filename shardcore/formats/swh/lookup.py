@@ -30,7 +30,7 @@ MOST_SEARCHED = 100_000
 """Slots of an index that is searched for a key which was not found, to explain why."""
 
 LEAST_GUESS = 16384
-"""The same where a lookup fetched more than it needs before, to learn the dialect of the hash."""
+"""Bytes fetched with an object's length if the lookup already fetched more to learn the dialect of the hash."""
 
 
 @dataclass(frozen=True, slots=True)

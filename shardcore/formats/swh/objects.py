@@ -193,7 +193,7 @@ def checked_key(key: str) -> str:
 
 
 def many_key_bytes(keys: Sequence[str]) -> bytes:
-    """The same for many keys: 32 bytes for each.
+    """Return many keys as rows of 32 bytes.
 
     Raises:
         UsageError: One is not 64 hex digits.

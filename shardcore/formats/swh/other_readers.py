@@ -1,4 +1,4 @@
-"""What the reference reader does about damage, as far as it was tried."""
+"""Behaviour of the reference reader on damage, as tested."""
 
 from shardcore.model.other_readers import Peer, ReaderAnswer
 

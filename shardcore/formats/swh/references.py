@@ -1,4 +1,4 @@
-"""Who leads to bytes of a shard: slots to objects, displacements to slots."""
+"""References to bytes of a shard: slots to objects, displacements to slots."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def gather(file: SwhFile, into: ReferenceCollector) -> None:
 
 
 def _gather_slot(file: SwhFile, slot: int, into: ReferenceCollector) -> None:
-    """What parks the key of a slot there: the displacement of its bucket."""
+    """Collect the displacement that leads to a slot."""
     span = file.geometry.slot_span(slot)
     row = SLOT.read_one(file.source.read(span.start, span.stop))
     if file.geometry.state(row["offset"]) is not State.LIVE:

@@ -1,4 +1,4 @@
-"""What can be taken out of a damaged Read Shard: the objects stand one after the other, each with its length.
+"""Salvage of a damaged Read Shard: the objects are stored one after the other, each with its length.
 
 The index is a help and no need: keys are the sha256 of contents by custom, so that a content says itself which key it
 has. Where a length cannot be right, the walk goes on at the next place from which a chain of objects leads on.
@@ -31,7 +31,7 @@ _BY_KEY = "its sha256, which is its key"
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the objects are, and what the index says of them.
+    """Location of the objects, and the slots of the index.
 
     Attributes:
         start: First byte of the objects.

@@ -105,7 +105,7 @@ CARS = 5
 """Keys of a bucket that are drawn with their sums."""
 
 CARS_UNFOLDED = 2
-"""The same of a large shard beside the rounds of the hash, so that the drawing keeps to its limit of items."""
+"""Rows of slots in a large shard beside the rounds of the hash, so that the drawing keeps to its limit of items."""
 
 _SLID = 1 << 24
 """Displacements that a slider is offered for; no writer goes so far."""

@@ -23,7 +23,7 @@ JUMPS = 8
 
 FIRST_JUMPS = 3
 MANY = "…"
-"""What the text of several jumps begins with: their arrow is dashed."""
+"""Prefix of the text of several jumps: their arrow is dashed."""
 ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
 
 
@@ -56,7 +56,7 @@ class Car:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a slot holds.
+    """Content of a slot.
 
     Attributes:
         key: The key in it; None where it is unused.

@@ -295,7 +295,7 @@ class ContentCheck:
         self.findings.error("swh.overlap", Span("", offset, reach), message, key=self._key(number))
 
     def _check_gap(self, start: int, stop: int, progress: Progress) -> None:
-        """What lies between live objects was deleted, and must be zero."""
+        """Check a gap between live objects: deleted bytes must be zero."""
         if start >= stop:
             return
         span = Span("", start, stop)

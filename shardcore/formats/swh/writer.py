@@ -29,7 +29,7 @@ from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ending:
-    """What follows the objects, and the header that tells where.
+    """Sections after the objects, and the header with their offsets.
 
     Attributes:
         header: The fields of the header.

@@ -1,4 +1,4 @@
-"""What the bytes of a xorb are for, and how far its chunks shrink."""
+"""Uses of the bytes of a xorb, and compression ratios of its chunks."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def _in_order(data: bytes, place: Place) -> Cells:
 
 
 def _in_lanes(data: bytes, place: Place) -> Cells:
-    """The same bytes in four rows; a byte that is like its neighbour stands out."""
+    """Draw the bytes in four rows; a byte that equals its neighbour stands out."""
     columns = -(-len(data) // GROUPS)
     items = []
     for lane in range(GROUPS):

@@ -28,7 +28,7 @@ TAIL = "tail"
 """The name of the section with an info block of which only the first bytes are there."""
 
 TAIL_FAULT = f"an info block begins here with letters of {IDENT.decode()}, but it is cut: no length follows it"
-"""What is wrong with a tail. The published reference xorb ends so; some readers stop there, others fail."""
+"""Fault of a tail. The published reference xorb ends so; some readers stop there, others fail."""
 
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 

@@ -1,4 +1,4 @@
-"""What other readers do about damage, as far as it was tried."""
+"""Behaviour of other readers on damage, as tested."""
 
 from shardcore.model.other_readers import Peer, ReaderAnswer
 

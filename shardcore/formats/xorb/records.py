@@ -44,7 +44,7 @@ _PIECE = 1 << 20  # bytes read at once while walking
 
 @dataclass(frozen=True)
 class Records:
-    """Where the chunk records lie, and which chunks they hold.
+    """Locations of the chunk records, and their chunks.
 
     Attributes:
         ends: Where each record ends, int64, ascending; it begins where the one before ends.

@@ -1,4 +1,4 @@
-"""Who leads to the records of a xorb: its info block, or, without one, each record to the next one."""
+"""References to the records of a xorb: from its info block, or, without one, from each record to the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be taken out of a damaged xorb: chunk records say how long they are, and LZ4 frames have a magic number.
+"""Salvage of a damaged xorb: chunk records declare their length, and LZ4 frames have a magic number.
 
 A chunk has no digest of its own: the hashes stand in the info block. Where that cannot be read as a whole, its list of
 hashes is looked for by its mark. Without one, a chunk that decompresses to the size its record states is taken, and

@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 
 CHUNK_COST = 64 << 10
-"""What a chunk costs besides its bytes, as `ContentBudget` counts: xorbs have few, because writers make large ones."""
+"""Cost of a chunk besides its bytes, as `ContentBudget` counts: xorbs have few, because writers make large ones."""
 
 
 def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:

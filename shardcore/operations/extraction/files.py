@@ -59,7 +59,7 @@ MAGICS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"ID3", ".mp3"),
     (4, b"ftyp", ".mp4"),
 )
-"""Where a magic number stands, which, and the ending. A magic after another container's (`RIFF`) stands after it."""
+"""Offset of a magic number, the magic, and the ending. A magic after another container's (`RIFF`) comes after it."""
 
 _CONTAINERS = {b"WEBP": b"RIFF", b"WAVE": b"RIFF"}
 _JSON_START = re.compile(r'\s*(\{\s*("|\})|\[\s*([\[\]{"\d-]|true|false|null))')
@@ -156,7 +156,7 @@ EachPiece = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What became of one object, or of a part of one that has a file of its own.
+    """Result for one object, or for a part of one that has a file of its own.
 
     Attributes:
         key: The object's key.
@@ -436,7 +436,7 @@ def _write(pieces: Iterator[bytes], path: Path, *, force: bool, each_piece: Each
 def _write_kept(
     shard: Shard, ref: ObjectRef, path: Path, mark: str, *, force: bool, each_piece: EachPiece | None
 ) -> tuple[int, str]:
-    """The same for what goes on where an earlier run broke off."""
+    """Continue a file where an earlier run broke off."""
 
     def told(start: int) -> Iterator[bytes]:
         if start and each_piece is not None:

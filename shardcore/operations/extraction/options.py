@@ -1,4 +1,4 @@
-"""How objects are taken out, stated once: the library, the command line and the window use the same."""
+"""Options of extraction, stated once: the library, the command line and the window use the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_PARTS = "none"
 
 
 class Conflict(StrEnum):
-    """What happens where a file of that name exists already. No policy follows a link or replaces a folder."""
+    """Policy for a file that exists already. No policy follows a link or replaces a folder."""
 
     ERROR = "error"
     """The object has no file, and that is an error."""
@@ -32,7 +32,7 @@ class Conflict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExtractOptions:
-    """How objects become files.
+    """Options that decide how objects become files.
 
     Attributes:
         folders: Whether a key that is a plain relative path (`a/b/c.txt`) stays one; else every file lies in the

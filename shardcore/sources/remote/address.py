@@ -12,7 +12,7 @@ from shardcore.sources.base import check_name
 
 SCHEMES = ("s3", "gs", "http", "https")
 STORES = ("s3", "gs")
-"""What has buckets, and folders that can be listed."""
+"""Schemes with buckets, and folders that can be listed."""
 
 _PRECOMPUTED = "precomputed://"
 _PIPE = "|neuroglancer-precomputed:"
@@ -29,7 +29,7 @@ _GOOGLE_HOST = "storage.googleapis.com"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Address:
-    """Where a remote file or folder is.
+    """Address of a remote file or folder.
 
     Attributes:
         scheme: One of `SCHEMES`.
@@ -82,7 +82,7 @@ class Address:
 
     @property
     def as_folder(self) -> Address:
-        """The same name as a folder."""
+        """Return the address as that of a folder."""
         return self if self.is_folder else replace(self, path=self.path + "/", query="")
 
     @property
@@ -108,7 +108,7 @@ class Address:
 
     @property
     def store(self) -> Address | None:
-        """The same thing in its bucket, for web addresses of Amazon S3 and Google Cloud Storage; None for others."""
+        """Return the address in its bucket, for web addresses of Amazon S3 and Google Cloud Storage; else None."""
         if self.in_store:
             return self
         if self.query or self.login:

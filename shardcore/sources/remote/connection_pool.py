@@ -1,4 +1,4 @@
-"""What opened things share: one client for each place and credentials, its threads, and what was fetched."""
+"""Connections that opened shards share: one client for each place and credentials, its threads, and its cache."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Workers:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What makes two lines the same: how the place is reached, and as whom. In no text: it has credentials."""
+    """Identity of a connection: the place and the credentials. It appears in no text."""
 
     scheme: str
     place: str

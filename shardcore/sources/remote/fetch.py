@@ -19,7 +19,7 @@ from shardcore.sources.remote.validate import Body, Pin, body_of
 
 @dataclass(slots=True)
 class Fetched:
-    """What was fetched, as far as it has come.
+    """Bytes received so far.
 
     Attributes:
         pin: What is known of the file.

@@ -23,7 +23,7 @@ FIRST = 1 << 16
 """Bytes of the first range: what formats want of the beginning of a file at once."""
 
 MOST_PLAIN = 1 << 20
-"""The same of a file of which everything is wanted, and which should be small."""
+"""Size up to which a file is read as a whole, if all of it is needed."""
 
 _tokens = itertools.count()
 

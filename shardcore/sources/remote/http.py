@@ -19,7 +19,7 @@ from shardcore.sources.remote.response import Broken, ListingPage, RangeQuery, R
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOVED_BACK = (401, 403, 404, 410)
-"""What a place answers to which a redirect led earlier, when that has run out."""
+"""Statuses of a place that an expired redirect leads to."""
 
 
 class HttpTransport:

@@ -1,4 +1,4 @@
-"""How remote things are reached, and how much may be fetched."""
+"""Options of remote access: connection, credentials and limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ADDRESSING = ("path", "virtual")
 
 @dataclass(frozen=True)
 class RemoteOptions:
-    """How remote things are reached, and how much may be fetched. Credentials are in no text made of it.
+    """Options of remote access: connection, credentials and limits. No text made of it has credentials.
 
     Attributes:
         endpoint_url: The address of a store that speaks S3, instead of Amazon's.

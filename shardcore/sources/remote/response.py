@@ -42,7 +42,7 @@ class Broken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RangeQuery:
-    """What is asked for.
+    """Requested range.
 
     Attributes:
         address: The thing.

@@ -31,7 +31,7 @@ from shardcore.sources.remote.response import (
 
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"
-"""Where a bucket is asked for when nobody says; the answer tells where it is."""
+"""Region in which a bucket is requested by default; the answer names the right one."""
 
 
 NO_ANSWERS = (refused.BotoCoreError, ResponseParserError, ValueError, LookupError, TypeError, AttributeError)

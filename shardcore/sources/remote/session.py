@@ -1,4 +1,4 @@
-"""What belongs to one opened thing: how it is reached, its tape, how much it may fetch, and how much trouble it had."""
+"""Session of one opened shard: connection, request log, limits, and retries."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class RemoteSession:
         raise AssertionError("there is an end to pauses")
 
     def pauses(self) -> Iterator[float]:
-        """How long to wait before each further attempt at a range, until there is none."""
+        """Yield the pauses before each further attempt at a range."""
         pause = FIRST_PAUSE
         for _ in range(self.options.retries):
             yield pause * random.uniform(0.5, 1.5)

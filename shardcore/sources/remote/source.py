@@ -27,7 +27,7 @@ MOST_LISTED = 100_000
 
 
 class OpenedFiles:
-    """What belongs to one opened thing, and its files by address: each is asked for its beginning once.
+    """Remote files of one opened shard by address: the beginning of each is requested once.
 
     Attributes:
         remote: How it is reached, and what it cost.
@@ -55,7 +55,7 @@ class OpenedFiles:
     def file(
         self, address: Address, *, sibling: bool = True, first: int = FIRST, at: tuple[int, int] | None = None
     ) -> RemoteFile:
-        """The same without a source over it; `first` bytes of its beginning are useful, or those at `at`.
+        """Return a file without a source over it; `first` bytes of its beginning are useful, or those at `at`.
 
         Raises:
             RemoteError: It cannot be had.
@@ -211,7 +211,7 @@ class RemoteFolder(Folder):
         return self._opened.remote.tape
 
     def pages(self, prefix: str = "", *, most: int = 1000) -> Iterator[builtins.list[Entry]]:
-        """What lies directly in the folder (or in its sub-folder `prefix`), page by page, as the store sorts it.
+        """Yield the names in the folder (or in its sub-folder `prefix`), page by page, as the store sorts them.
 
         Raises:
             RemoteError: It cannot be listed.
@@ -255,7 +255,7 @@ class RemoteFolder(Folder):
         return self._opened.knows(self._address.inside(name))
 
     def open_at(self, name: str, start: int, stop: int) -> RemoteSource:
-        """The same, where other bytes than the first are wanted: they come with the request that tells the size.
+        """Open a file of which other bytes than the first are needed: they come with the request that tells the size.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the folder.
@@ -290,7 +290,7 @@ class RemoteFolder(Folder):
         return None if above is None else RemoteFolder(self._opened, above)
 
     def _check_mark(self) -> None:
-        """What became of the file that was looked for says more than that nothing is listed.
+        """Check the file that was looked for: its error says more than an empty listing.
 
         Raises:
             RemoteError: It is not there.

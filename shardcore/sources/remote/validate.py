@@ -1,4 +1,4 @@
-"""Whether an answer is the one that was asked for: of this very file, and of exactly these bytes."""
+"""Validation of answers: they are of this very file, and of exactly these bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BUSY = ("SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "T
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What an answer says about the file, and what every further answer has to say, too.
+    """Identity of the file in an answer, which every further answer must repeat.
 
     Attributes:
         size: Bytes of the file.
@@ -64,7 +64,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What the body of an answer has.
+    """Content of the body of an answer.
 
     Attributes:
         pin: The file.

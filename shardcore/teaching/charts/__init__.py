@@ -1,1 +1,1 @@
-"""What a shard is made of, in numbers: byte budget, object sizes, entropy, load. Data only; who shows it draws it."""
+"""Charts of a shard: byte budget, object sizes, entropy, load. Data only; callers draw it."""

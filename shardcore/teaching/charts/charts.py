@@ -28,7 +28,7 @@ I64 = NDArray[np.int64]
 
 
 class AxisScale(Enum):
-    """How an axis is divided."""
+    """Division of an axis."""
 
     LINEAR = "linear"
     OFFSETS = "offsets"

@@ -1,4 +1,4 @@
-"""The same objects in every format: what each makes of them, and what it costs to find one again."""
+"""Comparison of formats: size of the same objects in each, and the cost of one lookup."""
 
 from shardcore.teaching.comparison.comparison import Comparison, about_text, compare, compared_formats, left_out
 from shardcore.teaching.comparison.contents import (

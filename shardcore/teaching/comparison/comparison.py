@@ -1,4 +1,4 @@
-"""The same objects in every format that can be written."""
+"""Comparison of the same objects in every format that can be written."""
 
 from __future__ import annotations
 

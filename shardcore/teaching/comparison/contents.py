@@ -1,4 +1,4 @@
-"""What is compared: ten built-in objects, or the files of a folder; more or fewer of them, larger or smaller."""
+"""Compared contents: ten built-in objects, or the files of a folder; more or fewer of them, larger or smaller."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class ComparedObject:
 
 @dataclass(frozen=True, slots=True)
 class ComparedContents:
-    """What there is to choose from.
+    """Contents to choose from.
 
     Attributes:
         title: What it is, in few words.

@@ -1,4 +1,4 @@
-"""What looking up, adding, deleting and verifying cost: done in memory or on a private copy, and counted."""
+"""Costs of lookup, append, delete and verify: done in memory or on a private copy, and counted."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ STEM, NUMBERED = "objects", "0"
 
 @dataclass(frozen=True, slots=True)
 class PackedFormat:
-    """What a format made of objects.
+    """Objects packed into a format.
 
     Attributes:
         format: The format.

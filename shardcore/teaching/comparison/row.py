@@ -1,4 +1,4 @@
-"""What a comparison says of one format."""
+"""Row of a comparison: one format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SectionShare:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What it costs somebody who knows nothing of a shard yet to get one object out of it.
+    """Cold cost of one lookup.
 
     Attributes:
         requests: Ranges that are fetched: to open it, to find the key, and the object's own bytes.
@@ -68,7 +68,7 @@ class How(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActionCost:
-    """What one action costs.
+    """Cost of one action.
 
     Attributes:
         how: In which way it is done.

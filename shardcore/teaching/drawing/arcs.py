@@ -18,7 +18,7 @@ _WORDS = 16.0
 _ASIDE = 3.0
 _EDGE = 4.0
 _PLACES = ((0.5, -8), (0.5, 9), *((share, down) for share in (0.4, 0.6, 0.3, 0.7) for down in (-8, 10)))
-"""Where the text of an arc may stand: a share of its way, and pixels below its top."""
+"""Positions of the text of an arc: a share of its way, and pixels below its top."""
 _BEYOND = 1e9
 
 Ends = tuple[int, int, Link]

@@ -15,7 +15,7 @@ COLUMNS = 100
 """Letters of a line."""
 
 MARKS = {Tone.HIT: "*", Tone.MISS: "!", Tone.DEAD: "x"}
-"""What stands for a tone where there is no colour."""
+"""Marks of tones where there is no colour."""
 TOLD = {"*": "what the lookup arrives at", "!": "does not fit", "x": "deleted", "~": "computed, no bytes"}
 
 _LETTERS = ascii_lowercase + ascii_uppercase

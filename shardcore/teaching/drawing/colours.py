@@ -15,7 +15,7 @@ UNFILLED = (Tone.EMPTY, Tone.FAINT)
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """What a picture is drawn with, as `#rrggbb`.
+    """Colours of a picture, as `#rrggbb`.
 
     Attributes:
         name: `light`, `dark`, or the name of a palette.

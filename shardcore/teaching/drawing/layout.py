@@ -1,4 +1,4 @@
-"""Where everything of a drawing lies: figures from top to bottom, arrows between them, legend, caption."""
+"""Layout of a drawing: figures from top to bottom, arrows between them, legend, caption."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEANINGS = {
     Tone.MISS: "does not fit",
     Tone.DEAD: "deleted",
 }
-"""What a legend says of tones that have a hatch or a frame."""
+"""Legend texts of tones that have a hatch or a frame."""
 COMPUTED = "computed, no bytes"
 WHAT_IF = "What if"
 

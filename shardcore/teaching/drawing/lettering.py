@@ -1,4 +1,4 @@
-"""How wide a text is, where it has to be cut, and where it breaks into lines."""
+"""Width of texts, and where they are cut or broken into lines."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _GRIP_WIDTH = 8.0
 
 @dataclass(slots=True)
 class DrawingPage:
-    """What has been placed so far.
+    """Page of a drawing: the parts placed so far.
 
     Attributes:
         width: Of the page.
@@ -86,7 +86,7 @@ class DrawingPage:
             self.area(rect, number)
 
     def area(self, rect: Rect, number: int) -> None:
-        """Where an item can be pointed at, and where arrows to it end."""
+        """Set the area of an item, for the pointer and for ends of arrows."""
         self.areas.append(Area(number, rect.corners))
         self.bounds.setdefault(number, rect)
 

@@ -15,7 +15,7 @@ NO_ITEM = -1
 
 
 class Ink(StrEnum):
-    """What a line or a text is drawn with."""
+    """Pen or colour of a line or a text."""
 
     TEXT = "text"
     MUTED = "muted"
@@ -35,7 +35,7 @@ class Face(StrEnum):
 
 
 class Anchor(StrEnum):
-    """Which part of a text its place is."""
+    """Part of a text that its position refers to."""
 
     START = "start"
     MIDDLE = "middle"
@@ -186,7 +186,7 @@ Shape = Box | Text | Path
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Where an item can be pointed at.
+    """Area of an item for the pointer.
 
     Attributes:
         item: Its number.

@@ -1,4 +1,4 @@
-"""What a chart shows is counted here, in jobs, by what costs nothing; more only when it was agreed to. No Qt."""
+"""Counting for the charts, in jobs: cheap by default, more once the user agreed. No Qt."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ChartKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What there is to show.
+    """Data of one chart.
 
     Attributes:
         shares: The byte budget, or empty.
@@ -69,7 +69,7 @@ class ChartData:
 
 @dataclass(frozen=True, slots=True)
 class BinTarget:
-    """What some bins of a chart lead to.
+    """Target of some bins of a chart: a filter, a row or bytes.
 
     Attributes:
         words: What stands there, in a sentence.

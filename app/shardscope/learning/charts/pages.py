@@ -319,7 +319,7 @@ class ChartPages(QWidget):
             self._show()
 
     def _stopped(self, kind: ChartKind, chosen: str) -> None:
-        """What was agreed to was stopped: what is cheap is shown again."""
+        """Show the cheap result again after a job that was agreed to is stopped."""
         if self._session.jobs.newest(("chart", kind, self)) is None:
             self._agreed.discard((kind, chosen))
             self._count()

@@ -1,1 +1,1 @@
-"""The same objects in six formats, side by side."""
+"""Comparison of the same objects in six formats."""

@@ -1,4 +1,4 @@
-"""What each format makes of the same objects: strips side by side, to one scale."""
+"""Strips side by side, to one scale: the same objects in each format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEGEND = 26.0
 """Pixels of the line below the strips."""
 _SWATCH = 14.0
 _STALE = 0.6
-"""How much of a strip is seen while another is on its way."""
+"""Opacity of a strip whose row is being computed again."""
 
 
 class Strips(QWidget):

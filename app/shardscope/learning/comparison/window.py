@@ -223,7 +223,7 @@ class CompareWindow(QDialog):
         column.addWidget(self.area, 1)
 
     def _offer(self) -> None:
-        """What the sliders choose from, for the contents at hand."""
+        """Fill the sliders for the contents at hand."""
         desk = self.desk
         there = len(desk.contents.things)
         count = there if desk.count is None else desk.count

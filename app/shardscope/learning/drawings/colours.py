@@ -1,4 +1,4 @@
-"""What drawings wear in the window: the colours of its palette, and its fonts."""
+"""Colours and fonts of drawings in the window."""
 
 from __future__ import annotations
 

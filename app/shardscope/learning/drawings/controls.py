@@ -1,4 +1,4 @@
-"""What can be changed in a drawing: a slider, a switch, a choice or a text for each control, and *Reset*."""
+"""Controls of a drawing: a slider, a switch, a choice or a text each, and *Reset*."""
 
 from __future__ import annotations
 

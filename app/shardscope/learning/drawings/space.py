@@ -1,4 +1,4 @@
-"""What those who show drawings agree on before there is one. No Qt widgets here: the window knows it at its start."""
+"""Request for a drawing, before there is one. No Qt widgets here: it is loaded at start."""
 
 from __future__ import annotations
 

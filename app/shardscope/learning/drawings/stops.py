@@ -9,7 +9,7 @@ from shardcore.model.number_words import plural
 from shardcore.teaching.drawing.picture import Grip, Picture, Rect
 
 _ASIDE = 3.0
-"""How much farther away something seems that is not straight in the direction."""
+"""Factor of the distance of an item that is not straight in the direction."""
 
 
 @dataclass(frozen=True, slots=True)

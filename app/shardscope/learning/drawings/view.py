@@ -51,7 +51,7 @@ _MOST_PIXELS = 24_000_000
 
 
 class _Page(QGraphicsItem):
-    """What both have: the page of a picture."""
+    """Page of a picture, shared by both views."""
 
     def __init__(self, parent: QGraphicsItem | None = None) -> None:
         super().__init__(parent)

@@ -31,7 +31,7 @@ _ROW = re.compile(
     r"^\| (?P<offset>.*?) \| (?P<size>.*?) \| `(?P<name>[^`]+)`(?P<mark>(?: ≠)?) \| (?P<type>.*?) \| (?P<doc>.*) \|$"
 )
 _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
-"""What no word is looked for in: code and links."""
+"""Code and links, in which no term is looked up."""
 
 
 @dataclass(frozen=True, slots=True)

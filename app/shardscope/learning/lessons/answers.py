@@ -1,4 +1,4 @@
-"""Whether an answer is right, and what is told when it is not. No Qt here; may read."""
+"""Judging answers, and the reply to wrong ones. No Qt here; may read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class AnswerVerdict:
-    """What is said to an answer.
+    """Verdict on an answer.
 
     Attributes:
         right: Whether it is right.

@@ -40,7 +40,7 @@ class LessonError(Exception):
 
 
 class Show(StrEnum):
-    """What a step shows."""
+    """Content that a step shows."""
 
     NODE = "node"
     """A node of the tree, by its path; its bytes are selected."""
@@ -55,7 +55,7 @@ class Show(StrEnum):
 
 
 class Answer(StrEnum):
-    """What an answer is."""
+    """Answer of a question."""
 
     NODE = "node"
     """Bytes that were clicked: they lie in the node of this path."""
@@ -86,7 +86,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a step asks before it goes on.
+    """Question that a step asks before it goes on.
 
     Attributes:
         prompt: What is asked.
@@ -127,7 +127,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class StepCondition:
-    """What has to hold in a file, or a step of a lesson does not fit it.
+    """Condition that a file must meet for a step of a lesson.
 
     Attributes:
         left: A number, with values in braces.
@@ -261,7 +261,7 @@ def _facts(lines: list[str]) -> dict[str, str]:
 
 
 def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
-    """Whether what stands before the first step can be so."""
+    """Check the facts before the first step."""
     known = {
         "minutes": ("a number", str.isdecimal),
         "key": (f"one of {', '.join(_KEYS)}", _KEYS.__contains__),
@@ -310,7 +310,7 @@ def _step(lines: list[str], number: int) -> LessonStep:
 
 
 def _check_braces(line: str, place: int) -> None:
-    """Whether every brace that is opened in a line is closed there."""
+    """Check that every brace that is opened in a line is closed in it."""
     if line.count("{") != line.count("}"):
         raise LessonError("a brace is opened and not closed in this line, or the other way round", place)
 
@@ -392,7 +392,7 @@ def _asked(question: Question | None, word: str, which: str, rest: str, place: i
 
 
 def _check(question: Question, place: int) -> None:
-    """Whether a question can be answered."""
+    """Check that a question can be answered."""
     if question.kind is not Answer.CHOICE:
         if question.choices:
             raise LessonError("a question has either an answer or choices", place)

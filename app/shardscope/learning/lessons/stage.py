@@ -29,7 +29,7 @@ _LOOKED_AT = 20
 
 @dataclass(frozen=True, slots=True)
 class StepTarget:
-    """What a step shows, found in the file.
+    """Content that a step shows, located in the file.
 
     Attributes:
         kind: What it is.
@@ -251,7 +251,7 @@ def _at(step: LessonStep, text: str) -> Iterator[None]:
 
 
 def _check_answer(question: Question, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
-    """Whether the answer can be given here."""
+    """Check that the answer can be given in this file."""
     answer = scene.fill(question.answer)
     if question.kind is Answer.ITEM:
         _check_item(answer, shown, scene, step)
@@ -331,7 +331,7 @@ def _sketch(name: str, scene: LessonScene, step: int) -> Sketch:
 
 
 def _check_item(answer: str, shown: Sequence[StepTarget], scene: LessonScene, step: LessonStep) -> None:
-    """Whether the item that is the answer can be clicked in the drawing as it is shown."""
+    """Check that the item that is the answer can be clicked in the drawing."""
     name, _, sketch = (part.strip() for part in answer.partition(" of "))
     drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
     if drawing is None:

@@ -25,7 +25,7 @@ class LessonTrial(QObject):
     read = Signal(object)
     """The `Lesson` that the file holds now."""
     refused = Signal(str)
-    """Why the file holds no lesson now, with the line."""
+    """Error of a file that is no valid lesson, with its line."""
 
     def __init__(self, jobs: Jobs, parent: QObject) -> None:
         super().__init__(parent)

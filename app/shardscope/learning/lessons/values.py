@@ -47,7 +47,7 @@ class NotHereError(Exception):
 
 @dataclass(frozen=True)
 class LessonScene:
-    """What the values of a lesson are read from.
+    """Data from which the values of a lesson are read.
 
     Attributes:
         shard: The file.

@@ -13,7 +13,7 @@ from shardscope.widgets.plain_text import shown, tip
 
 
 class SandboxActions(QObject):
-    """What can be done, each with its keys.
+    """Actions of the sandbox, each with its keys.
 
     What needs more than the sandbox (a question, a dialog, another part of the window) is connected by the window.
 

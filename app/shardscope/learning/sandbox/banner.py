@@ -1,4 +1,4 @@
-"""What says that the bytes are those of a sandbox: a line over them, and a hatched frame around them."""
+"""Banner of a sandbox: a line over the bytes, and a hatched frame around them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SandboxBanner(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Where there is little room, the sentence comes first: the menu has what the buttons do."""
+        """Hide the buttons in a narrow banner: the menu has the same actions."""
         wide = self.fontMetrics().horizontalAdvance
         room = self.width() - _STRIPE - 30
         sentence = self.tr("Sandbox: the file on disk is not changed")

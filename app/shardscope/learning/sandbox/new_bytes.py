@@ -1,4 +1,4 @@
-"""What somebody types to overwrite bytes with, as bytes. No Qt here."""
+"""Parser of the text with which bytes are overwritten. No Qt here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the changes of a sandbox do, as a tree: who noticed, what became of the objects, what other readers do."""
+"""Report on the changes of a sandbox, as a tree: checks, objects and other readers."""
 
 from __future__ import annotations
 

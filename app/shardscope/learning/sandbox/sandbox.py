@@ -320,7 +320,7 @@ class Sandbox(QObject):
         self._begin_at = ""
 
     def _not_opened(self, failure: OpenFailure) -> None:
-        """What was open stays, with the changes it had."""
+        """Keep the open file and its changes after a failed opening."""
         self.leaving, self._begin_at = False, ""
         if self.on:
             if failure.request.sandbox:

@@ -1,4 +1,4 @@
-"""What an extraction would give: how many objects, how large, under which names, and which files exist already."""
+"""Preview of an extraction: number, size and names of the files, and those that exist already."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What would be written.
+    """Files that would be written.
 
     Attributes:
         objects: How many objects.
@@ -117,7 +117,7 @@ def existing(wanted: ExtractionRequest, progress: Progress = no_progress) -> int
 
 
 class _There:
-    """Which files exist below a folder."""
+    """Files that exist below a folder."""
 
     def __init__(self, where: Path, *, guessed: bool) -> None:
         self._where = where

@@ -1,4 +1,4 @@
-"""What is to be written where, and the objects that this means."""
+"""Request for an extraction, and the objects that it means."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ExtractionRequest:
-    """What is to be written where, and how.
+    """Objects to extract, target folder and options.
 
     Attributes:
         shard: What is open.

@@ -198,7 +198,7 @@ class _Refs:
 
 
 def _second(wanted: ExtractionRequest, progress: Progress, *, deleted: bool) -> Shard:
-    """The same shard, opened once more: so that it serves what was deleted, or because its server was lost.
+    """Open the same shard again: to return deleted objects, or because its server is lost.
 
     Raises:
         SourceChanged: The file is another by now.

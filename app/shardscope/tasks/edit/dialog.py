@@ -349,7 +349,7 @@ class EditDialog(QDialog):
     # --- what it is told ---
 
     def tell_busy(self) -> None:
-        """What would change is being looked for."""
+        """Show that the changes are being computed."""
         self._proposal = None
         self.trouble.setText("")
         self.total.setText(self.tr("Looking what would change …"))

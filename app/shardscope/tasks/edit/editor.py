@@ -42,7 +42,7 @@ def title_of(verb: Verb, *, back: bool = False) -> str:
 
 @dataclass(frozen=True)
 class News:
-    """What became of an edit.
+    """Result of an edit.
 
     Attributes:
         text: One sentence.
@@ -74,7 +74,7 @@ class Editor(QObject):
     opened = Signal(object)
     """The `EditDialog` that was opened."""
     proposed = Signal(object)
-    """What is to be shown in the bytes, a `Proposed`; or None."""
+    """`Proposed` bytes to show, or None."""
     place_wanted = Signal(object)
     """The `Span` that is to be seen."""
     reloading = Signal()

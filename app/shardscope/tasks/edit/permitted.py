@@ -1,4 +1,4 @@
-"""What can be changed of what is open, and why nothing can where that is so. No Qt here; it looks into folders."""
+"""Permitted edits of the open file, or the reason why there are none. No Qt here; it reads folders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shardcore.writing.undo_chain import earlier_journals, journal_of
 
 @dataclass(frozen=True, slots=True)
 class EditPermission:
-    """How what is open stands to being changed.
+    """Permission to change the open file.
 
     Attributes:
         verbs: What its format can change, in the order of menus.

@@ -1,4 +1,4 @@
-"""What an edit would change, known before a byte is written; and the edit made. No Qt here: it belongs into jobs."""
+"""Proposal of an edit, computed before a byte is written; and the edit itself. No Qt here: it runs in jobs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Make = Callable[[bool, Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """What somebody wants to have done.
+    """Requested edit.
 
     Attributes:
         verb: What.
@@ -94,7 +94,7 @@ class ChangeRow:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What would change.
+    """Changes that an edit would make.
 
     Attributes:
         what: What the edit does, as a sentence without its point.
@@ -319,7 +319,7 @@ def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
 
 
 def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Which lines differ; the same lines at both ends are not looked at again."""
+    """Yield the differences between lines; equal lines at both ends are compared once."""
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     most = min(len(old), len(new)) - first
     ends = zip(reversed(old), reversed(new), strict=False)

@@ -1,4 +1,4 @@
-"""Whether the open file may be changed: it may not, until somebody says so, and says so again at every open."""
+"""Switch that permits changes of the open file: off at every open."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class EditSwitch(QObject):
         self.changed.emit()
 
     def _failed(self, failure: OpenFailure) -> None:
-        """What cannot be opened may be half of an edit."""
+        """Forget the permission: a file that cannot be opened may be half of an edit."""
         self._stays = False
         uri = failure.request.uri
 

@@ -1,4 +1,4 @@
-"""What the sheet for extracting remembers, and how that becomes options. No Qt here."""
+"""Choices of the extraction dialog, and their options. No Qt here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ POLICIES = (ASK, Conflict.SKIP, Conflict.RENAME, Conflict.REPLACE)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What somebody chose.
+    """Choices in the extraction dialog.
 
     Attributes:
         folders: Whether keys that are paths stay paths.

@@ -212,7 +212,7 @@ def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
 
 
 class _Open:
-    """Whether a sheet is still there: it is gone once it was answered."""
+    """Flag of a dialog: false once it is finished."""
 
     def __init__(self, sheet: ExtractDialog) -> None:
         self._open = True

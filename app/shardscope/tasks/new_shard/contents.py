@@ -1,4 +1,4 @@
-"""What is packed: files, folders and a manifest, counted. No Qt here."""
+"""Input of a new shard: files, folders and a manifest, counted. No Qt here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TELL_EVERY = 256
 
 
 class InputKind(Enum):
-    """What an input is."""
+    """Kind of an input."""
 
     FILE = "file"
     FOLDER = "folder"

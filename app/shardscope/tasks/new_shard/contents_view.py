@@ -1,4 +1,4 @@
-"""What is packed, listed: files, folders and a manifest, added by dropping or choosing them."""
+"""List of the inputs of a new shard, added by drop or by dialog."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class InputModel(QAbstractTableModel):
         self.endResetModel()
 
     def tell(self, counted: InputCount) -> None:
-        """What they are."""
+        """Show the inputs."""
         self._counted = {one.path: one for one in counted.inputs}
         if self.paths:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self.paths) - 1, len(COLUMNS) - 1))
@@ -227,7 +227,7 @@ class ContentsView(QWidget):
         self.changed.emit()
 
     def tell(self, counted: InputCount) -> None:
-        """What they are, and how much."""
+        """Show the inputs and their sums."""
         self.model.tell(counted)
         self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}
         self.use.setVisible(bool(self._inside))

@@ -138,7 +138,7 @@ WIDE = 880
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a form begins with.
+    """Initial values of a form.
 
     Attributes:
         formats: Those that are written.
@@ -340,7 +340,7 @@ class PackForm(QWidget):
     # --- what it is told ---
 
     def tell_counted(self, counted: InputCount) -> None:
-        """What the inputs are."""
+        """Show the counted inputs."""
         self.counted = counted
         if self.contents is not None:
             self.contents.tell(counted)
@@ -348,7 +348,7 @@ class PackForm(QWidget):
         self.refresh()
 
     def tell_plan(self, planned: Planned) -> None:
-        """What would be written."""
+        """Show the plan."""
         path = self.place.path
         self._refused = ""
         self.plan.show_plan(planned, path.name if path is not None else planned.name)

@@ -1,4 +1,4 @@
-"""What a form for a new shard has done for it: counting, looking at the target, planning; jobs, all of them."""
+"""Jobs of the form for a new shard: counting, checking the target, planning."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class NewShardDialog(QDialog):
         self._become(RESULT_PAGE)
 
     def leave_form(self) -> None:
-        """What was to be converted is closed; what is being written goes on."""
+        """Close a form whose source is closed; writing goes on."""
         if self.pages.currentIndex() == 0:
             self.reject()
 
@@ -270,7 +270,7 @@ class NewShards(QObject):
         self._session.open(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
 
     def _opened(self) -> None:
-        """What was written is open: what came out is told after all that opening tells."""
+        """Report the result after the new shard is open."""
         (path, text), self._to_tell = self._to_tell, ("", "")
         if path and path == self._session.uri:
             QTimer.singleShot(0, self, lambda: self._session.say(text))

@@ -34,7 +34,7 @@ _NUMBER, _KINDS = 13, 26
 """Digits of a column: of a number, and of how many objects of each kind."""
 
 _MOST_SHARE = 10
-"""How many times the content the overhead may be to be told as a share."""
+"""Largest overhead that is shown as a share, as a multiple of the content."""
 
 _ROWS = 8
 """Rows of the tree that are seen at once."""

@@ -1,4 +1,4 @@
-"""What is to be written where, in which format: planned and written by the library. No Qt here."""
+"""Request for a new shard: target, format and options; the library plans and writes it. No Qt here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WHOLE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NewShardTarget:
-    """Where, in which format, and how.
+    """Target, format and options of a new shard.
 
     Attributes:
         format: The name of the format.
@@ -93,7 +93,7 @@ class Refused(Exception):
 
 
 class JobStage:
-    """How far a job is, for people: a thread writes it, the window looks at it.
+    """Stage of a job as text: a thread writes it, the window reads it.
 
     Attributes:
         verifying: Whether it is written, and verified now.

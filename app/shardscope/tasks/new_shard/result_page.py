@@ -22,7 +22,7 @@ _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 
 
 class WritingPage(QWidget):
-    """How far writing is; `stop_wanted` and `hide_wanted` tell what somebody wants."""
+    """Progress of writing; `stop_wanted` and `hide_wanted` are its buttons."""
 
     stop_wanted = Signal()
     hide_wanted = Signal()
@@ -67,7 +67,7 @@ class WritingPage(QWidget):
         self.tell(JobStage(), 0)
 
     def tell(self, stage: JobStage, share: int) -> None:
-        """How far it is.
+        """Show the progress.
 
         Args:
             stage: What is done.
@@ -82,7 +82,7 @@ class WritingPage(QWidget):
 
 
 class ResultPage(QWidget):
-    """What was written, what was left out, and what verification says; `closed` when it was read."""
+    """Result of writing: files, objects left out, findings; `closed` when it was read."""
 
     closed = Signal()
 

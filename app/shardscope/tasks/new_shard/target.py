@@ -1,4 +1,4 @@
-"""Where a new shard goes: a name to begin with, and what is there already. No Qt here."""
+"""Target of a new shard: suggested name and existing files. No Qt here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_LISTED = 100_000
 
 
 class TargetStatus(Enum):
-    """What is where the shard is to go."""
+    """Status of the target."""
 
     FREE = "free"
     FILE = "file"
@@ -32,12 +32,12 @@ class TargetStatus(Enum):
     NO_PLACE = "no place"
     """The folder that it is to lie in is not there."""
     INPUT = "input"
-    """What is to be read."""
+    """Path to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPlace:
-    """What is there.
+    """Content of the target.
 
     Attributes:
         standing: What.

@@ -1,4 +1,4 @@
-"""Where the new shard goes: a file or a folder, and what is there already."""
+"""Target of the new shard: a file or a folder, and its present content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WRONG = {
     TargetStatus.NO_PLACE: "There is no folder of that name to write into.",
     TargetStatus.INPUT: "This is what is read: choose another name.",
 }
-"""What keeps a place from being written to."""
+"""Reason why the target cannot be written."""
 
 
 class PlaceView(QWidget):
@@ -149,7 +149,7 @@ class PlaceView(QWidget):
             self.line.setCursorPosition(len(self._suggested))
 
     def tell(self, place: TargetPlace) -> None:
-        """What is there."""
+        """Show the present content of the target."""
         if place.standing is not self._place.standing:
             self.replace.setChecked(False)
         self._place = place

@@ -37,7 +37,7 @@ _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class HitModel(QAbstractTableModel):
-    """Where a search found something, as what, and in which field; the fields come later.
+    """Hits of a search: offset, encoding, and field; the fields come later.
 
     Attributes:
         hits: What was found.

@@ -179,7 +179,7 @@ class _Text(QAccessibleTextInterface):
 
 
 class HexAccessible(QAccessibleWidget):
-    """What screen readers see of a hex view. It must not keep the view alive: Qt deletes it with the view."""
+    """Accessible interface of a hex view. It does not keep the view alive: Qt deletes it with the view."""
 
     def __init__(self, news: HexAccessibility) -> None:
         area = news.state.area

@@ -83,7 +83,7 @@ class HexActions:
         self.smaller = self._action(self.tr("S&maller bytes"), QKeySequence.StandardKey.ZoomOut)
 
     def set_open(self, is_open: bool) -> None:
-        """Whether there are bytes; where the caret stands enables *follow* and *decoded*."""
+        """Enable the actions that need bytes; the caret enables *follow* and *decoded*."""
         always = (self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these)
         for action in (*always, self.leads, self.goto, self.find, self.find_next, self.find_previous):
             action.setEnabled(is_open)

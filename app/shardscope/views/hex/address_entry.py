@@ -1,4 +1,4 @@
-"""What an entry of the field above the bytes may mean: a place, an object, or the beginning of a name or key. No Qt."""
+"""Meanings of an entry of the address field: an offset, an object, or the beginning of a name or key. No Qt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIGITS = re.compile(r"[0-9a-f]*[a-f][0-9a-f]*", re.IGNORECASE)
 
 
 class EntryAction(Enum):
-    """What an entry does."""
+    """Action of an entry."""
 
     GO = "byte"
     LOOK_UP = "object"
@@ -46,7 +46,7 @@ class EntryMeaning:
 
 @dataclass(frozen=True)
 class EntryContext:
-    """What entries are compared with; nothing of it is read for that.
+    """Data that entries are compared with; nothing of it is read for that.
 
     Attributes:
         places: What names mean.

@@ -1,4 +1,4 @@
-"""What the cells on the screen hold: bytes, who owns them, and which are not there. No painting."""
+"""Content of the cells on the screen: bytes, owners, and missing ones. No painting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHADES = 2 * len(FieldRole)
 
 
 class CellState(IntEnum):
-    """What a cell shows."""
+    """State of a cell."""
 
     BLANK = 0
     LOADED = 1

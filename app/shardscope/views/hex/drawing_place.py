@@ -1,4 +1,4 @@
-"""Where the drawings are shown: in a tab beside the bytes, over them where there is room for both."""
+"""Location of the drawings: a tab beside the bytes, or over them if there is room for both."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DrawingPlace(QObject):
     """
 
     shown_changed = Signal(bool)
-    """Whether the drawings are in front."""
+    """Emitted with true when the drawings are shown, false when hidden."""
     remembered_changed = Signal(object)
     """The sketches that were looked at last, by format."""
     item_chosen = Signal(str, str)
@@ -276,7 +276,7 @@ class DrawingPlace(QObject):
         self.shown_changed.emit(in_front)
 
     def _reveal(self) -> None:
-        """What is selected stays in view."""
+        """Keep the selected item in view."""
         state = self._view.state
         if state.layout.size and not self._view.isHidden():
             state.reveal(state.selection.caret)

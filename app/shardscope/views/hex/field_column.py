@@ -39,7 +39,7 @@ class FieldText:
 
 @dataclass(frozen=True, slots=True)
 class FieldPosition:
-    """Where a field stands in a row, in pixels from the left of the column; its arrow from `arrow` on."""
+    """Position of a field in a row, in pixels from the left of the column; its arrow starts at `arrow`."""
 
     field: NamedField
     left: float

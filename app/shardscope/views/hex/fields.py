@@ -72,7 +72,7 @@ class FieldNames(QObject):
         pages.cleared.connect(self.forget)
 
     def forget(self) -> None:
-        """What is open, or what is known of it, changed."""
+        """Forget the fields: another shard is open, or more of it is read."""
         self._round += 1
         self._known.clear()
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""Where cells stand on the screen: pixels of rows, hex pairs and characters, rounded to device pixels."""
+"""Geometry of the cells: pixels of rows, hex pairs and characters, rounded to device pixels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARGIN, _TIGHT = 10, 6
 
 
 class HexPart(Enum):
-    """Which of the two pictures of the bytes."""
+    """Hex pairs or text column."""
 
     HEX = "hex"
     TEXT = "text"

@@ -49,7 +49,7 @@ def caret_after(
 
 
 def _rows_away(caret: int, rows: int, layout: HexLayout) -> int:
-    """The same column some rows away; the first or last byte where there is no such row, the caret on its last row."""
+    """Return the offset some rows away in the same column; at the ends the first or last byte."""
     target = caret + rows * layout.width
     if 0 <= target < layout.size:
         return target

@@ -1,4 +1,4 @@
-"""Where bytes stand: rows, columns and offsets of a hex view, in Python integers of any size. No Qt."""
+"""Rows, columns and offsets of a hex view, in Python integers of any size. No Qt."""
 
 from __future__ import annotations
 

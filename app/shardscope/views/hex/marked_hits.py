@@ -1,4 +1,4 @@
-"""What a search fits among the bytes on the screen; from what is in memory, so that all hits there are marked."""
+"""Hits of a search among the bytes on the screen; only bytes in memory are searched."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class HexMenuActions:
-    """What the panel does when the menu asks for it.
+    """Actions of the context menu of the bytes.
 
     Attributes:
         go: Goes to the object that the bytes belong to.

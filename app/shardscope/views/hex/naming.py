@@ -1,4 +1,4 @@
-"""What names and keys in the address field mean, for the source that is shown."""
+"""Meanings of names and keys in the address field, for the shown source."""
 
 from __future__ import annotations
 

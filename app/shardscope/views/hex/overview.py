@@ -149,7 +149,7 @@ class Overview(QWidget):
     section_chosen = Signal(object)
     """The `Section` that is to be selected."""
     scale_changed = Signal(object)
-    """Whether the strip is schematic now."""
+    """Emitted with true if the strip is schematic now."""
     told = Signal(object, bool)
     """A sentence for the status line."""
 
@@ -190,7 +190,7 @@ class Overview(QWidget):
         self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
 
     def set_sections(self, sections: Sequence[Section]) -> None:
-        """The same bytes, divided otherwise."""
+        """Set the sections of the same bytes."""
         self._sections = tuple(sections)
         self._rescale()
 
@@ -266,7 +266,7 @@ class Overview(QWidget):
             self.scale_changed.emit(schematic)
 
     def _place_marks(self) -> None:
-        """Where findings and hits stand: one mark per pixel, in the colour of the worst."""
+        """Place the marks of findings and hits: one mark per pixel, in the colour of the worst."""
         worst: dict[int, Severity] = {}
         for mark in self._marks.all[:_MOST_MARKS]:
             for x in {round(self.x_of(mark.start)), round(self.x_of(mark.stop))}:

@@ -33,7 +33,7 @@ from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.theme import Palette
 
 _FILL = 0.2
-"""How strong the light on bytes is."""
+"""Opacity of the highlight of bytes."""
 _AWAY = 60.0
 """Pixels beyond the screen where an arrow goes on."""
 _HEAD = 7.0
@@ -244,7 +244,7 @@ CellsOf = Callable[[int, int], ByteCells]
 """The cells of some rows: the number of the first, and how many."""
 
 _FAINT = 0.55
-"""How strong the frame of a record is, of that of a field."""
+"""Opacity of the frame of a record, relative to that of a field."""
 
 
 class HexPainter:
@@ -376,7 +376,7 @@ class HexPainter:
                 painter.drawPolyline(line)
 
     def _reasons(self, painter: QPainter, scene: HexScene) -> None:
-        """Why bytes are not there, on the first row of theirs."""
+        """Paint the reason why bytes are missing, on their first row."""
         painter.setFont(self.grid.font)
         for (start, _), reason in scene.failed:
             row = max(self.grid.layout.row_of(start) - scene.top, 0)

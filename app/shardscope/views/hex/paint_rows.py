@@ -27,7 +27,7 @@ from shardscope.views.hex.scene import HexScene, Range
 from shardscope.widgets.theme import FIELD_LETTERS, Palette
 
 _CROSSED = 0.5
-"""How strong the lines behind bytes are."""
+"""Opacity of the lines behind bytes."""
 
 
 def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
@@ -361,7 +361,7 @@ class HexRowPainter:
 
 
 _HIT_TINT = 0.12
-"""How much of the colour of text is mixed into the background of a hit."""
+"""Share of the text colour in the background of a hit."""
 
 
 def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:

@@ -19,7 +19,7 @@ from shardscope.views.hex.scene import HexScene
 from shardscope.widgets.theme import Palette
 
 _HATCH = 0.45
-"""How strong the lines behind bytes are."""
+"""Opacity of the lines behind bytes."""
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:

@@ -1,4 +1,4 @@
-"""How many bytes a row has: the control, the chip that offers the record of a table, and what follows from the path."""
+"""Choice of the bytes per row: the control, the record chip, and the value that follows from the path."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RowChoice(QObject):
         self._offer()
 
     def choose_text(self, text: str) -> None:
-        """The same, as it is written in a menu."""
+        """Choose by the text of a menu."""
         chosen = parse_width(text)
         if chosen is not None:
             self.choose(chosen)

@@ -1,4 +1,4 @@
-"""How many bytes a row gets in the room there is: as many as wanted, fewer where these do not fit, or what fits."""
+"""Bytes per row that fit into a width: as many as requested, or fewer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIT_STEP = 8
 
 @dataclass(frozen=True)
 class RowRule:
-    """What decides how many bytes a row has.
+    """Rule for the bytes per row.
 
     Attributes:
         width: Bytes in a row; None: as many as fit, in eights.

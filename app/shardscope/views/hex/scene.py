@@ -1,4 +1,4 @@
-"""What is to be painted of a hex view besides its cells."""
+"""Content that is painted in a hex view besides its cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class HexSelection:
-    """What is selected in a hex view.
+    """Selection in a hex view.
 
     Attributes:
         span: The bytes; one byte where there is only a caret, none in an empty source.
@@ -31,7 +31,7 @@ class HexSelection:
 
 @dataclass
 class HexScene:
-    """What is to be painted besides the cells.
+    """Overlays that are painted besides the cells.
 
     Attributes:
         top: The first row.

@@ -49,7 +49,7 @@ class SearchHistory(QObject):
         self._typed: Entry = ("", "")
 
     def set_entries(self, entries: Iterable[Entry]) -> None:
-        """What is remembered from the last time."""
+        """Set the remembered entries."""
         self.entries = list(entries)[:MOST]
 
     def add(self, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""What a hex view shows: the source, its layout, caret and selection, the part on the screen.
+"""State of a hex view: source, layout, caret, selection and visible part.
 
 It stands below the view, so that painting, mouse, keys and screen readers share it without knowing the view.
 """
@@ -45,7 +45,7 @@ class ByteEdits(Protocol):
 
 
 class HexState(QObject):
-    """What one scroll area shows of one source of a `PageCache`.
+    """State of one scroll area, on one source of a `PageCache`.
 
     Attributes:
         area: The scroll area; its viewport and its bars are laid out here.
@@ -86,7 +86,7 @@ class HexState(QObject):
     bytes_changed = Signal()
     """All bytes may be others."""
     looks_changed = Signal()
-    """The same bytes are marked otherwise."""
+    """Emitted when the same bytes have other marks."""
     view_changed = Signal()
     """Told soon after: other bytes or colours are on the screen."""
 
@@ -222,7 +222,7 @@ class HexState(QObject):
         self._relayout(size)
 
     def set_sections(self, sections: Sequence[Section]) -> None:
-        """The same bytes, divided otherwise."""
+        """Set the sections of the same bytes."""
         self.sections = tuple(sections)
         self._look_otherwise()
 
@@ -263,16 +263,16 @@ class HexState(QObject):
         self.changed.emit()
 
     def set_row_width(self, width: int | None, origin: int = 0) -> None:
-        """How many bytes a row has; None: as many as fit, in eights. Some row starts at the offset `origin`."""
+        """Set the bytes per row; None: as many as fit, in steps of eight. A row starts at the offset `origin`."""
         self.set_row_rule(RowRule(None if width is None else min(max(width, 1), MAX_WIDTH), origin))
 
     def set_row_rule(self, rule: RowRule) -> None:
-        """What decides how many bytes a row has."""
+        """Set the rule for the bytes per row."""
         self._rule = rule
         self._relayout(self.layout.size)
 
     def set_letters(self, shown: bool) -> None:
-        """Whether runs begin with the letter of their role."""
+        """Set whether runs begin with the letter of their role."""
         self.letters = shown
         self._look_otherwise()
 
@@ -327,7 +327,7 @@ class HexState(QObject):
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
     def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None) -> None:
-        """What keys and mouse do: the caret goes to a byte, and the selection with it."""
+        """Move the caret to a byte, and with it the selection."""
         self._half_at = -1
         self.part = part or self.part
         self._caret = self.layout.clamp(offset)

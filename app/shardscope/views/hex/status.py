@@ -1,4 +1,4 @@
-"""What is selected, on the status line: offset and length, decimal and hex, and what the bytes mean."""
+"""Selection in the status line: offset and length, decimal and hex, and the name of the bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class HexStatus(QWidget):
         self._give_room()
 
     def _give_room(self) -> None:
-        """Where there is little room, the size of the source goes first, then the length; the offset never."""
+        """Hide the size of the source first, then the length; never the offset."""
         row = self.layout()
         gap = row.spacing() if row is not None else 0
         value = min(self.fontMetrics().horizontalAdvance(self.value.text()), VALUE)

@@ -1,4 +1,4 @@
-"""What a tool tip says about a byte."""
+"""Tooltip of a byte."""
 
 from __future__ import annotations
 

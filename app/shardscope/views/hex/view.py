@@ -72,7 +72,7 @@ class HexView(QAbstractScrollArea):
         return self.state.full_width + margin + self.column.most + bar
 
     def set_column(self, wanted: bool) -> None:
-        """Whether the fields stand beside the bytes, where they have room."""
+        """Set whether the fields are shown beside the bytes, if there is room."""
         self.column.wanted = wanted
         self._fit_column()
 

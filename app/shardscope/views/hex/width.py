@@ -1,4 +1,4 @@
-"""How many bytes a row has: a number, as many as fit, or the record under the caret. No Qt."""
+"""Bytes per row: a number, as many as fit, or the record under the caret. No Qt."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from shardcore.model.details import record_size
 from shardscope.views.hex.layout import MAX_WIDTH
 
 CHOICES = ("Auto", "16 bytes", "Fit", "Record", *(f"{width} bytes" for width in (8, 24, 32, 40, 48, 64)))
-"""What the control offers; any other number can be typed."""
+"""Values that the control offers; any other number can be typed."""
 
 DEFAULT = 16
-"""What a row has by itself; fewer where they do not fit."""
+"""Bytes per row by default; fewer if they do not fit."""
 
 
 class RowMode(Enum):
-    """Who decides."""
+    """Mode of the bytes per row."""
 
     AUTO = "auto"
     FIXED = "fixed"

@@ -1,4 +1,4 @@
-"""What the inspector says about a node, as rows of names and values. No Qt."""
+"""Details of a node for the inspector, as rows of names and values. No Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the inspector says about an object: key, state, size, places, and what its format knows, in words. No Qt."""
+"""Details of an object for the inspector: key, state, size, offsets, and facts of its format. No Qt."""
 
 from __future__ import annotations
 
@@ -134,4 +134,4 @@ _SAYING: Mapping[str, Callable[[Any], str]] = MappingProxyType(
         "typesize": lambda size: plural(size, "byte"),
     }
 )
-"""What a fact says to a person."""
+"""Texts of facts."""

@@ -126,7 +126,7 @@ class LeadsForm(QWidget):
 
 
 LATE_MILLISECONDS = 120
-"""What was selected before is shown for at most this long."""
+"""Milliseconds for which the previous selection is shown at most."""
 
 SHORT = 24
 """Characters of a value that has the largest letters."""
@@ -134,7 +134,7 @@ SHORT = 24
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """What a job brought.
+    """Bytes that a job read.
 
     Attributes:
         node: The place of the passport's node, or None.

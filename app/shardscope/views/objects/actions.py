@@ -1,4 +1,4 @@
-"""What can be done with the selected objects: extract, copy keys, trace, check."""
+"""Actions on the selected objects: extract, copy keys, look up, verify."""
 
 from __future__ import annotations
 

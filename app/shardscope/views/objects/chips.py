@@ -1,4 +1,4 @@
-"""How many objects there are of each kind and state, as buttons that filter."""
+"""Counts of objects per kind and state, as buttons that filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns the object table shows: those that tell something, unless the user has chosen."""
+"""Visible columns of the object table: those that differ between rows, or the user's choice."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ class DragOut(QObject):
         QToolTip.hideText()
 
     def _progressed(self, job: Job) -> None:
-        """What the pointer says while it waits."""
+        """Show the progress at the pointer."""
         if job is self._job and self._dragging and job.total_amount:
             share = 100 * job.done_amount // job.total_amount
             QToolTip.showText(QCursor.pos(), self.tr("Preparing {0} % · Esc cancels").format(share), self._view)

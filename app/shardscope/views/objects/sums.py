@@ -1,4 +1,4 @@
-"""How many rows are selected, and how many bytes they come to: added up in a job."""
+"""Number and bytes of the selected rows, added up in a job."""
 
 from __future__ import annotations
 

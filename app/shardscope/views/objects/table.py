@@ -276,7 +276,7 @@ class ObjectTable(QTableView):
         self.follow_place(None if row is None else self.objects.place_of(row))
 
     def follow_place(self, place: int | None) -> None:
-        """The same for a place among all that are shown."""
+        """Make a place among all rows current."""
         self._following = True
         try:
             if place is None:

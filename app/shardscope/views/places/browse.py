@@ -20,7 +20,7 @@ UP = ".."
 
 
 class FolderBrowser(QObject):
-    """Where one is in a store, and the names that were listed so far.
+    """Folder of a store, and the names that were listed so far.
 
     `moved` tells that another folder is shown, `listed(places)` that more names came, `told` that the state is other.
 

@@ -1,4 +1,4 @@
-"""Where one can go: the members of a data set or the shards in the same folder, recent files, samples."""
+"""Places to open: shards of the data set or of the same folder, recent files, samples."""
 
 from __future__ import annotations
 

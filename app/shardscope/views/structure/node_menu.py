@@ -1,4 +1,4 @@
-"""What can be done with a node of the tree: copied in every form, gone to, followed, looked up, extracted."""
+"""Context menu of a node of the tree: copy, go to, follow, look up, extract."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class NodeMenuActions:
-    """What the tree does when the menu asks for it.
+    """Actions of the context menu of the tree.
 
     Attributes:
         look_up: Looks up the object of a row.

@@ -1,4 +1,4 @@
-"""How a lookup ended: a sign, a word and a sentence, on a ground of the same colour."""
+"""Outcome of a lookup: a sign, a word and a sentence, on a background of the same colour."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class OutcomeBand(QWidget):
         self.update()
 
     def set_current(self, current: bool) -> None:
-        """Whether the outcome is that of the key in the field; else it is grey, and says that it is of another one."""
+        """Show the outcome as that of the key in the field, or in grey as that of another key."""
         if current == self._current:
             return
         self._current = current

@@ -37,7 +37,7 @@ LOW = 320
 """Below this height the outcome shares the room of the steps."""
 
 STEP_MILLISECONDS = 1200
-"""How long play rests on a step."""
+"""Milliseconds per step while the steps are played."""
 
 
 class TracePanel(QWidget):

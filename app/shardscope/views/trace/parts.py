@@ -13,7 +13,7 @@ from shardscope.widgets.fonts import SMALL, sized
 
 
 class Progress(Enum):
-    """Where a step stands in the lesson."""
+    """Progress of a step: behind, current or ahead."""
 
     AHEAD = "ahead"
     CURRENT = "current"

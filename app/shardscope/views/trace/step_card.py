@@ -277,7 +277,7 @@ class StepCard(QWidget):
         self.update()
 
     def set_keyboard(self, here: bool) -> None:
-        """Whether the list of the steps has the keyboard: its arrows walk on from the current step.
+        """Show that the list of the steps has the keyboard: its arrows walk on from the current step.
 
         Args:
             here: Whether it has.

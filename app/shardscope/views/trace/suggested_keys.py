@@ -219,7 +219,7 @@ class KeyOffers(QWidget):
 
 
 class KeyMenu(QToolButton):
-    """The same keys in a menu, which is there while steps are shown, too.
+    """Menu of the suggested keys, also shown while there are steps.
 
     Args:
         offers: What asks for the keys, and is told which one is chosen.

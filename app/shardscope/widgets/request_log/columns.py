@@ -96,7 +96,7 @@ class RequestColumns:
         self._highest = np.pad(self._highest, (0, more))
 
     def _find_rounds(self, first: int, count: int) -> None:
-        """What had ended when a request began, it depended on."""
+        """Compute the rounds: a request depends on those that had ended when it began."""
         before = self._latest[first - 1] if first else 0.0
         ends = np.where(self._hits[first:count], 0.0, self._times[2, first:count])
         self._latest[first:count] = np.maximum.accumulate(np.maximum(ends, before))

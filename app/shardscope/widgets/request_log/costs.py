@@ -14,7 +14,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a store asks, in US dollars.
+    """Prices of a store, in US dollars.
 
     Attributes:
         name: Whose price it is, and for what.

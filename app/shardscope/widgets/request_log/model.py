@@ -57,7 +57,7 @@ class RequestLogModel(QAbstractTableModel):
         self._restart()
 
     def read_again(self, main: str) -> None:
-        """What the requests were for is known better than it was, or what is open."""
+        """Read the purposes again: more is known of the shard now."""
         self._main = main
         self._restart()
 

@@ -1,1 +1,1 @@
-"""Where the parts of each kind of figure lie."""
+"""Layouts of each kind of figure."""

@@ -29,7 +29,7 @@ _MANY = 5
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Where the cells are.
+    """Grid of the cells.
 
     Attributes:
         left: Where the first column begins.

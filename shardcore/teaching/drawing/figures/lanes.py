@@ -1,4 +1,4 @@
-"""Which stretches of a ruler lie side by side, and which in different lanes."""
+"""Lanes of a ruler: stretches that fit side by side share one."""
 
 from __future__ import annotations
 

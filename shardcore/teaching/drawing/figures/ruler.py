@@ -30,7 +30,7 @@ _STEPS = (1, 2, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class RulerScale:
-    """Where the numbers of a ruler lie on the page.
+    """Scale of a ruler on the page.
 
     Attributes:
         start: Its first number.
