@@ -33,7 +33,7 @@ class Remedy(Enum):
     KEYS = "another rule makes keys that fit (keys=)"
     DEDUPE = "a shard has each key once: with dedupe=True one of equal objects is kept"
     NAMES = "a manifest gives other keys (manifest=), or skip such inputs (skip_unreadable=True)"
-    PROFILE = "nobody signed the request: name a profile (RemoteOptions(profile=…)) that may read it"
+    PROFILE = "the request was not signed: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
     RENEW = "renew the credentials, then open it again"
     CLOCK = "set the clock of this machine"

@@ -1,4 +1,4 @@
-"""The words that people are shown: none of the left side of `docs/words.md` occurs.
+"""The words that people are shown: none of the left side of `docs/dev/vocabulary.md` occurs.
 
 Texts are the sentences in the code (`doc=`, steps, findings, messages, labels), as string literals, and the pages.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LIST = ROOT / "docs" / "words.md"
+LIST = ROOT / "docs" / "dev" / "vocabulary.md"
 
 ALLOWED = (
     "xorb info (CAS info)",

@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
     picture.add_argument("--step", type=int, default=0, metavar="N", help="stop the trace at this step")
     picture.add_argument("--verify", metavar="DEPTH", help="verify to this depth first")
     picture.add_argument(
-        "--show", default="", metavar="PART", help="bring this part to the front: trace, findings, drawing, …"
+        "--show", default="", metavar="PART", help="show this part: trace, findings, drawing, …"
     )
     return made
 

@@ -162,9 +162,9 @@ def leads_json(leads: Leads) -> dict[str, Any]:
 def lead_lines(leads: Leads) -> Iterator[str]:
     """Yield the references as lines for people."""
     if not leads.found:
-        yield "Nothing leads here."
+        yield "No references."
         return
-    yield "Who leads here:"
+    yield "References:"
     for lead in leads.found:
         names = " › ".join(lead.names)
         yield f"  bytes {lead.span}: {names}" if names else f"  bytes {lead.span}"

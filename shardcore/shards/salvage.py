@@ -257,7 +257,7 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Sal
         if not damaged.looks(start):
             return
         pieces = partial(pieces_of, damaged.source, start, stop)
-        why = "bytes that nobody claims: stored plain, damaged, or no object at all"
+        why = "bytes that belong to no object: stored uncompressed, damaged, or no content"
         yield SalvagedObject(
             None, f"raw-{start}-{stop}", (Span("", start, stop),), pieces, why=why, without_index=True, raw=True
         )

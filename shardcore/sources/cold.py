@@ -80,7 +80,7 @@ class Bill:
             UsageError: It would have to be fetched.
         """
         if not near and not self.fetch:
-            known = "what a first reader pays is measured with the bytes that were fetched before"
+            known = "the cold cost is measured with the bytes that were fetched before"
             raise UsageError(f"{known}; {what} would have to be fetched: look the key up once more")
 
 

@@ -92,7 +92,7 @@ TOMBSTONE = Verb(
 REKEY = Verb(
     "rekey",
     "Re-key into a new file",
-    "Write a shard anew with its chunk hashes under an HMAC key, or with another expiry; the shard stays as it is.",
+    "Write a new shard with its chunk hashes under an HMAC key, or with another expiry; the shard stays as it is.",
     EditSubject.TARGET,
 )
 

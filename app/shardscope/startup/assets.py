@@ -26,7 +26,7 @@ def resources() -> Path:
 
 
 def docs() -> Path:
-    """The folder of the pages: `formats/<name>.md` and `words.md`.
+    """The folder of the pages: `formats/<name>.md` and `glossary.md`.
 
     Raises:
         AssetMissingError: There is none.

@@ -112,7 +112,7 @@ def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
         return [Node("damaged blocks", body, role=FieldRole.DATA, error=str(error))]
     if header.plain_copy or header.nbytes == 0:
         doc = "The uncompressed bytes of the chunk; nothing is compressed."
-        return [Node("plain bytes", body, role=FieldRole.DATA, doc=doc)]
+        return [Node("uncompressed bytes", body, role=FieldRole.DATA, doc=doc)]
     table = Span("", body.start, body.start + header.nblocks * BLOCK_START.size)
     starts = Node("block starts", table, text=plural(header.nblocks, "block"), children=_starts(chunk, found, table))
     blocks = Span("", table.stop, body.stop)

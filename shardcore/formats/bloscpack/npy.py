@@ -91,7 +91,7 @@ def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayInfo | None:
     if not given:
         return None
     if not {"dtype", "shape"} <= given.keys():
-        raise UsageError(f"{who}: an array needs dtype and shape; order is C unless given")
+        raise UsageError(f"{who}: an array needs dtype and shape; default order: C")
     try:
         return array_info({"container": "numpy", "order": "C"} | given)
     except FormatError as error:

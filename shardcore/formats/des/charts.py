@@ -35,7 +35,7 @@ def shares(file: DesFile, sections: Sequence[Section]) -> tuple[Share, ...]:
     return budget(sections, {"data": inside})
 
 
-_TOMBSTONED = "The sidecar says that these objects were deleted; the bytes stay until the shard is written anew."
+_TOMBSTONED = "The sidecar says that these objects were deleted; the bytes stay until the shard is rewritten."
 
 
 def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:

@@ -194,7 +194,7 @@ class DesDataSet(DataSet):
             look.step(
                 "Route",
                 text,
-                why="Without n_bits the uid's number cannot be told, so no file can be ruled out.",
+                why="Without n_bits the uid's number is unknown, so no file can be ruled out.",
                 n_bits=None,
                 candidates=found[:100],
             )

@@ -122,8 +122,8 @@ def _listed(
     missing = _missing(entries)
     if missing:
         damaged.notes.append(
-            f"by the last entry {plural(missing, 'byte')} of the payloads are gone: where something vouches for "
-            "contents, they are also looked for so much earlier; the place of others is that of their entry"
+            f"by the last entry {plural(missing, 'byte')} of the payloads are gone: contents with a checksum "
+            "are also searched that much earlier; others are read at the offset of their entry"
         )
     for ref in refs(replace(damaged, shard=shard)):
         looks = EACH_FOUND + ref.spans[-1].size // _ENTRY_LOOK

@@ -32,7 +32,7 @@ FORMAT = Format(
         without={
             "append": Without(Instead.BESIDE, "A new shard, and a xorb of the chunks that are new, go beside it."),
             "delete": Without(
-                Instead.REWRITE, "The shard is written anew without the file; its chunks stay in their xorbs."
+                Instead.REWRITE, "The shard is rewritten without the file; its chunks stay in their xorbs."
             ),
         },
     ),

@@ -36,7 +36,7 @@ def hmac_drawing(plain: bytes, stored: bytes, key: Span) -> Drawing:
     table = Table(
         "Hash and key give the hash that is stored", ("hash of the chunk", "key of the footer", "stored"), (row,)
     )
-    caption = "The way back does not exist: nobody who only has the shard learns the hashes of its chunks."
+    caption = "There is no way back: the shard alone does not reveal the hashes of its chunks."
     return Drawing("The hash under the key", (table,), (), caption)
 
 
@@ -56,7 +56,7 @@ def key_drawing(raw: bytes) -> Drawing:
     """The part of a hash that tables have."""
     caption = (
         "Hashes are as good as random, so a quarter of one tells nearly all apart: a table of keys of 8 bytes is a "
-        "short entrance to records of 48."
+        "short index of records of 48."
     )
     return Drawing("The table key", (key_figure(raw),), (), caption)
 

@@ -144,7 +144,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         rest = Span("", block.entry_span(TOLD_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
         look.step(
             "More segments",
-            f"{more} in the same way; they are not told one by one.",
+            f"{more} in the same way; they are not listed.",
             why="A file is the bytes of its segments, one after the other, however many there are.",
             inputs=(rest,),
         )

@@ -41,10 +41,10 @@ FORMAT = Format(
         uncompressed={"spec": {"data_encoding": "raw"}},
         without={
             "append": Without(
-                Instead.REWRITE, "An index has places as running sums: the shard is written anew to add a value."
+                Instead.REWRITE, "An index has places as running sums: the shard is rewritten to add a value."
             ),
             "delete": Without(
-                Instead.REWRITE, "An index has places as running sums: the shard is written anew to drop a value."
+                Instead.REWRITE, "An index has places as running sums: the shard is rewritten to drop a value."
             ),
         },
     ),

@@ -23,7 +23,7 @@ FORMAT = Format(
             "append": Without(
                 Instead.BESIDE, "A xorb is named by the hash of its chunks: new ones go into a new xorb."
             ),
-            "delete": Without(Instead.NEVER, "Shards point at chunks by their numbers: none can be taken out."),
+            "delete": Without(Instead.NEVER, "Shards point at chunks by their numbers: none can be removed."),
         },
     ),
     options=(

@@ -173,7 +173,7 @@ def _without(packed: PackedFormat, action: str, options: Mapping[str, Any]) -> A
     """The cost of what has to be done where the format has no edit."""
     declared = writes_of(packed.format).without.get(action)
     if declared is None:
-        return ActionCost(How.REWRITE, packed.plan.size, what="The file is written anew.", exact=False)
+        return ActionCost(How.REWRITE, packed.plan.size, what="The file is rewritten.", exact=False)
     how, written = _HOW[declared.instead], 0
     one = packed.objects[len(packed.objects) // 2]
     if how is How.BESIDE:

@@ -193,7 +193,7 @@ def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[
     assert run(["explain", small, "1200", "--leads"]) == 0
     assert "bytes 4497..4505: index › slot 0 › offset\n" in capsys.readouterr().out
     assert run(["explain", small, "100", "--leads"]) == 0
-    assert "Nothing leads here.\n" in capsys.readouterr().out
+    assert "No references.\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("depth", ["structure", "index", "content"])

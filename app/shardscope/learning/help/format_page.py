@@ -127,7 +127,7 @@ class FormatPage(QWidget):
             self.show_word(rest)
         elif kind in ("http", "https"):
             QDesktopServices.openUrl(QUrl(address))
-        elif address.endswith("words.md"):
+        elif address.endswith("glossary.md"):
             self.show_page(GLOSSARY)
         else:
             self.show_page(address.rpartition("/")[2].removesuffix(".md"))

@@ -119,10 +119,9 @@ def words() -> Mapping[str, str]:
 
 
 def _glossary_text() -> str:
-    """The two tables of words for readers; the rest of that page is for writers."""
-    text = (assets.docs() / "words.md").read_text("utf-8")
-    start, stop = text.index("## States"), text.index("## How to write")
-    return "# Glossary\n\n" + re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text[start:stop])
+    """Return the glossary without links."""
+    text = (assets.docs() / "glossary.md").read_text("utf-8")
+    return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
 
 
 class _Words:

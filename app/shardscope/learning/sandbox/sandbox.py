@@ -425,7 +425,7 @@ class Sandbox(QObject):
             pool=Pool.CPU,
             priority=JobPriority.SCAN,
             lasting=True,
-            title=self.tr("Note what the file serves"),
+            title=self.tr("Record the objects of the file"),
             done=done,
         )
         self.compared.emit()

@@ -401,7 +401,7 @@ class EditDialog(QDialog):
         gone = self.takedown.isChecked()
         if kept:
             words = kept[not gone]
-            more = self.tr("They are then gone for good.") if gone else self.tr("Anybody can read them there.")
+            more = self.tr("They are then gone for good.") if gone else self.tr("Everyone can read them there.")
             self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}. {more}"))
         colours = theme.of(self)
         self.kept.setStyleSheet(f"color: {(colours.error if gone else colours.muted).name()};")

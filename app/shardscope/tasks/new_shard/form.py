@@ -364,7 +364,7 @@ class PackForm(QWidget):
         """
         if not (option and self.options.tell_wrong(option, why)):
             self._refused, self._final = why, final
-        self.plan.show_none(self.tr("No plan: what is wrong is told below"))
+        self.plan.show_none(self.tr("No plan: see below"))
         self.refresh()
 
     def tell_failed(self, why: str) -> None:

@@ -238,7 +238,7 @@ class DragOut(QObject):
             return
         if self._session.request.sandbox:
             if whole:
-                told = self.tr("Nothing is taken out of the sandbox: save it as a copy, and open that")
+                told = self.tr("Nothing can be dragged out of the sandbox: save it as a copy, and open that")
                 self._session.say(told, failed=True)
             return
         if not isinstance(chosen, DraggedNode):

@@ -54,7 +54,7 @@ def test_a_page_keeps_its_code() -> None:
 def test_the_glossary_is_the_list_of_words() -> None:
     """States and words are explained; what is meant for writers is left out."""
     page = page_of(GLOSSARY)
-    assert "a sidecar says that the object was deleted" in page.markdown
+    assert "the object is deleted by its sidecar" in page.markdown
     assert "Instead of" not in page.markdown
     assert pages.words()["shard"] == pages.words()["file"]
     assert "tombstoned" in pages.words()

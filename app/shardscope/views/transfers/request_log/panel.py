@@ -201,7 +201,7 @@ class RequestLogPanel(QWidget):
             menu.addAction(self.tr("Copy &range"), lambda: copy_text(f"{record.start}..{record.stop}"))
         tape = self.model.tape
         if tape is not None:
-            menu.addAction(self.tr("Copy the tape as &JSON lines"), lambda: copy_lines(tape.lines()))
+            menu.addAction(self.tr("Copy the log as &JSON lines"), lambda: copy_lines(tape.lines()))
         menu.addSeparator()
         add_picture(menu, self, "requests", self._session.say)
         return menu
