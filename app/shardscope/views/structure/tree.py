@@ -102,7 +102,7 @@ _EDGE = 8
 
 _NUMBER = re.compile(r"[-\d][\d,.]*")
 
-_LEAST_NAME, _LEAST_VALUE = 16, 12
+_LEAST_NAME, _LEAST_VALUE = 24, 12
 """Digits of a name and of a value that are worth reading; in a narrower tree size and offset are in the tooltip."""
 
 
