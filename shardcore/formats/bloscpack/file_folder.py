@@ -63,6 +63,7 @@ class BloscpackFiles(DataSet):
         self._context = context.member()
         self._files = FilesObjects(self)
         self._rows = {member.name: row for row, member in enumerate(self.members)}
+        self._sizes: dict[int, int] = {}
 
     def open_member(self, name: str, source: Source) -> BloscpackShard:
         """Opens a file; see `DataSet.open_member`."""
@@ -110,15 +111,17 @@ class BloscpackFiles(DataSet):
         return (name,)
 
     def ref(self, row: int) -> ObjectRef:
-        """One content as an object; opens its file."""
+        """Return a content as an object; opens its file for a moment, unless its size is known."""
         member = self.members[row]
         key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
         ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")
-        try:
-            whole = self._shard(member.name).find(ALL)
-        except ShardError as error:
-            return replace(ref, state=State.DAMAGED, error=str(error))
-        return replace(ref, size=whole.size)
+        if row not in self._sizes:
+            try:
+                with self.borrowed(member.name) as shard:
+                    self._sizes[row] = shard.find(ALL).size
+            except ShardError as error:
+                return replace(ref, state=State.DAMAGED, error=str(error))
+        return replace(ref, size=self._sizes[row])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The uncompressed bytes of a file, in pieces."""
@@ -183,7 +186,7 @@ class BloscpackFiles(DataSet):
         name = self.members[row].name
         if name in self.unreadable:
             return -1, State.DAMAGED
-        return (self.ref(row).size, State.LIVE) if self.is_open(name) else (-1, State.LIVE)
+        return self._sizes.get(row, -1), State.LIVE
 
     def _shard_of(self, ref: ObjectRef) -> BloscpackShard:
         return self._shard(self.members[ref.row].name)
