@@ -176,7 +176,10 @@ def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
 @of_the_wheel
 def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
     """The page of every format and the list of words are in the wheel, as they stand in docs/, and are found there."""
-    names = ["glossary.md", *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs/formats").glob("*.md"))]
+    names = [
+        "glossary.md",
+        *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs/formats").glob("*.md")),
+    ]
     assert len(names) > 6
     found = Path(
         run(

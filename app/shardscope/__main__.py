@@ -89,9 +89,7 @@ def parser() -> argparse.ArgumentParser:
     picture.add_argument("--trace", default="", metavar="KEY", help="trace this key")
     picture.add_argument("--step", type=int, default=0, metavar="N", help="stop the trace at this step")
     picture.add_argument("--verify", metavar="DEPTH", help="verify to this depth first")
-    picture.add_argument(
-        "--show", default="", metavar="PART", help="show this part: trace, findings, drawing, …"
-    )
+    picture.add_argument("--show", default="", metavar="PART", help="show this part: trace, findings, drawing, …")
     return made
 
 

@@ -17,7 +17,7 @@ from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQu
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
 from shardscope.session.opened import IndexState, OpenedShard, OpenFailure
 from shardscope.session.selection import Selection
-from shardscope.session.trace_walk import TraceWalk, traced
+from shardscope.session.trace_walk import TraceWalk, looked_up
 
 MOST = 200
 """Places that are remembered."""
@@ -329,7 +329,7 @@ class Session(OpenedShard):
             take(TraceWalk(key, error=error))
 
         self.ask(
-            lambda shard, _: TraceWalk(key, traced(shard, key)),
+            lambda shard, _: looked_up(shard, key),
             take,
             failed=failed,
             key=("trace", self),

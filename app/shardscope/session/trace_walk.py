@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +30,7 @@ class TraceWalk:
         step: The number of the current step, from 0; -1 before the first.
         cold: What a first reader pays for it, once that is measured.
         cold_error: Why it cannot be measured, or None.
+        begins: The one key that begins with an absent key; empty if there is none.
     """
 
     key: str = ""
@@ -37,6 +39,7 @@ class TraceWalk:
     step: int = -1
     cold: ColdTrace | None = None
     cold_error: BaseException | None = None
+    begins: str = ""
 
     @property
     def steps(self) -> int:
@@ -60,13 +63,13 @@ class TraceWalk:
         return next((span for span in spans if span.size), spans[0] if spans else None)
 
 
-def traced(shard: Shard, key: str) -> Trace:
-    """The trace of a key; of what is around it when it was pasted with blanks and is no key as it stands.
+def looked_up(shard: Shard, key: str) -> TraceWalk:
+    """Look a key up, before its first step; a pasted key may have blanks around it.
 
-    The beginning of a key stands for the key where only one begins so, as far as the index is loaded.
+    A text that is no key of the format stands for the one key that begins so, as far as the index is loaded.
 
     Raises:
-        UsageError: The key is not of the format's form, or several keys begin so.
+        UsageError: The text is no key of the format, and not exactly one key begins so.
         SourceError: The bytes cannot be had.
     """
     stripped = key.strip()
@@ -74,14 +77,20 @@ def traced(shard: Shard, key: str) -> Trace:
         trace = shard.trace(key)
         if trace.outcome == ABSENT and key != stripped:
             trace = shard.trace(stripped)
-    except UsageError:
+    except UsageError as error:
         if key != stripped:
-            return traced(shard, stripped)
-        if (whole := _completed(shard, stripped)) is None:
+            return replace(looked_up(shard, stripped), key=key)
+        if (whole := _completed(shard, stripped)) is not None:
+            return TraceWalk(key, shard.trace(whole))
+        if not shard.loaded:
             raise
-        return shard.trace(whole)
-    whole = _completed(shard, stripped) if trace.outcome == ABSENT else None
-    return shard.trace(whole) if whole is not None else trace
+        more = "no key begins so" if len(stripped) >= LEAST_PREFIX else f"type at least {LEAST_PREFIX} of its letters"
+        raise UsageError(f"{error.message}; {more}") from error
+    if trace.outcome != ABSENT:
+        return TraceWalk(key, trace)
+    with suppress(UsageError):
+        return TraceWalk(key, trace, begins=_completed(shard, stripped) or "")
+    return TraceWalk(key, trace)
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:

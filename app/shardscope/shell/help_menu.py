@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QIcon, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QWhatsThis
 
 from shardscope.learning.help.format_page import FormatPage
@@ -39,6 +39,7 @@ class HelpMenu(QObject):
         self.page = self._action(self.tr("&Page of the format"), "Alt+F1", self._show_page)
         self.glossary = self._action(self.tr("&Glossary"), "", self._show_glossary)
         self.whats_this = QWhatsThis.createAction(window)
+        self.whats_this.setIcon(QIcon())
         self.whats_this.setText(self.tr("&What is this?"))
         self.whats_this.setShortcut(QKeySequence(QKeySequence.StandardKey.WhatsThis))
         menu = self._menu = window.menuBar().addMenu(self.tr("&Help"))

@@ -115,8 +115,8 @@ def sentences() -> Mapping[str, str]:
             "traceKey": translate("WhatsThis", "The key to look up, as the format writes it. Return starts."),
             "formatPageDock": translate(
                 "WhatsThis",
-                "The page of the format. The row of the selected field is highlighted; the name of a field selects its bytes. "
-                "Dotted words are explained in the glossary.",
+                "The page of the format. The row of the selected field is highlighted; the name of a field selects its "
+                "bytes. Dotted words are explained in the glossary.",
             ),
             "lessonsDock": translate(
                 "WhatsThis",

@@ -15,7 +15,6 @@ from shardscope.learning.drawings.space import STEP
 from shardscope.learning.lessons.lesson import Answer, Lesson, LessonStep, Question, Show, StepCondition
 from shardscope.learning.lessons.values import LessonScene, NotHereError
 from shardscope.session.goto import GotoError, calculate
-from shardscope.session.trace_walk import traced
 
 MOST_INDEX = 4 << 20
 """An index of up to so many bytes is read for a lesson: the tree names all objects then."""
@@ -156,7 +155,7 @@ def _own_key(lesson: Lesson, shard: Shard) -> str:
     for text in lesson.own_keys:
         try:
             key = LessonScene(shard).fill(text)
-            if traced(shard, key).outcome == "found":
+            if shard.trace(key).outcome == "found":
                 return key
         except (NotHereError, ShardError) as error:
             if isinstance(error, SourceError) and not isinstance(error, LargeRead):
@@ -190,7 +189,7 @@ def _lookup(lesson: Lesson, number: int, scene: LessonScene) -> Trace | None:
     for step in reversed(lesson.steps[: number + 1]):
         if step.lookup:
             try:
-                return traced(scene.shard, scene.fill(step.lookup))
+                return scene.shard.trace(scene.fill(step.lookup))
             except ShardError as error:
                 raise NotHereError(error.message) from error
         if step.fresh is not None:

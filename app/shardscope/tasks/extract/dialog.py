@@ -97,6 +97,8 @@ class ExtractDialog(QDialog):
         self.left_out.setTextFormat(Qt.TextFormat.PlainText)
         self.where = QComboBox(page)
         self.where.setEditable(True)
+        # Its completion takes the first Return while the path is selected.
+        self.where.setCompleter(None)  # type: ignore[arg-type]
         self.where.addItems(folders)
         self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
         self.where.setMinimumContentsLength(30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -220,13 +221,13 @@ class RecoverTask(QObject):
 
     def _ask_folder(self) -> None:
         folder = str(Path(first_folder(self._session.request)).parent)
-        title = self.tr("Choose an empty folder for the recovered objects")
+        title = self.tr("Choose a folder for the recovered objects: an empty one, or one in which a new folder is made")
         dialog = QFileDialog(self.sheet or self._window, title, folder)
         dialog.setObjectName("salvageFolder")
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self.take_to(Path(path)))
+        dialog.fileSelected.connect(lambda path: self.take_to(_empty_folder(Path(path), self._session.request.name)))
         dialog.open()
 
     def _run(self, folder: Path | None) -> Job | None:
@@ -273,3 +274,15 @@ class RecoverTask(QObject):
             self.sheet = None
             if (job := self._session.jobs.newest(("salvage", self))) is not None:
                 job.cancel()
+
+
+def _empty_folder(chosen: Path, name: str) -> Path:
+    """Return the chosen folder if it is empty, else the name of a new one in it."""
+    try:
+        if not any(chosen.iterdir()):
+            return chosen
+    except OSError:
+        # The job reports why.
+        return chosen
+    names = (f"{Path(name).stem or 'objects'}-recovered{end}" for end in ("", *(f"-{n}" for n in count(2))))
+    return next(chosen / one for one in names if not (chosen / one).exists())

@@ -484,7 +484,8 @@ class ObjectPanel(QWidget):
         if (why := why_none(self._session)) is not None:
             self._say_rows([why])
             return
-        parts = [plural(total, "row") if self._view.plain else f"{self.model.total:,} of {plural(total, 'row')}"]
+        all_rows = self._view.plain or self.model.total == total
+        parts = [plural(total, "row") if all_rows else f"{self.model.total:,} of {plural(total, 'row')}"]
         if (job := self._looking) is not None:
             done = f" {100 * job.done_amount // job.total_amount} %" if job.total_amount else ""
             parts.append(f"searching …{done}")
@@ -508,7 +509,7 @@ class ObjectPanel(QWidget):
         needed = "  ·  ".join(part for part in parts if part in (parts[0], self.sums.text))
         room = self.width() - margins.left() - margins.right() - self.fontMetrics().horizontalAdvance(f"{needed}…")
         room -= sum(one.sizeHint().width() + between for one in pressed)
-        for button in (self.look_up_button, self.extract_button):
+        for button in (self.extract_button, self.look_up_button):
             room -= button.sizeHint().width() + between
             button.setVisible(room >= 0 and (salvage is None or salvage.isHidden()))
 

@@ -102,8 +102,8 @@ _EDGE = 8
 
 _NUMBER = re.compile(r"[-\d][\d,.]*")
 
-_LEAST_NAME, _LEAST_VALUE = 24, 12
-"""Digits of a name and of a value that are worth reading; in a narrower tree size and offset are in the tooltip."""
+_LEAST_NAME, _SHORT_NAME, _LEAST_VALUE = 24, 16, 12
+"""Digits of a name, of a name beside long numbers, and of a value; the tooltip has what a narrower tree hides."""
 
 
 class NodeDelegate(QStyledItemDelegate):
@@ -301,9 +301,11 @@ class StructureTree(QTreeView):
         self._seen = [max(old, new) for old, new in zip(self._seen, hints, strict=True)]
         self._longest = max(self._longest, self._longest_number())
         name, value, offset, size = self._seen
+        least = min(value, max(_LEAST_VALUE * digit, self._longest))
+        letters = max((self.viewport().width() - least - offset - size) // digit, _SHORT_NAME)
         rooms = (
-            Room(name, min(name, _LEAST_NAME * digit)),
-            Room(value, min(value, max(_LEAST_VALUE * digit, self._longest))),
+            Room(name, min(name, min(letters, _LEAST_NAME) * digit)),
+            Room(value, least),
             Room(offset, offset, leaves=2),
             Room(size, size, leaves=1),
         )

@@ -134,7 +134,8 @@ class TracePanel(QWidget):
         self._set_trace(walk.trace)
         if walk.trace is not None:
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
-            self.band.tell(outcome_of(walk.trace), verdict(walk.trace), word=word)
+            hint = self.tr(" One key begins so: {0}.").format(shown(walk.begins)) if walk.begins else ""
+            self.band.tell(outcome_of(walk.trace), verdict(walk.trace) + hint, word=word)
         else:
             self.band.tell(FAILED, sentence(plain_words(walk.error)))
             self._message(self._teach())
@@ -287,7 +288,7 @@ class TracePanel(QWidget):
         self.field = QLineEdit()
         self.field.setObjectName("traceKey")
         self.field.setAccessibleName(self.tr("Key to look up"))
-        self.field.setPlaceholderText(self.tr("Key"))
+        self.field.setPlaceholderText(self.tr("Key, or its first letters"))
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)

@@ -262,7 +262,7 @@ def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
     path = SWH.copied(tmp_path / "a")
     show(window, path, rows=SWH.rows)
     sheet = sheet_of(window, "delete")
-    assert "Anybody can read them there" in sheet.kept.text()
+    assert "Everyone can read them there" in sheet.kept.text()
     sheet.takedown.click()
     assert "gone for good" in sheet.kept.text()
     apply(window, sheet)

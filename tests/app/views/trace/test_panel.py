@@ -103,7 +103,7 @@ def test_not_a_key(panel: TracePanel, qtbot: QtBot) -> None:
     panel.field.setText("xyz")
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: panel.band.outcome.text == "Not looked up")
-    assert panel.band.verdict.text == "A key of a swh shard is 64 hex digits, not 'xyz'."
+    assert panel.band.verdict.text.endswith("is 64 hex digits, not 'xyz'; type at least 4 of its letters.")
     assert panel.trace is None
     assert panel.cards == []
 
@@ -388,3 +388,16 @@ def test_the_key_that_a_beginning_stands_for_is_the_one_looked_up(panel: TracePa
     assert panel.band.show_object.isEnabled()
     panel.field.setText(ABSENT)
     assert not panel.band.show_object.isEnabled()
+
+
+def test_a_key_that_is_absent_is_not_the_one_that_begins_so(
+    panel: TracePanel, session: Session, qtbot: QtBot, data: Path
+) -> None:
+    """Where any text is a key, its own lookup is shown, with a hint at the key that begins with it."""
+    open_in(session, qtbot, Path(__file__).parents[4] / "resources" / "samples" / "des" / "archive")
+    panel.field.setText("scan")
+    qtbot.keyClick(panel.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.key == "scan")
+    assert panel.trace is not None
+    assert panel.trace.outcome == "absent"
+    assert panel.band.verdict.text.endswith("One key begins so: scan-0007.png.")
