@@ -39,7 +39,8 @@ class Verb:
         takes: What it is given.
         beside: Whether it changes a small file beside the shard, which stays as it is: no journal is needed, and it
             works on the members of a data set, too.
-        back: What takes it back by the same verb, as an entry of a menu; empty where the journal does.
+        back: Title of the verb that reverts it, for menus; empty if the journal reverts it.
+        back_help: One sentence about reverting it.
         options: What may be said besides.
     """
 
@@ -49,6 +50,7 @@ class Verb:
     takes: EditSubject
     beside: bool = False
     back: str = ""
+    back_help: str = ""
     options: tuple[Option, ...] = ()
 
     def help_of(self, name: str) -> str:
@@ -87,6 +89,7 @@ TOMBSTONE = Verb(
     EditSubject.KEYS,
     beside=True,
     back="Lift tombstones",
+    back_help="Remove the marks of deletion from the sidecar: the objects can be read again.",
     options=_TOMBSTONE,
 )
 REKEY = Verb(

@@ -18,6 +18,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.REPLACE: "choose another folder, or have it replaced",
         Remedy.HARD_LINKS: "copy the file, and open the copy",
         Remedy.JOURNAL: "look where it comes from; the command `shardcore undo` can be told to trust it",
+        Remedy.DATE: "fill in Date, such as 2026-03-05T09:30:00+00:00",
         Remedy.PROFILE: "the request was not signed: choose a profile, or give keys, that may read it",
         Remedy.RIGHTS: "ask its owner for the right to read it, or try another profile, or anonymous requests",
         Remedy.RENEW: "renew the credentials, then connect again",

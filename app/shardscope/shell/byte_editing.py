@@ -221,7 +221,7 @@ class ByteEditing(QObject):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(self.tr("Discard typed bytes?"))
-        box.setText(self.tr("{0} in the bytes would be lost.").format(plural(self.typed.count, "change")))
+        box.setText(self.tr("Typed bytes that are not written yet would be lost."))
         box.setInformativeText(self.tr("Nothing was written into the file yet."))
         drop = box.addButton(self.tr("&Discard"), QMessageBox.ButtonRole.DestructiveRole)
         write = box.addButton(self.tr("&Write…"), QMessageBox.ButtonRole.ActionRole)

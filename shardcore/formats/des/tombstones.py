@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import KeyAbsent, UsageError
+from shardcore.errors import KeyAbsent, Remedy, UsageError
 from shardcore.formats.des.routing import ShardName, shard_date
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import (
@@ -134,7 +134,8 @@ def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tu
     if unknown and not given:
         raise UsageError(
             f"the sidecar's key is uid:created_at, and {unknown[0].file_name} does not say when {short(key)} was "
-            "created: give the time, such as --date 2026-03-05T09:30:00+00:00"
+            "created",
+            remedy=Remedy.DATE,
         )
     return found
 

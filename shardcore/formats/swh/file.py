@@ -249,7 +249,7 @@ class SwhFile:
         start, data = self._ahead
         self._ahead = (0, b"")
         if start + OBJECT.size == content.start and len(data) - OBJECT.size >= content.size:
-            _check_length(data, content)
+            check_length(data, content)
             yield data[OBJECT.size : OBJECT.size + content.size]
             return
         at, lead = content.start, OBJECT.size
@@ -257,7 +257,7 @@ class SwhFile:
             stop = min(at + PIECE, content.stop)
             piece = self.source.read(at - lead, stop)
             if lead:
-                _check_length(piece, content)
+                check_length(piece, content)
             yield piece[lead:]
             at, lead = stop, 0
 
@@ -332,8 +332,12 @@ def is_certain(agree: int, slots: int) -> bool:
     return agree * math.log(max(slots, 2)) >= math.log(CERTAIN)
 
 
-def _check_length(piece: bytes, content: Span) -> None:
-    """Compares the length in front of an object with the bytes it is said to take."""
+def check_length(piece: bytes, content: Span) -> None:
+    """Compare the length in front of an object with the bytes that it has by the index.
+
+    Raises:
+        FormatError: They differ.
+    """
     place = length_span(content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, shown_key
 from shardcore.formats.swh import chd, drawings
 from shardcore.formats.swh.displacement import DisplacementLocation, bucket_places, displacements
-from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.file import SwhFile, check_length
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT
 from shardcore.formats.swh.objects import key_bytes, live_ref
 from shardcore.formats.swh.slots import read_slots_at
@@ -376,6 +376,9 @@ class SwhLookup:
         size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])
         if (error := self._geometry.too_long(offset, size)) is not None:
             raise error
+        if (order := self._file.order) is not None:
+            content = offset + OBJECT.size
+            check_length(window[: OBJECT.size], Span("", content, content + int(order.row_sizes[slot])))
         ref = live_ref(str(key), slot, offset, size)
         look.step(
             "The object",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.file import SwhFile, check_length
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import (
     DIRECTORY_ENTRY,
@@ -253,25 +254,36 @@ class ObjectExtents(Extents):
         size = int(self._order.row_sizes[slot])
         length = length_span(int(self._order.offsets[number]))
         content = Span("", length.stop, length.stop + size)
-        kids = (
-            *field_nodes(OBJECT, {"size": size}, length.start),
-            Node(
-                "content",
-                content,
-                text=plural(size, "byte"),
-                role=FieldRole.DATA,
-                doc="The object as it was given to the writer; nothing is compressed.",
-            ),
-        )
         return Node(
             key,
             Span("", length.start, content.stop),
             text=f"{plural(size, 'byte')}, slot {slot}",
             doc="One object: its length, then its content.",
-            children=kids,
+            children=Deferred(lambda: self._parts(length, content)),
             target=self._file.geometry.slot_span(slot),
             row=slot,
         )
+
+    def _parts(self, length: Span, content: Span) -> list[Node]:
+        """Return length and content of an object; the length as it is stored, if it is at hand."""
+        source, stored, error = self._file.source, content.size, ""
+        if source.loaded(length.start, length.stop) == ((length.start, length.stop),):
+            piece = source.read(length.start, length.stop)
+            stored = int(OBJECT.read_one(piece, place=length)["size"])
+            try:
+                check_length(piece, content)
+            except FormatError as fault:
+                error = fault.message
+        return [
+            *(replace(node, error=error) for node in field_nodes(OBJECT, {"size": stored}, length.start)),
+            Node(
+                "content",
+                content,
+                text=plural(content.size, "byte"),
+                role=FieldRole.DATA,
+                doc="The object as it was given to the writer; nothing is compressed.",
+            ),
+        ]
 
     def _gap(self, number: int) -> Node:
         start, stop = int(self.starts[number]), int(self.stops[number])

@@ -321,3 +321,20 @@ def test_the_banner_does_not_push_the_selected_byte_out_of_view(window: MainWind
     start, stop = state.visible_bytes
     assert start <= caret < stop
     assert state.selection.caret == caret
+
+
+def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: MainWindow, file: Path) -> None:
+    """The next key must not change another byte than the one that was selected."""
+    window.help.teaching.this_file.trigger()
+    player = window.panels.panel(LessonPanel).player
+    until(lambda: player.stage is not None and not window.jobs.open_jobs)
+    in_sandbox(window)
+    at(window, 1500)
+    window.breaking.sandbox.flip(0)
+    opened(window)
+    until(lambda: player.stage is not None and not window.jobs.open_jobs)
+    settle(window, 0)
+    assert window.session.selection.span is not None
+    assert 1500 <= window.session.selection.span.start <= 1502
+    player.leave()
+    settle(window, 0)

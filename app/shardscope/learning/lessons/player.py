@@ -354,10 +354,12 @@ class LessonPlayer(QObject):
         self._clean()
         if self.lesson is None:
             return
+        # The same file with other bytes: whoever changes them keeps the selection.
+        again = self.stage is not None and not self.astray
         self.stage, self.verdict = None, None
         if self._session.request.uri == self._place(self.lesson, self.number):
             self.astray = ""
-            self._stage(self.lesson, self.number)
+            self._stage(self.lesson, self.number, again=again)
         else:
             # Whoever opens something else decides whether the lesson is over.
             self.astray = self._session.request.name
@@ -378,7 +380,7 @@ class LessonPlayer(QObject):
             self.left.emit()
             self.changed.emit()
 
-    def _stage(self, lesson: Lesson, number: int) -> None:
+    def _stage(self, lesson: Lesson, number: int, *, again: bool = False) -> None:
         uri, random = self._session.request.uri, self._random if self._fresh_at(lesson, number) is not None else None
         known = self._keys.get(uri, "")
         own = bool(self._own) and random is None
@@ -399,7 +401,7 @@ class LessonPlayer(QObject):
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(TraceWalk(trace.key, trace, step=stage.before))
             self._prepare(stage)
-            for shown in stage.shown:
+            for shown in () if again else stage.shown:
                 self._show(shown, stage)
             self.changed.emit()
 

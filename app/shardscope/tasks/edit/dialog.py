@@ -210,7 +210,7 @@ class EditDialog(QDialog):
         line = QLineEdit(self)
         line.setObjectName(f"edit_{option.name}")
         line.setAccessibleName(option.name.capitalize())
-        line.setPlaceholderText(option.help)
+        line.setPlaceholderText(option.help.partition(";")[0])
         line.setToolTip(option.help)
         return line
 

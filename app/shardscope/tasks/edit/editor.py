@@ -114,7 +114,7 @@ class Editor(QObject):
         title = title_of(verb, back=back)
         sheet = self._sheet(
             title,
-            QCoreApplication.translate("Verbs", verb.help),
+            QCoreApplication.translate("Verbs", verb.back_help if back else verb.help),
             title.partition(" ")[0],
             () if back else verb.options,
             takes_files=verb.takes is EditSubject.FILES,

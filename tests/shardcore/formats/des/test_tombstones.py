@@ -323,7 +323,7 @@ def test_a_sidecar_that_is_packed_has_the_time(tmp_path: Path) -> None:
         (sidecar,) = out.glob("*.meta")
         assert list(json.loads(sidecar.read_text())["index"]) == [key]
         if key == "one":
-            with pytest.raises(UsageError, match="give the time, such as --date"):
+            with pytest.raises(UsageError, match="does not say when"):
                 shardcore.tombstone(out, ["one"])
             continue
         shardcore.tombstone(out, ["one"])
