@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError, shown_key
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, shown_key
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.children import Deferred
 from shardcore.model.drawing import Sketch, moved_sketches
@@ -30,13 +29,17 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.cache import Once
-from shardcore.shards.member_objects import JoinedObjects, Member
+from shardcore.shards.cache import Once, OnceEach
+from shardcore.shards.member_objects import JoinedObjects, Listing, Member
 from shardcore.shards.member_work import joined_report
-from shardcore.shards.open_members import PARTS, OpenMembers
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, tell_purposes
 from shardcore.shards.trace import Look, Trace
-from shardcore.sources.base import Folder
+from shardcore.sources.base import WHOLE_HEAD, Folder, Source
+
+R = TypeVar("R")
+
+PARTS = 1000
+"""Steps of progress that one member of a data set makes."""
 
 UNKNOWN = 1 << 62
 """Stands for the bytes that would be read where nobody knows which files there are."""
@@ -102,66 +105,13 @@ def files_load(names: Sequence[str], counts: Sequence[int]) -> Load:
     )
 
 
-class Files(Protocol):
-    """Files of a data set."""
-
-    joins: bool
-
-    @property
-    def members(self) -> Sequence[DataSetFile]:
-        """The files."""
-
-    @property
-    def listed(self) -> bool:
-        """Return whether it is known which there are."""
-
-    @property
-    def loaded(self) -> bool:
-        """Return whether their objects are joined."""
-
-    @property
-    def index_bytes(self) -> int:
-        """Bytes that joining them reads at most."""
-
-    def load_index(self, progress: Progress = ...) -> None:
-        """Joins the objects."""
-
-    def objects_in(self, name: str) -> int | None:
-        """Return how many objects a file has."""
-
-
-class CountedFiles:
-    """Charts of a data set: those of its files."""
-
-    no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
-
-    @property
-    def byte_shares(self: Files) -> tuple[Share, ...]:
-        """The files of the data set, the largest each for itself."""
-        return file_shares(self.members) if self.listed else ()
-
-    @property
-    def loads(self: Files) -> tuple[LoadSource, ...]:
-        """Objects in each file, where the data set has objects of its own."""
-        if not self.joins:
-            return ()
-        reads = 0 if self.loaded else self.index_bytes if self.listed else UNKNOWN
-        return (LoadSource("files", "Objects in the files", reads, partial(_load, self)),)
-
-
-def _load(files: Files, progress: Progress) -> Load:
-    files.load_index(progress)
-    names = [member.name for member in files.members]
-    return files_load(names, [files.objects_in(name) or 0 for name in names])
-
-
 __all__ = ["DataSet", "Member"]
 
 MEMBER_COST = 1 << 14
 """Least cost of opening a member, as bytes that could be read in the same time."""
 
 
-class DataSet(CountedFiles, OpenMembers):
+class DataSet(Shard):
     """A shard over a folder: its members' objects, looked up from the routing step on.
 
     Members are opened when they are needed, once; a member in a local folder holds no descriptor. Formats say by
@@ -177,13 +127,25 @@ class DataSet(CountedFiles, OpenMembers):
     Attributes:
         joins: Whether its objects are those of its members, one member after the other.
         files_are_objects: Whether each member is one object.
+        uri: Address of the folder.
+        folder: The folder.
+        member_head: Bytes of the beginning of a remote member that are fetched at once.
     """
 
     joins: bool = True
     files_are_objects: bool = False
+    member_head: int = WHOLE_HEAD
+    no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
-        super().__init__(where, members)
+        self.folder = where
+        self.uri = where.uri
+        self._listing: Once[Listing] = Once()
+        self._list = members if callable(members) else lambda: members
+        if not callable(members):
+            self._listing.put(Listing.of(members))
+        self._opened: OnceEach[str, Shard] = OnceEach()
+        self._closed = False
         self.format = format
         self.source = None
         self.sections: tuple[Section, ...] = ()
@@ -191,6 +153,162 @@ class DataSet(CountedFiles, OpenMembers):
         self._unreadable: dict[str, ShardError] = {}
         self._counted: int | None = None
         self._lazy = LazyObjects(self._loaded_objects)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The shards, sorted by name; listed when somebody asks for the first time.
+
+        Raises:
+            SourceError: They cannot be listed.
+        """
+        return self._listing.get(lambda: Listing.of(self._list())).members
+
+    @property
+    def listed(self) -> bool:
+        """Return whether it is known which members there are."""
+        return self._listing.value is not None
+
+    @property
+    def _by_name(self) -> dict[str, Member]:
+        return self._listing.get(lambda: Listing.of(self._list())).by_name
+
+    @abstractmethod
+    def open_member(self, name: str, source: Source) -> Shard:
+        """Opens a member; where that fails, the source is closed by the caller.
+
+        Raises:
+            ShardError: It cannot be opened.
+        """
+
+    def member(self, name: str) -> Shard:
+        """The opened member of that name.
+
+        Raises:
+            UsageError: There is no such member.
+            SourceError: The data set is closed, or the bytes cannot be had.
+            ShardError: It cannot be opened.
+        """
+        member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
+        if member is None:
+            raise UsageError(f"no file of this data set is called {short(name)}")
+        self._check_open()
+        shard = self._opened.get(name, lambda: self._open(member))
+        if self._closed:
+            shard.close()
+            self._check_open()
+        return shard
+
+    def may_hold(self, name: str) -> bool:
+        """Return whether a file of that name would be a shard of this data set, without a listing."""
+        return False
+
+    def _open(self, member: Member, *, briefly: bool = False) -> Shard:
+        """Open a member; briefly: it may hold a descriptor, as few such members are open at a time."""
+        if briefly and self.folder.lists_cheaply:
+            source = self.folder.open(member.name)
+        else:
+            source = self.folder.open_at(member.name, 0, self.member_head)
+        try:
+            shard = self.open_member(member.name, source)
+            tell_purposes(shard)
+            return shard
+        except BaseException:
+            source.close()
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SourceError(f"{self.uri} is closed")
+
+    @contextmanager
+    def borrowed(self, name: str) -> Iterator[Shard]:
+        """A member for a while: one that nobody has open is closed again, so that memory stays bounded.
+
+        Raises:
+            ShardError: It cannot be opened.
+        """
+        self._check_open()
+        if self.is_open(name):
+            yield self.member(name)
+            return
+        member = self._by_name.get(name)
+        if member is None:
+            raise UsageError(f"no file of this data set is called {short(name)}")
+        with self._open(member, briefly=True) as shard:
+            yield shard
+
+    def each_member(
+        self,
+        work: Callable[[int, Shard], R],
+        progress: Progress = no_progress,
+        *,
+        keep: bool = False,
+        unopened: Callable[[Member], R | None] = lambda member: None,
+    ) -> Generator[tuple[Member, R | ShardError]]:
+        """Does some work with every member, several at a time; gives the results in the order of the members.
+
+        Args:
+            work: Called with the number of the member and the member; what it gives must not need the member.
+            progress: Called after every member.
+            keep: Whether members stay open, because they are needed again soon.
+            unopened: Called first; returns the result where the member does not have to be opened for it.
+
+        Yields:
+            Each member, and what came out, or why nothing did.
+
+        Raises:
+            SourceError: The data set is closed, or its members cannot be listed.
+        """
+        total = len(self.members) * PARTS
+
+        def done(place: tuple[int, Member]) -> R | ShardError:
+            self._check_open()
+            try:
+                if (found := unopened(place[1])) is not None:
+                    return found
+                if keep:
+                    return work(place[0], self.member(place[1].name))
+                with self.borrowed(place[1].name) as shard:
+                    return work(place[0], shard)
+            except ShardError as error:
+                return error
+
+        with closing(in_order(done, enumerate(self.members), self.jobs)) as results:
+            for number, (member, result) in enumerate(zip(self.members, results, strict=True)):
+                progress((number + 1) * PARTS, total)
+                yield member, result
+        self._check_open()
+        progress(total, total)
+
+    def close(self) -> None:
+        """Closes all members, and what the folder holds."""
+        self._closed = True
+        for shard in self._opened.clear():
+            shard.close()
+        self.folder.close()
+
+    def is_open(self, name: str) -> bool:
+        """Return whether a member is open already; never waits."""
+        return self._opened.value(name) is not None
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """The files of the data set, the largest each for itself."""
+        return file_shares(self.members) if self.listed else ()
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Objects in each file, where the data set has objects of its own."""
+        if not self.joins:
+            return ()
+        reads = 0 if self.loaded else self.index_bytes if self.listed else UNKNOWN
+
+        def load(progress: Progress) -> Load:
+            self.load_index(progress)
+            names = [member.name for member in self.members]
+            return files_load(names, [self.objects_in(name) or 0 for name in names])
+
+        return (LoadSource("files", "Objects in the files", reads, load),)
 
     @abstractmethod
     def route(self, key: Any, look: Look) -> Sequence[str]:

@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
+from shardcore.model.byte_shares import Share
+from shardcore.model.byte_shares import budget as section_shares
 from shardcore.model.drawing import Sketch
 from shardcore.model.finding import Depth, Finding, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
+from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
 from shardcore.model.references import ReferenceCollector
 from shardcore.model.runs import Runs
@@ -30,7 +33,6 @@ from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.shard_charts import ShardCharts
 from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.sources.base import Source
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
@@ -76,7 +78,7 @@ def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatena
     return call
 
 
-class Shard(ShardCharts, ABC):
+class Shard(ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
@@ -92,6 +94,7 @@ class Shard(ShardCharts, ABC):
         chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
+        no_loads: Why `loads` is empty, in a sentence.
     """
 
     format: str
@@ -105,6 +108,7 @@ class Shard(ShardCharts, ABC):
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
     jobs: int = 1
+    no_loads: str = "This format has no slots or parts of which one could be fuller than another."
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Gives the operations that a format implements a budget: no format can forget it."""
@@ -112,6 +116,16 @@ class Shard(ShardCharts, ABC):
         for name, wrap in _OPERATIONS.items():
             if name in cls.__dict__:
                 setattr(cls, name, wrap(cls.__dict__[name]))
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """Return the uses of the bytes; they add up to the size of the file. Reads nothing."""
+        return section_shares(self.sections)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Return the loads of the format: what is counted per place, and how many bytes that reads."""
+        return ()
 
     @property
     @abstractmethod
@@ -498,7 +512,7 @@ class Shard(ShardCharts, ABC):
         depth = next((n for n, node in enumerate(outer) if node.decoded == source), None)
         return path if depth is None else (*outer[: depth + 1], *path)
 
-    def point_to(self, into: ReferenceCollector) -> None:
+    def point_to(self, into: ReferenceCollector) -> None:  # noqa: B027 - formats without tables have none
         """Gather the rows of tables that refer to some bytes; see `shardcore.operations.references`."""
 
     @_operation

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import PySide6
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QSize, Qt, QTimer, qVersion
+from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, qVersion
 from PySide6.QtGui import (
     QAction,
     QCloseEvent,
@@ -21,7 +21,16 @@ from PySide6.QtGui import (
     QKeySequence,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QMessageBox, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QMainWindow,
+    QMessageBox,
+    QRadioButton,
+    QSizePolicy,
+    QStackedWidget,
+    QWidget,
+)
 
 import shardcore
 from shardcore import DataSet, RemoteOptions, Shard, Span
@@ -48,7 +57,6 @@ from shardscope.shell.job_status import JobStatus
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
-from shardscope.shell.part_commands import PartCommands
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.shell.status_line import StatusLine
 from shardscope.shell.still import FixedSizeFrame
@@ -274,7 +282,7 @@ SMALL_NODE = 1_000_000
 """Nodes up to this many bytes are written when the mouse is pressed: most presses in the tree are no drags."""
 
 
-class MainWindow(PartCommands):
+class MainWindow(QMainWindow):
     """One opened shard, shown.
 
     Attributes:
@@ -685,3 +693,89 @@ class MainWindow(PartCommands):
         else:
             self.show_part("objects")
             self.objects.seek(Path(paths[0]))
+
+    # --- parts of the window ---
+
+    def show_part(self, name: str, *, focus: bool = False) -> None:
+        """Brings a dock to the front.
+
+        Args:
+            name: One of the table of panels.
+            focus: Whether it takes the keyboard.
+        """
+        self.panels.show(name, focus=focus)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        if not self.isVisible():
+            # Qt asks while a window is hidden and deleted, too: its parts are no longer all there.
+            return super().focusNextPrevChild(forward)
+        # Not along `nextInFocusChain`: PySide makes each widget the owner of the next one, and deletes both together.
+        before = self.focusWidget()
+        parts = self.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        parts.sort(key=lambda part: (part.x(), part.y()))
+        order = [one for part in parts for one in self._reading_order(part, before)]
+        at = order.index(before) if before in order else -1
+        following = order[at + 1 :] + order[: max(at, 0)]
+        if following:
+            reason = Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason
+            following[0 if forward else -1].setFocus(reason)
+        return bool(following)
+
+    def _reading_order(self, part: QWidget, before: QWidget | None) -> list[QWidget]:
+        """Return the widgets of a panel that take Tab, line by line; a line is as high as its first widget.
+
+        What is inside of a widget that takes Tab follows it: the buttons of a card come after the card.
+        """
+        stops = [one for one in part.findChildren(QWidget) if one is before or self._takes_tab(one)]
+        outer = [one for one in stops if not any(other.isAncestorOf(one) for other in stops if other is not one)]
+        place = {one: QRect(one.mapTo(self, QPoint()), one.size()) for one in outer}
+        order = [part] if part is before or self._takes_tab(part) else []
+        while rest := sorted(place, key=lambda one: place[one].top()):
+            first = place[rest[0]]
+            line = [one for one in rest if one is rest[0] or place[one].center().y() <= first.bottom()]
+            for one in sorted(line, key=lambda one: place.pop(one).left()):
+                order += self._reading_order(one, before)
+        return order
+
+    def _takes_tab(self, part: QWidget) -> bool:
+        takes = part.focusPolicy() & Qt.FocusPolicy.TabFocus and part.focusProxy() is None
+        if isinstance(part, QRadioButton) and not part.isChecked():
+            # Of a group of radio buttons, Tab stops at the checked one.
+            group = [one for one in self.findChildren(QRadioButton) if one.parentWidget() is part.parentWidget()]
+            takes = takes and not any(one.isChecked() for one in group)
+        return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self
+
+    def to_filter(self) -> None:
+        """Puts the caret into the filter of the objects."""
+        self.show_part("objects")
+        self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.objects.filter.selectAll()
+
+    def filter_objects(self, text: str) -> None:
+        """Shows the objects of a filter that a chart chose."""
+        self.show_part("objects")
+        self.objects.show_only(text)
+
+    def to_trace(self) -> None:
+        """Puts the caret into the key of the trace."""
+        self.show_part("trace", focus=True)
+        self.trace.start()
+
+    def look_up(self) -> None:
+        """Looks up the key in the field of the bar; without one, asks for it."""
+        if key := self.hex.address.key:
+            self.trace_key(key)
+        else:
+            self.to_trace()
+
+    def trace_key(self, key: str) -> None:
+        """Traces a key."""
+        self.show_part("trace")
+        self.session.look_up(key)
+
+    def extract_row(self, row: int) -> None:
+        """Extracts one object: asks where to."""
+        self.show_part("objects")
+        self.session.select_row(row)
+        self.objects.table.follow(row)
+        self.objects.actions_.extract.trigger()

@@ -19,8 +19,7 @@ from shardcore.operations.convert import convert
 from shardcore.operations.convert_source import FromShard
 from shardcore.operations.pack import pack
 from shardcore.progress import no_progress
-from shardcore.shards.dataset import DataSet
-from shardcore.shards.open_members import PARTS
+from shardcore.shards.dataset import PARTS, DataSet
 from shardcore.shards.registry import FORMATS
 from shardcore.sources.base import Source
 from tests.shardcore.formats.des.made import Stored, write
