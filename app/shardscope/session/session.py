@@ -187,7 +187,12 @@ class Session(OpenedShard):
 
     def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
         """Selects a node of the tree, given by the path from the root down to it."""
-        if self.shard is not None and path:
+        if self.shard is None or not path:
+            return
+        if len(path) == 1 and self.shard.source is None:
+            # A data set has no bytes of its own.
+            self._select(Selection(None, None, path, complete=True, origin=origin), remember)
+        else:
             self._select(Selection(path[-1].span, None, path, origin=origin), remember)
 
     def back(self) -> None:

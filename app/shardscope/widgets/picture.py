@@ -33,7 +33,8 @@ def write_picture(widget: QWidget, path: Path) -> bool:
     # Else letters come out smaller than the boxes around them.
     generator.setResolution(widget.logicalDpiX())
     generator.setTitle(widget.accessibleName() or widget.windowTitle())
-    widget.render(generator)
+    # Views of scenes have another `render`, of the scene alone.
+    QWidget.render(widget, generator)
     return True
 
 

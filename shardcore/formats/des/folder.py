@@ -52,8 +52,8 @@ def detect_folder(folder: Folder) -> Verdict | None:
     names = [entry.name for entry in shards_in(folder)]
     packed = sum(ShardName.parse(name) is not None for name in names)
     if packed:
-        return Verdict(Certainty.BESIDE, f"{packed} files named <date>_<hex>_<part>.des")
-    return Verdict(Certainty.INFERRED, f"{len(names)} files named *.des") if names else None
+        return Verdict(Certainty.BESIDE, f"{plural(packed, 'file')} named <date>_<hex>_<part>.des")
+    return Verdict(Certainty.INFERRED, f"{plural(len(names), 'file')} named *.des") if names else None
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:

@@ -186,7 +186,7 @@ def chart(person: Person, folder: Path) -> None:
             person.until(lambda state: state["chosen_bins"][0] >= 0, "the bin")
         if kind == "sizes":
             filter_by_range(person, state)
-            save_chart(person, "Picture, SVG", folder / "sizes.svg")
+            save_chart(person, "Picture", folder / "sizes.svg")
 
 
 def filter_by_range(person: Person, state: State) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shardcore import Shard, SourceChanged
+from shardcore import Cancelled, Shard, SourceChanged
 from shardcore.operations.extraction import Conflict, ExtractOptions
 from shardcore.progress import no_progress
 from shardscope.session.extraction import ExtractionOutcome, ExtractionRequest, existing, outlook, write
@@ -126,3 +126,27 @@ def test_everything(data: Path, tmp_path: Path, path: str, objects: int) -> None
         found = write(all_of_it, no_progress)
     assert counts(found) == {"files": objects}
     assert found.size == sum(p.stat().st_size for p in (tmp_path / "out").iterdir() if p.name != "manifest.json")
+
+
+def test_a_cancelled_extraction_counts_its_files_and_leaves_no_other(data: Path, tmp_path: Path) -> None:
+    """At whatever moment it is stopped, the files are those that were counted, and nothing begun stays."""
+    request = OpenRequest(str(data / "swh" / "small.shard"))
+    for most in range(60):
+        out, found, left = tmp_path / str(most), ExtractionOutcome(), most
+
+        def stop(done: int, total: int) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Cancelled
+
+        with request.open(no_progress) as shard:
+            try:
+                write(ExtractionRequest(shard, request, None, out, ExtractOptions()), stop, found)
+            except Cancelled:
+                names = sorted(path.name for path in out.iterdir()) if out.exists() else []
+                assert len(names) == found.files
+                assert not any(name.startswith(".") for name in names)
+            else:
+                break
+    assert found.files == 12

@@ -43,6 +43,7 @@ class Outlook:
         deleted: Tombstoned objects among the rows, which are not served unless that is asked for.
         parts: Names of the parts that the first objects have.
         examples: The first files, relative to the folder.
+        joined: Whether all objects are written into one file, one after the other.
     """
 
     objects: int = 0
@@ -52,6 +53,7 @@ class Outlook:
     deleted: int = 0
     parts: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
+    joined: bool = False
 
 
 def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
@@ -62,7 +64,8 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
     """
     view = wanted.view
     if view is not None:
-        return Outlook(1, max(view.size, 0), int(view.size < 0), parts=view.parts, examples=_examples(wanted, [view]))
+        examples = _examples(wanted, [view])
+        return Outlook(1, max(view.size, 0), int(view.size < 0), parts=view.parts, examples=examples, joined=True)
     objects = wanted.shard.objects
     total = len(wanted.rows) if wanted.rows is not None else -1
     done = count = size = unknown = unused = dead = 0

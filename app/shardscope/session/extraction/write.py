@@ -146,7 +146,6 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
     )
     try:
         for result in results:
-            progress(min(size, total), max(total, 1))
             found.files += bool(result.path)
             found.size += result.size
             found.skipped += bool(result.skipped)
@@ -158,7 +157,10 @@ def _write(wanted: ExtractionRequest, total: int, progress: Progress, found: Ext
                     name = result.key if result.key is not None else "an object without a key"
                     name = f"{name} ({result.part})" if result.part else name
                     found.failures.append(Failure(name, result.error, result.remedy))
+            progress(min(size, total), max(total, 1))
     finally:
+        # At once: what was begun of the manifest goes.
+        results.close()
         found.again = tuple(refs.failed)
         found.manifest = manifests[0] if manifests else None
 

@@ -357,7 +357,8 @@ class ExtractDialog(QDialog):
             self.examples.setText("\n" * 2)
             return
         known = f"{'at least ' if found.unknown else ''}{size_text(found.size)}"
-        self.total.setText(f"{plural(found.objects, 'object')}, {known}")
+        what = self.tr("The whole content in one file") if found.joined else plural(found.objects, "object")
+        self.total.setText(f"{what}, {known}")
         unused = f"{plural(found.unused, 'unused slot')}"
         self.skip_unused.setText(self.tr("Leave out &unused slots ({0})").format(f"{found.unused:,}"))
         self.skip_unused.setVisible(found.unused > 0)

@@ -71,6 +71,7 @@ class ExtractTask(QObject):
         self.session = session
         self._settings = settings
         self._window = parent
+        self._last: dict[str, str] = {}
 
     def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
         """Opens the sheet.
@@ -80,7 +81,9 @@ class ExtractTask(QObject):
         """
         if self.session.shard is None or (rows is not None and not len(rows)):
             return None
-        folders = self._settings.folders or [self._settings.folder or first_folder(self.session.request)]
+        # Objects of one file do not go among those of another unasked.
+        own = self._last.get(self.session.request.uri) or first_folder(self.session.request)
+        folders = list(dict.fromkeys([own, *self._settings.folders]))
         sheet = ExtractDialog(Choices.of(self._settings.extraction), folders, self._window)
         open_ = _Open(sheet)
         sheet.changed.connect(lambda: self._count(sheet, rows, open_))
@@ -200,6 +203,7 @@ class ExtractTask(QObject):
     def _go(self, sheet: ExtractDialog, wanted: ExtractionRequest) -> None:
         self._settings.extraction = sheet.choices.kept()
         self._settings.add_folder(str(wanted.where))
+        self._last[wanted.request.uri] = str(wanted.where)
         sheet.accept()
         self._when_agreed(wanted)
 

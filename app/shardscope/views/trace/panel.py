@@ -288,7 +288,7 @@ class TracePanel(QWidget):
         self.field = QLineEdit()
         self.field.setObjectName("traceKey")
         self.field.setAccessibleName(self.tr("Key to look up"))
-        self.field.setPlaceholderText(self.tr("Key, or its first letters"))
+        self.field.setPlaceholderText(self.tr("Key or beginning"))
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)

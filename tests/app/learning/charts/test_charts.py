@@ -21,6 +21,7 @@ from shardscope.learning.charts.panel import Charts
 from shardscope.learning.charts.plot import chart_ticks, ticks
 from shardscope.session.fetch_cost import Costly
 from shardscope.session.session import Session
+from shardscope.widgets.picture import write_picture
 from tests.app.conftest import open_in
 from tests.remote.servers import RangeServer
 
@@ -61,7 +62,7 @@ def turn(pages: ChartPages, qtbot: QtBot, kind: ChartKind) -> None:
     counted(pages, qtbot)
 
 
-def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBot, data: Path) -> None:
+def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     """A row of the budget selects bytes, a size filters, entropy selects a place, a slot shows its object.
 
     Nothing is made before somebody looks; each chart is written as numbers and as a picture.
@@ -111,6 +112,9 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     assert pages.chart is not None
     assert pages.chart.name == "spread"
     assert pages.as_csv().splitlines()[0].endswith("by chance (binomial)")
+    for ending in ("svg", "png"):
+        assert write_picture(pages.plot, tmp_path / f"chart.{ending}")
+    assert (tmp_path / "chart.svg").read_text().count("<") > 50
 
 
 def test_what_cannot_be_shown_is_told_in_a_sentence(charts: Charts, session: Session, qtbot: QtBot, data: Path) -> None:
