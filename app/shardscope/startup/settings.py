@@ -96,7 +96,6 @@ class Settings:
 
     def add_folder(self, path: str) -> None:
         """Puts a folder that was extracted to first."""
-        self.folder = path
         self._store.setValue("folders", [path, *(other for other in self.folders if other != path)][:MAX_RECENT])
 
     @property
@@ -107,15 +106,6 @@ class Settings:
     @reduced_motion.setter
     def reduced_motion(self, reduced: bool) -> None:
         self._store.setValue("reduced_motion", "true" if reduced else "false")
-
-    @property
-    def folder(self) -> str:
-        """The folder that was last extracted to, or empty."""
-        return str(self._store.value("folder", ""))
-
-    @folder.setter
-    def folder(self, path: str) -> None:
-        self._store.setValue("folder", path)
 
     @property
     def connections(self) -> dict[str, str]:

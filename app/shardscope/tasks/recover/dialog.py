@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -284,5 +284,6 @@ def _empty_folder(chosen: Path, name: str) -> Path:
     except OSError:
         # The job reports why.
         return chosen
-    names = (f"{Path(name).stem or 'objects'}-recovered{end}" for end in ("", *(f"-{n}" for n in count(2))))
+    first = f"{Path(name).stem or 'objects'}-recovered"
+    names = chain([first], (f"{first}-{number}" for number in count(2)))
     return next(chosen / one for one in names if not (chosen / one).exists())
