@@ -154,8 +154,8 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         windows = [MainWindow(Settings(theme=theme)) for _ in range(1 + len(given.more))]
         window = windows[0]
         interrupts = Interrupts(application)
-        interrupts.came.connect(application.closeAllWindows)
         for one in windows:
+            interrupts.came.connect(one.end)
             one.show()
     if given.uri:
         window.open(given.uri, given.format, given.remote, given.place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -40,7 +41,7 @@ from shardscope.learning.comparison.compare_formats import CompareFormats
 from shardscope.learning.lessons.fresh import is_fresh
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.highlights import ReferenceQuery
-from shardscope.session.jobs import Jobs
+from shardscope.session.jobs import Job, Jobs
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, OpenFailure, Session
 from shardscope.shell.actions import WindowActions, part_mnemonics
@@ -294,6 +295,8 @@ class MainWindow(QMainWindow):
         objects: The objects.
         panels: The docks, after the table of panels.
     """
+
+    _ends = False
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -663,8 +666,35 @@ class MainWindow(QMainWindow):
 
     # --- the beginning and the end ---
 
+    def end(self) -> None:
+        """Closes the window without asking about jobs that write files."""
+        self._ends = True
+        self.close()
+
+    def _ask_to_end(self, writing: Sequence[Job]) -> None:
+        """Asks whether jobs that write files are to be cancelled."""
+        box = QMessageBox(self)
+        box.setObjectName("quitWhileWriting")
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(self.tr("Quit?"))
+        box.setText(self.tr("Still running: {0}.").format(", ".join(shown(job.title) for job in writing[:3])))
+        box.setInformativeText(self.tr("Quitting cancels that. Files that are complete stay."))
+        leave = box.addButton(self.tr("&Quit and cancel"), QMessageBox.ButtonRole.DestructiveRole)
+        stay = box.addButton(self.tr("&Go on"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(stay)
+        box.setEscapeButton(stay)
+        leave.clicked.connect(lambda _=False: self.end())
+        box.open()
+
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.breaking.holds(self.close):
+            event.ignore()
+            return
+        writing = [job for job in self.jobs.open_jobs if job.lasting and job.title]
+        if writing and not self._ends and self.isVisible():
+            self._ask_to_end(writing)
             event.ignore()
             return
         if self.pages.currentWidget() is self.hex:

@@ -160,7 +160,7 @@ class Teaching(QObject):
             self.refused.emit(self._refusal)  # what is opened clears the bar, and the text is none yet
         if self._trying is not None:
             self._try_here(self._trying)
-        if self._panel.player.lesson is not None and front and PANEL not in self._panels.closed:
+        if self._panel.player.lesson is not None and front:
             self._panels.show(PANEL)
 
     def _wanted(self, shown: StepTarget) -> None:

@@ -149,18 +149,19 @@ def _digest(source: Source, span: Span) -> str:
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
     """The objects in bytes that no slot leads to; what is zero was deleted, or is empty: nobody can tell."""
-    source, at = damaged.source, start
+    source, at, behind = damaged.source, start, 0
     while at + OBJECT.size <= stop:
         damaged.progress(at, max(layout.stop, 1))
         span = _content_at(source, at, stop)
         if (
             span is not None
             and span.size
-            and (span.stop == stop or _is_chained(source.read, span.stop, stop, layout.whole))
+            and (span.stop == stop or _is_chained(source.read, span.stop, stop, layout.whole, behind))
         ):
             yield span
-            at = span.stop
+            at, behind = span.stop, behind + 1
             continue
+        behind = 0
         at = _next_chain(damaged, at + 1, stop, layout.whole)
 
 
@@ -179,9 +180,17 @@ def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
     return stop
 
 
-def _is_chained(read: Callable[[int, int], bytes], at: int, stop: int, whole: int) -> bool:
-    """Return whether objects follow each other from a place on: some of them, or all to the end."""
-    for number in range(_CHAIN):
+def _is_chained(read: Callable[[int, int], bytes], at: int, stop: int, whole: int, behind: int = 0) -> bool:
+    """Return whether objects follow each other from an offset on: some of them, or all to the end.
+
+    Args:
+        read: Reads the bytes `[start, stop)`.
+        at: The offset.
+        stop: One past the last byte of the objects.
+        whole: Where they ended before the file was cut.
+        behind: Number of objects that end one after the other at the offset.
+    """
+    for number in range(behind, behind + _CHAIN):
         if at == stop:
             return True
         if at > stop - OBJECT.size:

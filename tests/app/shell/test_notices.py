@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore.writing.temporary import TemporaryFile
-from shardscope.session.jobs import JobState
+from shardscope.session.jobs import Job, JobState
 from shardscope.shell import notices as module
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices, NoticeTone
@@ -197,3 +198,25 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     assert window.breaking.salvaging.sheet is not None
     window.breaking.salvaging.sheet.reject()
     settle(window, 60)
+
+
+def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path) -> None:
+    """*Go on* keeps window and extraction; the question is not asked once nothing is written any more."""
+    hold, entered = threading.Event(), threading.Event()
+
+    def work(_: Job) -> None:
+        entered.set()
+        hold.wait(20)
+
+    shown.jobs.submit(work, title="Extract 12 objects", lasting=True)
+    assert entered.wait(10)
+    shown.close()
+    box = shown.findChild(QMessageBox, "quitWhileWriting")
+    assert isinstance(box, QMessageBox)
+    assert box.text() == "Still running: Extract 12 objects."
+    box.reject()
+    assert shown.isVisible()
+    hold.set()
+    settle(shown, 60)
+    shown.close()
+    assert not shown.isVisible()

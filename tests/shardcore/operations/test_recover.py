@@ -57,7 +57,18 @@ def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
     size = path.stat().st_size
     cut = saved(path, Change.cut(size // 2, size))
     assert set(without(cut)) <= set(expected)
-    assert len(without(cut)) == 7
+    assert len(without(cut)) == 9
+
+
+def test_a_longer_part_of_a_swh_file_never_gives_fewer_objects() -> None:
+    """Each object that is complete before the cut is found, however few follow it."""
+    path, found = SAMPLES / "swh" / "small.shard", 0
+    size = path.stat().st_size
+    for stop in range(700, 4465, 61):
+        more = len(without(saved(path, Change.cut(stop, size))))
+        assert more >= found, stop
+        found = more
+    assert found == 10
 
 
 def test_swh_objects_behind_a_gap_are_found_again() -> None:

@@ -221,7 +221,7 @@ class RecoverTask(QObject):
 
     def _ask_folder(self) -> None:
         folder = str(Path(first_folder(self._session.request)).parent)
-        title = self.tr("Choose a folder for the recovered objects: an empty one, or one in which a new folder is made")
+        title = self.tr("Choose a folder for the recovered objects")
         dialog = QFileDialog(self.sheet or self._window, title, folder)
         dialog.setObjectName("salvageFolder")
         dialog.setFileMode(QFileDialog.FileMode.Directory)
