@@ -38,6 +38,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import short
+from shardcore.shards.cache import Once
 from shardcore.shards.trace import Look
 
 WHOLE_TABLE = 65536
@@ -175,6 +176,8 @@ class MdbLookup:
 
     def __init__(self, file: MdbFile) -> None:
         self.file = file
+        # Index of a small shard, made when a lookup fails before `load_index`.
+        self._small: Once[MdbIndex] = Once()
 
     @staticmethod
     def parse(text: str) -> MdbKey:
@@ -218,7 +221,7 @@ class MdbLookup:
         if index is None:
             if source.size > SMALL_SHARD or source.loaded(0, source.size) != ((0, source.size),):
                 return
-            index = load(source.read(0, source.size), self.file.geometry)
+            index = self._small.get(lambda: load(source.read(0, source.size), self.file.geometry))
         raw = protect(self.file.geometry.key, key.raw) if key.kind == CHUNK else key.raw
         section = index.section(key.kind)
         records = section.entries if key.kind == CHUNK else section.headers

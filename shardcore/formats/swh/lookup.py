@@ -100,6 +100,8 @@ class SwhLookup:
     def __init__(self, file: SwhFile) -> None:
         self._file = file
         self._geometry = file.geometry
+        # First 8 bytes of the live keys, sorted, and their slots: made when a lookup of an index at hand fails.
+        self._prefixes: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
 
     def parse(self, text: str) -> SwhKey:
         """The key that a text means; see `parse_key`."""
@@ -304,12 +306,8 @@ class SwhLookup:
         start, stop = geometry.slot_span(0).start, geometry.slot_span(geometry.slots - 1).stop
         if geometry.slots > MOST_SEARCHED or source.loaded(start, parts.stop) != ((start, parts.stop),):
             return KeyAbsent(str(key), span=span)
-        rows = SLOT.read(source.read(start, stop), count=geometry.slots)
-        live = geometry.states(rows["offset"]) == State.LIVE
-        same = live & (rows["key"] == np.frombuffer(key.digest, np.uint8)).all(axis=1)
         what = f"lookup of {shown_key(str(key))} leads to slot {slot}"
-        if same.any():
-            other = int(np.flatnonzero(same)[0])
+        if (other := self._slot_with(key, start, stop)) is not None:
             return FormatError(
                 f"{what}, but slot {other} holds this key: the hash function or one of the slots is damaged",
                 span=geometry.slot_span(other),
@@ -320,6 +318,28 @@ class SwhLookup:
                 f"{what}, which is damaged: the key in it does not hash to it, so it may have been this one", span=span
             )
         return KeyAbsent(str(key), span=span)
+
+    def _slot_with(self, key: SwhKey, start: int, stop: int) -> int | None:
+        """Return the slot with a live object that holds a key; None if there is none.
+
+        Args:
+            key: The key.
+            start: First byte of the index, which is at hand.
+            stop: One past its last byte.
+        """
+        if self._prefixes is None:
+            rows = SLOT.read(self._file.source.read(start, stop), count=self._geometry.slots)
+            live = np.flatnonzero(self._geometry.states(rows["offset"]) == State.LIVE)
+            prefixes = np.ascontiguousarray(rows["key"][live]).view("<u8").reshape(-1, 4)[:, 0]
+            order = np.argsort(prefixes)
+            self._prefixes = prefixes[order], live[order]
+        prefixes, slots = self._prefixes
+        wanted = np.uint64(int.from_bytes(key.digest[:8], "little"))
+        first, last = (int(np.searchsorted(prefixes, wanted, side)) for side in ("left", "right"))
+        for slot in slots[first:last].tolist():
+            if self._read_slot(slot, self._file.source)["key"] == key.digest:
+                return int(slot)
+        return None
 
     def _told_slot(self, key: SwhKey, slot: int, row: dict[str, object], look: Look) -> int:
         """Steps 9 and 10: whether it is this key, and where the object is."""
