@@ -157,7 +157,10 @@ def extract(
     force: Force = False,
     how: Opening = USUAL,
 ) -> int:
-    """Write objects into files of a folder, with safe names and a manifest; without keys, all of them."""
+    """Write objects into files of a folder, with safe names and a manifest.
+
+    Without keys all of them; of a Bloscpack file or a xorb the whole content as one file, unless --kind is given.
+    """
     from shardcore.operations.extraction import ExtractOptions, extract_each
 
     wanted = all_keys(keys, key_file)
