@@ -87,8 +87,6 @@ class RowChoice(QObject):
         self.box.show_width(width)
         if width.mode is RowMode.FIXED:
             self._state.set_row_width(width.width)
-        elif width.mode is RowMode.FIT:
-            self._state.set_row_width(None)
         elif width.mode is RowMode.AUTO:
             self._state.set_row_rule(AUTOMATIC)
         else:

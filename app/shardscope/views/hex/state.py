@@ -262,9 +262,9 @@ class HexState(QObject):
         self.looks_changed.emit()
         self.changed.emit()
 
-    def set_row_width(self, width: int | None, origin: int = 0) -> None:
-        """Set the bytes per row; None: as many as fit, in steps of eight. A row starts at the offset `origin`."""
-        self.set_row_rule(RowRule(None if width is None else min(max(width, 1), MAX_WIDTH), origin))
+    def set_row_width(self, width: int, origin: int = 0) -> None:
+        """Set the bytes per row. A row starts at the offset `origin`."""
+        self.set_row_rule(RowRule(min(max(width, 1), MAX_WIDTH), origin))
 
     def set_row_rule(self, rule: RowRule) -> None:
         """Set the rule for the bytes per row."""
@@ -430,9 +430,7 @@ class HexState(QObject):
 
     @property
     def full_width(self) -> float:
-        """Pixels of rows that have all their bytes; without end where they take whatever room there is."""
-        if self._rule.width is None:
-            return math.inf
+        """Return the pixels of rows that have all their bytes."""
         return self._rule.grid(self._font, self.layout.size, self.area.devicePixelRatioF(), math.inf).width
 
     def fit_area(self) -> None:

@@ -1,4 +1,4 @@
-"""Bytes per row: a number, as many as fit, or the record under the caret. No Qt."""
+"""Bytes per row: automatic, a number, or the record under the caret. No Qt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shardcore import Node
 from shardcore.model.details import record_size
 from shardscope.views.hex.layout import MAX_WIDTH
 
-CHOICES = ("Auto", "16 bytes", "Fit", "Record", *(f"{width} bytes" for width in (8, 24, 32, 40, 48, 64)))
+CHOICES = ("Auto", *(f"{width} bytes" for width in (8, 16, 24, 32)), "Record")
 """Values that the control offers; any other number can be typed."""
 
 DEFAULT = 16
@@ -22,7 +22,6 @@ class RowMode(Enum):
 
     AUTO = "auto"
     FIXED = "fixed"
-    FIT = "fit"
     RECORD = "record"
 
 
@@ -42,7 +41,7 @@ class RowWidth:
 def parse_width(text: str) -> RowWidth | None:
     """A choice from what was typed; None when it is none."""
     word = text.strip().lower()
-    for mode in (RowMode.AUTO, RowMode.FIT, RowMode.RECORD):
+    for mode in (RowMode.AUTO, RowMode.RECORD):
         if word == mode.value:
             return RowWidth(mode)
     digits = word.split()[0] if word else ""

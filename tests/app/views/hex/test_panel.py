@@ -119,7 +119,6 @@ def test_rows_become_records(qtbot: QtBot, swh: HexPanel, session: Session) -> N
     [
         ("16", RowWidth(RowMode.FIXED, 16)),
         (" 48 bytes", RowWidth(RowMode.FIXED, 48)),
-        ("FIT", RowWidth(RowMode.FIT)),
         ("record", RowWidth(RowMode.RECORD)),
         ("0", None),
         ("9999", None),

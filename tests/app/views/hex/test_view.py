@@ -289,18 +289,6 @@ def test_rows_start_at_records(view: HexView) -> None:
     assert view.state.offset_at(blank) is None
 
 
-def test_fit_uses_the_width(qtbot: QtBot, view: HexView) -> None:
-    """With "fit" rows are as long as the window allows, in eights, and follow it."""
-    view.state.set_row_width(None)
-    wide = view.state.layout.width
-    assert wide % 8 == 0
-    assert view.state.grid.width <= view.viewport().width()
-    view.resize(1500, 500)
-    assert view.state.layout.width > wide
-    view.resize(120, 500)
-    assert view.state.layout.width == 8
-
-
 def test_rows_fit_by_themselves(qtbot: QtBot, view: HexView) -> None:
     """By itself a row has 16 bytes; with less room narrower margins, then half of the bytes: nothing is cut off."""
     seen = []
