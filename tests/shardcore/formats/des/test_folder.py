@@ -380,9 +380,9 @@ def test_detection_of_folders(tmp_path: Path) -> None:
     with pytest.raises(NotAShard):
         shardcore.open(tmp_path, format="des")
     write(tmp_path, "mine.des", [])
-    assert shardcore.detect(tmp_path).why == "1 files named *.des"
+    assert shardcore.detect(tmp_path).why == "1 file named *.des"
     write(tmp_path, "20261103_2A_0000.des", [Stored(b"42")])
-    assert shardcore.detect(tmp_path).why == "1 files named <date>_<hex>_<part>.des"
+    assert shardcore.detect(tmp_path).why == "1 file named <date>_<hex>_<part>.des"
 
 
 def test_explaining_a_member(tmp_path: Path) -> None:
