@@ -41,7 +41,7 @@ from shardscope.learning.comparison.compare_formats import CompareFormats
 from shardscope.learning.lessons.fresh import is_fresh
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.highlights import ReferenceQuery
-from shardscope.session.jobs import Job, Jobs
+from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import IndexState, OpenFailure, Session
 from shardscope.shell.actions import WindowActions, part_mnemonics
@@ -672,7 +672,7 @@ class MainWindow(QMainWindow):
         self.close()
 
     def _ask_to_end(self, writing: Sequence[Job]) -> None:
-        """Asks whether jobs that write files are to be cancelled."""
+        """Asks whether jobs that write files are to be cancelled. Quits when they end well while it asks."""
         box = QMessageBox(self)
         box.setObjectName("quitWhileWriting")
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -686,13 +686,22 @@ class MainWindow(QMainWindow):
         box.setDefaultButton(stay)
         box.setEscapeButton(stay)
         leave.clicked.connect(lambda _=False: self.end())
+
+        def written(_: Job) -> None:
+            if all(job.state.ended for job in writing):
+                box.reject()
+                if all(job.state is JobState.DONE for job in writing):
+                    self.close()
+
+        self.jobs.changed.connect(written)
+        box.finished.connect(lambda _: self.jobs.changed.disconnect(written))
         box.open()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.breaking.holds(self.close):
             event.ignore()
             return
-        writing = [job for job in self.jobs.open_jobs if job.lasting and job.title]
+        writing = [job for job in self.jobs.open_jobs if job.lasting and job.title and not job.state.ended]
         if writing and not self._ends and self.isVisible():
             self._ask_to_end(writing)
             event.ignore()

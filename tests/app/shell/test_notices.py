@@ -12,6 +12,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
+from shardcore.errors import ShardError
 from shardcore.writing.temporary import TemporaryFile
 from shardscope.session.jobs import Job, JobState
 from shardscope.shell import notices as module
@@ -220,3 +221,23 @@ def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path
     settle(shown, 60)
     shown.close()
     assert not shown.isVisible()
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_the_window_quits_once_the_files_are_written(shown: MainWindow, succeeds: bool) -> None:
+    """The question goes with the job it asks about; an error keeps the window, which says it."""
+    hold = threading.Event()
+
+    def work(_: Job) -> None:
+        hold.wait(20)
+        if not succeeds:
+            raise ShardError("the disk is full")
+
+    shown.jobs.submit(work, title="Extract 12 objects", lasting=True)
+    shown.close()
+    box = shown.findChild(QMessageBox, "quitWhileWriting")
+    assert isinstance(box, QMessageBox)
+    hold.set()
+    settle(shown, 60)
+    assert shown.findChild(QMessageBox, "quitWhileWriting") is None
+    assert shown.isVisible() is not succeeds
