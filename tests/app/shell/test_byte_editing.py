@@ -47,14 +47,15 @@ def window(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     """The window with the copy."""
     one.open(str(file))
     until(lambda: one.session.uri == str(file) and not one.changing.switch.standing.why_not)
-    settle(one, 0)
+    settle(one, 20)
+    assert one.objects.table.model().rowCount() > 0
     one.activateWindow()
     until(lambda: one.isActiveWindow() and QApplication.activeModalWidget() is None)
     yield one
     one.breaking.sandbox.drop()
     one.byte_editing.typed.discard()
     one.session.close()
-    settle(one, 0)
+    settle(one, 20)
 
 
 def until(there: Callable[[], bool]) -> None:
@@ -69,7 +70,7 @@ def in_sandbox(window: MainWindow) -> None:
     """Lays a sandbox over the file."""
     window.breaking.actions.switch.trigger()
     until(lambda: window.breaking.sandbox.impact is not None)
-    settle(window, 0)
+    settle(window, 20)
 
 
 def at(window: MainWindow, start: int, stop: int | None = None, part: HexPart = HexPart.HEX) -> None:
@@ -80,7 +81,7 @@ def at(window: MainWindow, start: int, stop: int | None = None, part: HexPart = 
     state.move_caret(start, part=part)
     if stop is not None:
         state.move_caret(stop - 1, extend=True)
-    settle(window, 0)
+    settle(window, 20)
 
 
 def opened(window: MainWindow) -> bytes:
@@ -88,7 +89,7 @@ def opened(window: MainWindow) -> bytes:
     sandbox = window.breaking.sandbox
     until(lambda: sandbox.source is not None and sandbox.source.changes == sandbox.changes)
     until(lambda: sandbox.impact is not None and sandbox.comparing is None)
-    settle(window, 0)
+    settle(window, 20)
     source = sandbox.source
     assert source is not None
     return source.read(0, source.size)
@@ -229,7 +230,7 @@ def test_bytes_typed_into_a_file_are_written_by_an_edit_that_can_be_undone(windo
     until(lambda: file.read_bytes() != before and not typed.changes)
     assert file.read_bytes() == before[:1500] + b"\xde\xad" + before[1502:]
     until(lambda: window.changing.switch.allowed and actions.undo.isEnabled())
-    settle(window, 0)
+    settle(window, 20)
     QTest.keySequence(window, actions.undo.shortcut())
     sheet = window.changing.editor.sheet
     assert sheet is not None
@@ -317,7 +318,7 @@ def test_the_banner_does_not_push_the_selected_byte_out_of_view(window: MainWind
     at(window, state.visible_bytes[1] - 1)
     caret = state.selection.caret
     in_sandbox(window)
-    settle(window, 0)
+    settle(window, 20)
     start, stop = state.visible_bytes
     assert start <= caret < stop
     assert state.selection.caret == caret
@@ -333,8 +334,8 @@ def test_a_lesson_does_not_move_the_selection_while_bytes_are_changed(window: Ma
     window.breaking.sandbox.flip(0)
     opened(window)
     until(lambda: player.stage is not None and not window.jobs.open_jobs)
-    settle(window, 0)
+    settle(window, 20)
     assert window.session.selection.span is not None
     assert 1500 <= window.session.selection.span.start <= 1502
     player.leave()
-    settle(window, 0)
+    settle(window, 20)

@@ -93,7 +93,7 @@ def away(name: str) -> Prepare:
 
     def hide(window: MainWindow) -> None:
         window.panels.by_name[name].hide()
-        settle(window, 0)
+        QApplication.processEvents()
 
     return hide
 
@@ -561,7 +561,7 @@ def close_dialogs(window: MainWindow) -> None:
     if (popup := QApplication.activePopupWidget()) is not None:
         popup.close()
     QWhatsThis.leaveWhatsThisMode()
-    settle(window, 0)
+    QApplication.processEvents()
 
 
 def run(window: MainWindow, rows: Sequence[Row], reset: Prepare, qtbot: QtBot) -> None:
@@ -571,7 +571,7 @@ def run(window: MainWindow, rows: Sequence[Row], reset: Prepare, qtbot: QtBot) -
         reset(window)
         row.prepare(window)
         action = actions(window).get(row.name) or named[row.name]
-        settle(window, 0)
+        QApplication.processEvents()
         try:
             qtbot.waitUntil(action.isEnabled, timeout=2_000)
             assert action.isVisible()

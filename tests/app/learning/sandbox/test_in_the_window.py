@@ -58,10 +58,10 @@ def break_safely(window: MainWindow, path: Path) -> None:
     window.breaking.sandbox.drop()
     window.open(str(path))
     until(lambda: window.session.uri == str(path) and not window.session.request.sandbox)
-    settle(window, 0)
+    settle(window, 20)
     window.breaking.actions.switch.trigger()
     until(lambda: window.breaking.sandbox.impact is not None)
-    settle(window, 0)
+    settle(window, 20)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def own(one: MainWindow, file: Path) -> Iterator[MainWindow]:
     yield one
     one.breaking.sandbox.drop()
     one.session.close()
-    settle(one, 0)
+    settle(one, 20)
 
 
 def until(there: Callable[[], bool]) -> None:
@@ -94,7 +94,7 @@ def changed(window: MainWindow, do: Callable[[], object]) -> Sandbox:
 def select(window: MainWindow, start: int, stop: int) -> None:
     """Selects bytes."""
     window.session.select_span(Span("", start, stop))
-    settle(window, 0)
+    settle(window, 20)
 
 
 def fates(sandbox: Sandbox) -> dict[str, int]:
@@ -108,7 +108,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     one.open(str(file))
     settle(one, 40)
     one.show_part("sandbox")
-    settle(one, 0)
+    settle(one, 20)
     docks = {name: dock.size() for name, dock in one.panels.by_name.items()}
     one.breaking.actions.switch.trigger()
     until(lambda: one.breaking.sandbox.impact is not None)
@@ -130,13 +130,13 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert "sandbox" in one.notices.text
     one.breaking.actions.switch.trigger()
     until(lambda: not one.session.request.sandbox)
-    settle(one, 0)
+    settle(one, 20)
     assert not one.breaking.banner.isVisible()
     assert "Read-only" in one.changing.chip.text()
     assert one.objects.actions_.extract_all.isEnabled()
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
     one.session.close()
-    settle(one, 0)
+    settle(one, 20)
 
 
 def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow, file: Path) -> None:
@@ -178,7 +178,7 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
         box = question()
         assert "1 change" in box.text()
         box.reject()
-        settle(window, 0)
+        settle(window, 20)
         assert window.isVisible()
         assert len(window.breaking.sandbox.changes) == 1
     window.open(str(other))
@@ -212,21 +212,21 @@ def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None
     assert sum(card.lesson.name.startswith("mission-") for card in cards) == 6
     sandbox, switch = one.breaking.sandbox, one.breaking.actions.switch
     one.session.select_span(Span("info", 0, 1))
-    settle(one, 0)
+    settle(one, 20)
     assert not switch.isEnabled()
     assert "one of its files" in switch.toolTip()
     one.session.select_span(Span("1.shard", 5, 7))
-    settle(one, 0)
+    settle(one, 20)
     assert "1.shard" in switch.toolTip()
     assert not one.breaking.actions.salvage.isEnabled()
     switch.trigger()
     until(lambda: sandbox.on and sandbox.impact is not None)
-    settle(one, 0)
+    settle(one, 20)
     assert one.session.uri == str(folder / "1.shard")
     assert one.session.selection.span == Span("", 5, 7)
     sandbox.drop()
     one.session.close()
-    settle(one, 0)
+    settle(one, 20)
 
 
 def bytes_are_changed_in_memory_and_the_report_tells_who_noticed(window: MainWindow, file: Path) -> None:
@@ -280,7 +280,7 @@ def new_bytes_are_shown_as_changed_and_not_by_colour_alone(window: MainWindow, f
     plain = window.hex.view.grab().toImage()
     strip = window.hex.overview.grab().toImage()
     changed(window, lambda: window.breaking.sandbox.flip(0))
-    settle(window, 0)
+    settle(window, 20)
     warning = QColor(window.breaking.banner.palette().color(window.breaking.banner.foregroundRole()))
     assert window.hex.view.grab().toImage() != plain
     assert window.hex.overview.grab().toImage() != strip
@@ -309,7 +309,7 @@ def by_keyboard_alone(window: MainWindow, file: Path) -> None:
     panel = window.panels.panel(SandboxPanel)
     until(panel.bits.keys[0].isEnabled)
     window.breaking.actions.to_bits.trigger()
-    settle(window, 0)
+    settle(window, 20)
     focus = QApplication.focusWidget() or panel.bits
     changed(window, lambda: QTest.keyClick(focus, Qt.Key.Key_2))
     assert window.breaking.sandbox.changes[0].what == "bit 2 of byte 1500 flipped"

@@ -27,4 +27,4 @@ def window(one: MainWindow) -> Iterator[MainWindow]:
     """The window; what was opened is closed afterwards."""
     yield one
     one.session.close()
-    settle(one, 0)
+    settle(one, 20)

@@ -25,7 +25,7 @@ def test_the_sheet_fits_the_smallest_window(window: MainWindow, tmp_path: Path) 
     assert sheet.height() <= window.height()
     for height in (sheet.height(), 240):
         sheet.resize(sheet.width(), height)
-        settle(window, 0)
+        settle(window, 20)
         assert sheet.height() == height
         assert sheet.rect().contains(sheet.apply.geometry().translated(sheet.buttons.pos()))
         assert sheet.table.height() >= sheet.table.minimumHeight()
@@ -38,7 +38,7 @@ def test_the_sheet_fits_the_smallest_window(window: MainWindow, tmp_path: Path) 
     show(window, next(folder.glob("*.des")), rows=(0,))
     sheet = sheet_of(window, "tombstone")
     sheet.resize(LEAST, 240)
-    settle(window, 0)
+    settle(window, 20)
     assert all(line.height() >= line.sizeHint().height() for line in sheet.fields.values())
     assert sheet.area.verticalScrollBar().maximum() > 0
     assert sheet.table.geometry().bottom() < sheet.total.geometry().top(), "parts lie over each other"
