@@ -139,6 +139,3 @@ def _print_bars(lines: list[tuple[str, float, str]]) -> None:
     for name, value, text in lines:
         bar = "#" * (max(round(BAR * value / largest), 1) if value > 0 else 0)
         print_line(f"  {name:>{names}}  {bar:<{BAR}}  {text}")
-
-
-COMMANDS = (chart,)

@@ -71,9 +71,6 @@ def compare(
     return 0
 
 
-COMMANDS = (compare,)
-
-
 def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
     """The options of `-O`, by format.
 

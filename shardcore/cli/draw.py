@@ -59,9 +59,6 @@ def draw(
     return 0
 
 
-COMMANDS = (draw,)
-
-
 def _names(sketches: tuple[Sketch, ...]) -> str:
     return ", ".join(sketch.name for sketch in sketches) or "none"
 

@@ -259,9 +259,6 @@ def tombstone(
     return 0
 
 
-COMMANDS = (delete, truncate, append, tombstone, undo)
-
-
 @dataclass(frozen=True, slots=True)
 class EditArguments:
     """An edit as a command line requests it.

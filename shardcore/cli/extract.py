@@ -208,9 +208,6 @@ def extract(
     return 1 if failed or unreadable else 0
 
 
-COMMANDS = (ls, get, extract)
-
-
 def _conflict(name: str | None, *, force: bool) -> Conflict:
     """The policy for files that exist.
 

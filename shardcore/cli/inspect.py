@@ -382,9 +382,6 @@ def locate(
     return 0
 
 
-COMMANDS = (info, tree, explain, trace, verify, locate)
-
-
 def _refuse_unknown(shard: Shard) -> None:
     """Raises the damage of a file of which nothing can be shown."""
     if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:

@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.request_log import RequestLog
 
-FORMATS = "swh, mdb, xorb, bloscpack, des, neuroglancer"
-"""The formats that are written, for the help: a command that prints it must not import them."""
-
-WrittenFormat = Annotated[
-    str, typer.Argument(metavar="FORMAT", help=f"The format to write: {FORMATS}.", show_default=False)
-]
-
 Uri = Annotated[
     str,
     typer.Argument(

@@ -18,7 +18,6 @@ from shardcore.cli.options import (
     Json,
     Opening,
     Uri,
-    WrittenFormat,
     format_options,
     opens,
     progress_bar,
@@ -31,6 +30,7 @@ from shardcore.errors import UsageError
 from shardcore.model.finding import Depth, Severity
 from shardcore.model.number_words import plural
 from shardcore.model.options import OptionPurpose
+from shardcore.shards.registry import FORMATS
 
 if TYPE_CHECKING:
     from shardcore.model.finding import Report
@@ -43,6 +43,9 @@ ESTIMATE = "≈ "
 MOST_TOLD = 20
 """Inputs that were skipped, for people."""
 
+WrittenFormat = Annotated[
+    str, typer.Argument(metavar="FORMAT", help=f"The format to write: {', '.join(FORMATS)}.", show_default=False)
+]
 Options = Annotated[
     list[str] | None,
     typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1; -O help lists them."),
@@ -238,9 +241,6 @@ def rekey(
         given = {name: value for name, value in (("key", key), ("expiry", expiry)) if value is not None}
         done = rekey_shard(shard, target.path, force=force, **format_options(option) | given)
         return sent(done, target, as_json=json)
-
-
-COMMANDS = (pack, convert, rekey)
 
 
 def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:

@@ -6,22 +6,14 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import shardcore
-from shardcore.cli import chart as charting
-from shardcore.cli import compare as comparing
-from shardcore.cli import draw as drawing
-from shardcore.cli import edit as editing
-from shardcore.cli import extract as taking
-from shardcore.cli import inspect as looking
-from shardcore.cli import pack as changing
-from shardcore.cli import salvage as saving
-from shardcore.cli.options import FORMATS
 from shardcore.cli.output import silence_output, warn, worded
 from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.model.budget import budgeted
@@ -61,12 +53,31 @@ class PlainCommand(TyperCommand):
         return _made_plain(super().get_params(ctx))
 
 
-class PlainGroup(TyperGroup):
-    """Options before the command, with the same messages."""
+class Commands(TyperGroup):
+    """Options before the command, and the commands, each loaded when it is asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = LoadedCommands()  # type: ignore[assignment]  # none is added later
 
     def get_params(self, ctx: Any) -> Any:
         """The parameters, `--help` among them."""
         return _made_plain(super().get_params(ctx))
+
+
+class LoadedCommands(Mapping[str, Any]):
+    """The commands by name, in the order of the help; a command is loaded when it is taken."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _MODULES:
+            raise KeyError(name)
+        return loaded(name)
 
 
 def _made_plain(parameters: list[Any]) -> list[Any]:
@@ -83,8 +94,37 @@ EXIT_DAMAGED = 3
 EXIT_SOURCE = 4
 EXIT_INTERRUPTED = 130
 
-TAKING = frozenset(
-    (taking.get, taking.extract, comparing.compare, *saving.COMMANDS, *changing.COMMANDS, *editing.COMMANDS)
+_MODULES = {
+    name: module
+    for module, names in (
+        ("inspect", "info tree explain trace verify locate"),
+        ("draw", "draw"),
+        ("chart", "chart"),
+        ("extract", "ls get extract"),
+        ("salvage", "salvage"),
+        ("pack", "pack convert rekey"),
+        ("edit", "delete truncate append tombstone undo"),
+        ("compare", "compare"),
+    )
+    for name in names.split()
+}
+"""The commands, and the modules that they are in."""
+
+WRITING = frozenset(
+    (
+        "get",
+        "extract",
+        "salvage",
+        "pack",
+        "convert",
+        "rekey",
+        "delete",
+        "truncate",
+        "append",
+        "tombstone",
+        "undo",
+        "compare",
+    )
 )
 """Commands whose work is in the size of what they write; the others are limited by what the files store."""
 
@@ -128,21 +168,31 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
     return call
 
 
+@functools.cache
+def loaded(name: str) -> Any:
+    """Load a command."""
+    function = getattr(import_module(f"shardcore.cli.{_MODULES[name]}"), name)
+    # Said apart from the help, the summary is not cut where a line ends.
+    summary = (function.__doc__ or "").partition("\n")[0]
+    part = typer.Typer(**_SETTINGS)
+    part.callback()(lambda: None)
+    part.command(cls=PlainCommand, short_help=summary)(guarded(function, taking=name in WRITING))
+    return typer.main.get_group(part).commands[name]
+
+
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,  # plain help: drawing boxes would load rich, and take longer than most commands
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 app = typer.Typer(
     name="shardcore",
-    cls=PlainGroup,
+    cls=Commands,
     help="Inspect shard files: contents, offsets, lookups and errors.",
     epilog="Exit codes: 0 fine; 1 key absent, or errors found; 2 usage; 3 not a shard, or damaged; 4 file or network.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: drawing boxes would load rich, and take longer than most commands
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
 )
-for part in (looking, drawing, charting, taking, saving, changing, editing, comparing):
-    for command in part.COMMANDS:
-        # Said apart from the help, it is not cut where a line ends.
-        limited = guarded(command, taking=command in TAKING)
-        app.command(cls=PlainCommand, short_help=(command.__doc__ or "").partition("\n")[0])(limited)
 
 
 def _version(wanted: bool) -> None:
@@ -160,11 +210,12 @@ def _options(
 
 def told(error: ShardError, name: str) -> int:
     """Print an error of a command on standard error; return its exit code."""
-    commands = getattr(typer.main.get_command(app), "commands", {})
-    options = {option for one in getattr(commands.get(name), "params", ()) for option in one.opts}
+    options = {option for one in loaded(name).params for option in one.opts}
     text = worded(error.placed, error.remedy, options)
     if error.remedy is None and isinstance(error, NotAShard) and "--format" in options:
-        text += f"; force one with --format ({FORMATS})"
+        from shardcore.shards.registry import FORMATS
+
+        text += f"; force one with --format ({', '.join(FORMATS)})"
     warn(text)
     if isinstance(error, NotAShard):
         for candidate in error.candidates:

@@ -87,6 +87,3 @@ def _sum_up(done: Salvage) -> None:
         warn(f"the file cannot be opened: {done.opens}")
     for note in done.notes:
         warn(note)
-
-
-COMMANDS = (salvage,)
