@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from shardcore.errors import Cancelled
 from shardcore.progress import check_stopped, stopped_by
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,6 +38,8 @@ def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generato
     if jobs <= 1:
         yield from map(work, things)
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     over = threading.Event()
     context = copy_context()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import LazyObjects, ObjectRef, Objects, inside_member, located
 from shardcore.model.occupancy import Load, LoadSource
 from shardcore.model.parallel import in_order
-from shardcore.model.record import Value
-from shardcore.model.section import Section
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
@@ -35,6 +33,10 @@ from shardcore.shards.member_work import joined_report
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart, tell_purposes
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
+
+if TYPE_CHECKING:
+    from shardcore.model.record import Value
+    from shardcore.model.section import Section
 
 R = TypeVar("R")
 

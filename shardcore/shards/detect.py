@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.format import Certainty, Draft, Format, Verdict
-from shardcore.sources.base import Folder
-from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.sources.base import Folder
+    from shardcore.sources.opening import PrefetchedSource
 
 Formats = Callable[[], Iterator[Format]]
 """The formats in the order in which they are asked, each imported when its turn comes."""

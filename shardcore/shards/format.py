@@ -6,25 +6,27 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.keys import KeyForm
 from shardcore.model.node import Node
 from shardcore.model.objects import NoObjects, ObjectRef, Objects
-from shardcore.model.options import Option, OptionPurpose
-from shardcore.model.other_readers import Peer
 from shardcore.model.record import FieldRole, Value
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.salvage import Damaged, SalvagedObject
 from shardcore.shards.shard import Shard
-from shardcore.shards.trace import Look
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.opening import PrefetchedSource
-from shardcore.writing.declaration import Writes
+
+if TYPE_CHECKING:
+    from shardcore.model.options import Option, OptionPurpose
+    from shardcore.model.other_readers import Peer
+    from shardcore.shards.salvage import Damaged, SalvagedObject
+    from shardcore.shards.trace import Look
+    from shardcore.sources.opening import PrefetchedSource
+    from shardcore.writing.declaration import Writes
 
 
 class Certainty(IntEnum):

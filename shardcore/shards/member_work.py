@@ -6,10 +6,9 @@ done wherever a member can be opened.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +18,9 @@ from shardcore.model.member_nodes import placed_span
 from shardcore.model.objects import ObjectColumns, ObjectRef, State, in_states
 from shardcore.model.span import Span
 from shardcore.shards.prefetch import fetched_ahead
-from shardcore.shards.shard import Shard
+
+if TYPE_CHECKING:
+    from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16
 """Rows of a member that are held at once; of more, whoever asks goes through the member itself."""
@@ -161,6 +162,8 @@ def row_of(member: Shard, row: int, asked: RowsAsked) -> ObjectRow | None:
 
 def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
     """Reads a content."""
+    import hashlib
+
     digest, size = hashlib.sha256(), 0
     try:
         for piece in shard.stream(ref):

@@ -6,12 +6,14 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from shardcore.errors import ShardError
-from shardcore.model.objects import ObjectRef
-from shardcore.shards.shard import Shard
 from shardcore.sources.base import FAR_GAP, merged
+
+if TYPE_CHECKING:
+    from shardcore.model.objects import ObjectRef
+    from shardcore.shards.shard import Shard
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import FolderOpener, folder_of, source_of, text_at
-from shardcore.writing.replacement import check_replaced
+from shardcore.writing.temporary_names import check_replaced
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions

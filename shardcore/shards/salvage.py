@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,9 @@ from shardcore.model.objects import ObjectRef, State, in_states
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import Shard, bounded
-from shardcore.sources.base import Source
+
+if TYPE_CHECKING:
+    from shardcore.sources.base import Source
 
 MOST_FOUND = 1_000_000
 """Things that are listed of one file; a hostile one may look like a million empty objects."""

@@ -19,25 +19,25 @@ from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
 from shardcore.model.byte_shares import Share
 from shardcore.model.byte_shares import budget as section_shares
-from shardcore.model.drawing import Sketch
 from shardcore.model.finding import Depth, Finding, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
-from shardcore.model.occupancy import LoadSource
-from shardcore.model.record import Value
-from shardcore.model.references import ReferenceCollector
-from shardcore.model.runs import Runs
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
-from shardcore.sources.base import Source
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
+    from shardcore.model.occupancy import LoadSource
+    from shardcore.model.record import Value
+    from shardcore.model.references import ReferenceCollector
+    from shardcore.model.runs import Runs
+    from shardcore.sources.base import Source
     from shardcore.sources.remote.request_log import RequestLog
 
 PIECE = 1 << 20

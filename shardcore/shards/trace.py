@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
 from shardcore.model.drawing import Drawing, moved
 from shardcore.model.member_nodes import placed_span
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.source_name import SourceName
-from shardcore.model.span import Span
 from shardcore.model.text import sentence, visible
-from shardcore.sources.base import Source
 from shardcore.sources.wrapped import MeteredSource
+
+if TYPE_CHECKING:
+    from shardcore.model.span import Span
+    from shardcore.sources.base import Source
 
 COMPUTED = "computed, no bytes"
 """Text of a step that reads no bytes."""

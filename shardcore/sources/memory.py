@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import hashlib
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -33,6 +32,8 @@ class BytesSource(Source):
     @cached_property
     def identity(self) -> str:
         """Name, size and a digest: other bytes of the same name and size are something else."""
+        import hashlib
+
         return f"{self.uri}#{self.size}-{hashlib.blake2b(self.data, digest_size=16).hexdigest()}"
 
     def _read(self, start: int, stop: int) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
 from shardcore.writing.plan import WrittenFile
-from shardcore.writing.replacement import FILES, begin, finish, finish_interrupted, is_removable, replacing_path
+from shardcore.writing.replacement import FILES, begin, finish, finish_interrupted, is_removable
 from shardcore.writing.temporary import (
     Draining,
     TemporaryFile,
@@ -20,7 +20,7 @@ from shardcore.writing.temporary import (
     sync_folders,
     taken,
 )
-from shardcore.writing.temporary_names import lock, new_run, remove_tree, stem_of, sweep, temporary_path
+from shardcore.writing.temporary_names import lock, new_run, remove_tree, replacing_path, stem_of, sweep, temporary_path
 
 TRIES = 5
 """Temporary folders that are begun before one stays unlocked: some file systems have no locks."""

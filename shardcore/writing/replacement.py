@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import stat
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,45 +22,10 @@ from shardcore.codecs.json_text import JsonLimits, parse_json
 from shardcore.errors import FormatError, Remedy, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
 from shardcore.writing.temporary import is_replaceable, sync_folder, sync_folders
-from shardcore.writing.temporary_names import REPLACING, in_use, remove_tree, stem_of
+from shardcore.writing.temporary_names import in_use, is_left, remove_tree, replacing_path
 
 FILES, LIST = "files", "replacement.json"
 LIMITS = JsonLimits(size=1 << 28)
-WAITED = 5.0
-"""Seconds that readers and other runs wait while a run moves its files to their places."""
-FOLDERS_ABOVE = 2
-"""A data set may be opened by a folder that lies so deep in the one that was written."""
-
-
-def replacing_path(target: Path, *, folder: bool) -> Path:
-    """The folder of the new files while they replace others.
-
-    Args:
-        target: What is written.
-        folder: Whether that is a folder.
-    """
-    return target / REPLACING if folder else target.parent / f".{stem_of(target)}{REPLACING}"
-
-
-def check_replaced(path: Path, *, folder: bool) -> None:
-    """Looks whether files that are going to be opened are all old or all new.
-
-    Args:
-        path: What is opened: a file or a folder.
-        folder: Whether it is a folder.
-
-    Raises:
-        SourceError: They are being replaced, or a run that replaced them was interrupted.
-    """
-    roots = (path, *path.absolute().parents[:FOLDERS_ABOVE]) if folder else (path,)
-    for root in roots:
-        place = replacing_path(root, folder=folder)
-        if os.path.lexists(place) and _is_left(place):
-            if in_use(place):
-                raise SourceError(f"the files of {root} are being replaced", remedy=Remedy.AGAIN)
-            raise SourceError(
-                f"replacing {root} was interrupted: some files may be old and some new", remedy=Remedy.FINISH
-            )
 
 
 def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
@@ -82,7 +46,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
             stream.flush()
             os.fsync(stream.fileno())
         sync_folders([Path(folder) for folder, _, _ in os.walk(prepared)])
-        while not _is_left(place):
+        while not is_left(place):
             try:
                 prepared.rename(place)
                 break
@@ -159,7 +123,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
         FormatError: The list of the files makes no sense.
     """
     place = replacing_path(target, folder=folder)
-    if not os.path.lexists(place) or not _is_left(place):
+    if not os.path.lexists(place) or not is_left(place):
         return None
     if in_use(place):
         raise UsageError(f"another run is replacing {target}", remedy=Remedy.AGAIN)
@@ -180,16 +144,6 @@ def is_removable(root: Path, path: Path) -> bool:
     except (SourceError, FormatError):
         return False
     return is_replaceable(path)
-
-
-def _is_left(place: Path) -> bool:
-    """Return True when a folder of new files is there and stays; wait for a run that is about to end."""
-    end = time.monotonic() + WAITED
-    while os.path.lexists(place):
-        if not in_use(place) or time.monotonic() > end:
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def _read(place: Path) -> tuple[list[str], list[str]]:

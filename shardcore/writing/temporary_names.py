@@ -5,19 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import sys
+import time
 from pathlib import Path
+
+from shardcore.errors import Remedy, SourceError
 
 _LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
 
 REPLACING = ".replacing-shards"
 """The end of the name of a folder with files that are about to replace others; see `replacement`."""
+WAITED = 5.0
+"""Seconds that readers and other runs wait while a run moves its files to their places."""
+FOLDERS_ABOVE = 2
+"""A data set may be opened by a folder that lies so deep in the one that was written."""
 
 
 def new_run() -> str:
     """The mark that the temporary names of one run share."""
-    return secrets.token_hex(6)
+    return os.urandom(6).hex()
 
 
 def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
@@ -31,7 +37,7 @@ def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
     stem = stem or stem_of(final)
     if not run:
         return final.parent / f".{stem}.{new_run()}.part"
-    return final.parent / f".{stem}.{run}-{secrets.randbelow(10**9)}.part"
+    return final.parent / f".{stem}.{run}-{int.from_bytes(os.urandom(3))}.part"
 
 
 def stem_of(final: Path) -> str:
@@ -123,3 +129,44 @@ def remove_tree(path: Path) -> None:
         return
     with contextlib.suppress(OSError):
         path.unlink()
+
+
+def replacing_path(target: Path, *, folder: bool) -> Path:
+    """The folder of the new files while they replace others.
+
+    Args:
+        target: What is written.
+        folder: Whether that is a folder.
+    """
+    return target / REPLACING if folder else target.parent / f".{stem_of(target)}{REPLACING}"
+
+
+def check_replaced(path: Path, *, folder: bool) -> None:
+    """Looks whether files that are going to be opened are all old or all new.
+
+    Args:
+        path: What is opened: a file or a folder.
+        folder: Whether it is a folder.
+
+    Raises:
+        SourceError: They are being replaced, or a run that replaced them was interrupted.
+    """
+    roots = (path, *path.absolute().parents[:FOLDERS_ABOVE]) if folder else (path,)
+    for root in roots:
+        place = replacing_path(root, folder=folder)
+        if os.path.lexists(place) and is_left(place):
+            if in_use(place):
+                raise SourceError(f"the files of {root} are being replaced", remedy=Remedy.AGAIN)
+            raise SourceError(
+                f"replacing {root} was interrupted: some files may be old and some new", remedy=Remedy.FINISH
+            )
+
+
+def is_left(place: Path) -> bool:
+    """Return True when a folder of new files is there and stays; wait for a run that is about to end."""
+    end = time.monotonic() + WAITED
+    while os.path.lexists(place):
+        if not in_use(place) or time.monotonic() > end:
+            return True
+        time.sleep(0.02)
+    return False

@@ -307,10 +307,10 @@ def test_a_planted_list_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_two_runs_do_not_replace_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a run replaces files for longer than others wait, another one is refused, and readers are, too."""
-    from shardcore.writing import replacement
+    from shardcore.writing import temporary_names
     from shardcore.writing.temporary_names import lock
 
-    monkeypatch.setattr(replacement, "WAITED", 0.0)
+    monkeypatch.setattr(temporary_names, "WAITED", 0.0)
     out = interrupted(tmp_path)
     descriptor = os.open(out / REPLACING, os.O_RDONLY)
     try:

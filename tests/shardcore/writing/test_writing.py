@@ -392,7 +392,7 @@ def test_a_link_planted_under_a_temporary_name_is_not_followed(tmp_path: Path, m
     """Who guesses the name of a temporary file and puts a link there gets an error; where it leads nothing changes."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
-    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr("os.urandom", bytes)
     first = TemporaryFile(tmp_path / "out")
     planted = first.path
     first.discard()
