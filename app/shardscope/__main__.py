@@ -53,7 +53,7 @@ def quick_start() -> Iterator[None]:
     PySide is there it reads the source of every module that is imported.
     """
     gc.disable()
-    import shardcore.shards.registry  # noqa: F401 - imported for those that come later
+    import shardcore.shards.opening  # noqa: F401 - imported for those that come later
 
     try:
         yield

@@ -369,7 +369,7 @@ def locate(
     """Compute the shard of a key from the routing rule alone."""
     from shardcore.cli.pack import tell_options
     from shardcore.model.options import OptionPurpose
-    from shardcore.shards.registry import locate as locate_key
+    from shardcore.shards.opening import locate as locate_key
 
     if option == ["help"]:
         return tell_options(format_name, OptionPurpose.LOCATE)

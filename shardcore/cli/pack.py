@@ -352,7 +352,7 @@ def _print_plan(plan: Plan, out: str, losses: Sequence[Loss], *, as_json: bool) 
 
 
 def _planned_path(file: PlannedFile, out: str) -> str:
-    from shardcore.shards.registry import means_folder
+    from shardcore.shards.opening import means_folder
 
     if means_folder(out):
         return str(Path(out) / file.name)

@@ -10,8 +10,8 @@ from shardcore.errors import UsageError
 from shardcore.model.drawing import Drawing
 from shardcore.model.span import Span
 from shardcore.shards.dataset import DataSet
-from shardcore.shards.registry import head_bytes
-from shardcore.shards.registry import open as open_shard
+from shardcore.shards.opening import head_bytes
+from shardcore.shards.opening import open as open_shard
 from shardcore.shards.shard import Shard
 from shardcore.shards.trace import Look, Meanings, Trace, tell
 from shardcore.sources.base import Folder, Source

@@ -26,7 +26,8 @@ from shardcore.operations.pack import Packed, write_items
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet
 from shardcore.shards.format import Format
-from shardcore.shards.registry import format_of, means_folder, opening, writes_of
+from shardcore.shards.opening import means_folder, opening
+from shardcore.shards.registry import format_of, writes_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.columns import SameKeys

@@ -18,8 +18,9 @@ from shardcore.model.keys import Key, several
 from shardcore.model.options import OptionPurpose, read_options
 from shardcore.operations.pack import Packed
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.registry import all_formats, format_of, opening
-from shardcore.shards.registry import open as open_shard
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.opening import opening
+from shardcore.shards.registry import all_formats, format_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path

@@ -18,8 +18,9 @@ from shardcore.model.number_words import plural
 from shardcore.model.options import OptionPurpose
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
-from shardcore.shards.registry import create, format_of, means_folder, writes_of
-from shardcore.shards.registry import open as open_shard
+from shardcore.shards.opening import create, means_folder
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.registry import format_of, writes_of
 from shardcore.writing.declaration import Writes
 from shardcore.writing.inputs import LeftOut, Replaced, Skipped, input_files, named, spared
 from shardcore.writing.items import FormatInputs, InputItem

@@ -17,8 +17,8 @@ from shardcore.model.span import Span
 from shardcore.operations.extraction.names import Names
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.format import Format
+from shardcore.shards.opening import open as open_shard
 from shardcore.shards.registry import all_formats, format_of
-from shardcore.shards.registry import open as open_shard
 from shardcore.shards.salvage import EACH_FOUND, Condition, Damaged, Effort, SalvagedObject, indexed
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Folder, Source

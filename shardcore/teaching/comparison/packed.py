@@ -13,8 +13,9 @@ from shardcore.model.number_words import plural
 from shardcore.model.section import SectionRole
 from shardcore.progress import check_stopped
 from shardcore.shards.format import Format
-from shardcore.shards.registry import create_in, head_bytes, writes_of
-from shardcore.shards.registry import open as open_shard
+from shardcore.shards.opening import create_in, head_bytes
+from shardcore.shards.opening import open as open_shard
+from shardcore.shards.registry import writes_of
 from shardcore.shards.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.cold import Bill, ColdFolder, ColdSource

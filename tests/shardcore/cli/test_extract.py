@@ -18,7 +18,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import NotAShard
 from shardcore.model.objects import State
-from shardcore.shards import registry
+from shardcore.shards import opening
 from tests.shardcore.toy import LineShard, line_set
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
@@ -48,7 +48,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
 def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Shards that `open` gives for a name, instead of files."""
     shards: dict[str, Any] = {}
-    real = registry.open
+    real = opening.open
     monkeypatch.setattr(shardcore, "open", lambda uri, **o: shards[uri]() if uri in shards else real(uri, **o))
     return shards
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import BadMagic, FormatError, NotAShard, ShardError, UsageError
-from shardcore.shards import registry
+from shardcore.shards import opening, registry
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
@@ -127,11 +127,11 @@ def test_the_surest_format_wins(
     monkeypatch.setattr(registry, "FORMATS", ("a", "b"))
     monkeypatch.setattr(registry, "format_of", formats.__getitem__)
     if winner is not None:
-        assert registry.detect(b"x").format == winner
-        assert registry.open(b"x").why == f"{winner} says so"
+        assert opening.detect(b"x").format == winner
+        assert opening.open(b"x").why == f"{winner} says so"
         return
     with pytest.raises(NotAShard) as caught:
-        registry.detect(b"x")
+        opening.detect(b"x")
     assert len(caught.value.candidates) == (2 if first is not None else 0)
 
 
@@ -146,8 +146,8 @@ def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(registry, "FORMATS", ("b",))
     monkeypatch.setattr(registry, "format_of", lambda name: broken)
     with pytest.raises(FormatError):
-        registry.open(b"0123456789")
-    with registry.open(b"0123456789", partial=True) as shard:
+        opening.open(b"0123456789")
+    with opening.open(b"0123456789", partial=True) as shard:
         assert (shard.format, str(shard.damage), shard.why) == ("b", "broken (bytes 4..5)", "b")
         assert shard.fields == {"head.x": 1}
         assert [s.name for s in shard.sections] == ["head", "unknown"]
@@ -155,11 +155,11 @@ def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch
 
 def test_formats_that_only_read_cannot_create(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A format without a writer says so."""
-    monkeypatch.setattr(registry, "format_of", lambda name: fake(None))
+    monkeypatch.setattr(opening, "format_of", lambda name: fake(None))
     with pytest.raises(UsageError, match="cannot be written"):
-        registry.create(tmp_path / "x", format="fake")
+        opening.create(tmp_path / "x", format="fake")
     with pytest.raises(UsageError, match="no data sets"):
-        registry.open(tmp_path, format="fake")
+        opening.open(tmp_path, format="fake")
 
 
 def test_a_mark_that_its_own_format_refuses_makes_no_shard(data: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import ShardError, SourceChanged, SourceError, UsageError
-from shardcore.shards import registry
+from shardcore.shards import opening
 from shardcore.sources.base import MERGE_GAP, Entry, Source, check_name, merged
 from shardcore.sources.local import FileSource, LocalFolder, open_side_file, read_side_file
 from shardcore.sources.memory import BytesSource
@@ -118,7 +118,7 @@ def test_odd_paths_are_our_errors(path: str, tmp_path: Path, monkeypatch: pytest
     """A path that cannot be a file gives a `ShardError`, never one of the system's."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ShardError):
-        registry.open(path)
+        opening.open(path)
     with pytest.raises(ShardError):
         FileSource(path)
 
@@ -176,14 +176,14 @@ def test_files_that_may_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "d").chmod(0)
     for path in ("f", "d/f"):
         with pytest.raises(SourceError, match="denied"):
-            registry.open(tmp_path / path)
+            opening.open(tmp_path / path)
     (tmp_path / "d").chmod(0o700)
 
 
 def test_file_addresses_are_decoded(tmp_path: Path) -> None:
     """`file://` addresses may hold escaped characters."""
     (tmp_path / "a b").write_bytes(b"x")
-    source = registry.source_of((tmp_path / "a b").as_uri())
+    source = opening.source_of((tmp_path / "a b").as_uri())
     assert isinstance(source, FileSource)
     with source:
         assert source.read(0, 1) == b"x"
@@ -284,4 +284,4 @@ def test_xorbs_must_be_a_folder(tmp_path: Path) -> None:
     """A file where a folder is wanted is a mistake of the caller."""
     (tmp_path / "f").touch()
     with pytest.raises(UsageError, match="folder"):
-        registry.folder_of(tmp_path / "f")
+        opening.folder_of(tmp_path / "f")

@@ -16,7 +16,7 @@ from shardcore.model.number_words import plural
 from shardcore.operations.convert import KeyChoice, convert
 from shardcore.operations.pack import Packed, pack
 from shardcore.progress import Progress
-from shardcore.shards.registry import create
+from shardcore.shards.opening import create
 from shardcore.writing.plan import Plan, PlannedFile
 
 TOLD_FILES = 1_000

@@ -14,7 +14,7 @@ import pytest
 
 from shardcore.errors import BudgetSpent, Cancelled, NoSuchObject, SourceChanged, SourceError
 from shardcore.progress import stopped_by
-from shardcore.shards.registry import source_of
+from shardcore.shards.opening import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.block_cache import BlockCache, joined, missing
 from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted

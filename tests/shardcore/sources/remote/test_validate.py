@@ -10,7 +10,7 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.errors import Forbidden, HostUnknown, NoSuchObject, RangeRefused, SourceChanged, SourceError
-from shardcore.shards.registry import source_of
+from shardcore.shards.opening import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.request_log import RequestLog

@@ -1,0 +1,381 @@
+"""Recognising, opening and creating shards."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from shardcore.errors import FormatError, NotAShard, UsageError
+from shardcore.model.budget import budgeted, operation
+from shardcore.model.options import OptionPurpose, OptionType, read_options
+from shardcore.model.text import short
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.dataset import DataSet
+from shardcore.shards.detect import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
+from shardcore.shards.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
+from shardcore.shards.registry import all_formats, each_format, format_of, writes_of
+from shardcore.shards.shard import Shard, tell_purposes
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
+from shardcore.sources.local import FileSource, LocalFolder, listed_once
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import FolderOpener, folder_of, source_of, text_at
+from shardcore.writing.temporary_names import check_replaced
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.request_log import RequestLog
+    from shardcore.writing.output import Output
+    from shardcore.writing.writer import Writer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+REMOTE_JOBS = 8
+MOST_JOBS = 8
+"""Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """Detection of a shard.
+
+    Attributes:
+        format: The name of the format.
+        why: What spoke for it.
+    """
+
+    format: str
+    why: str
+
+
+@operation
+def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
+    """Recognises the format: by content, then by what lies beside, then by inference.
+
+    Args:
+        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
+        remote: How remote things are reached, and how much may be fetched.
+
+    Raises:
+        NotAShard: No format is sure enough; the candidates are named.
+        SourceError: The bytes cannot be had.
+    """
+    target = source_of(where, remote, first=_first_bytes(where))
+    if isinstance(target, Folder):
+        try:
+            with listed_once():
+                found, verdict = judge_folder(target, each_format)
+        finally:
+            if target is not where:
+                target.close()
+        return Detection(found.name, verdict.why)
+    try:
+        probe = PrefetchedSource(target)
+        found, verdict = judge(probe, each_format)
+        if verdict.certainty is Certainty.PARTLY:
+            _check_mark(found, verdict, probe)
+    finally:
+        if target is not where:
+            target.close()
+    return Detection(found.name, verdict.why)
+
+
+@operation
+def open(
+    where: str | Path | bytes | Source | Folder,
+    *,
+    format: str | None = None,
+    partial: bool = False,
+    progress: Progress = no_progress,
+    remote: RemoteOptions | None = None,
+    tape: RequestLog | None = None,
+    jobs: int | None = None,
+    **options: Any,
+) -> Shard:
+    """Opens a shard or a data set.
+
+    Args:
+        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
+        format: The name of the format, instead of recognising it.
+        partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
+        progress: Called as `progress(done, total)` by openings that take long.
+        remote: How remote things are reached, and how much may be fetched.
+        tape: Where each request for remote bytes is noted; `shard.tape` is the same.
+        jobs: How many members or objects are worked on at the same time where all of them are; as usual unless given:
+            one after the other where they are near.
+        **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or `xorbs`
+            (mdb). Those of other formats are of no account, unless they name the format.
+
+    Raises:
+        UsageError: No format has such an option, or its value makes no sense.
+        NotAShard: No format recognises the bytes.
+        FormatError: The bytes are damaged.
+        SourceError: The bytes cannot be had, or an interrupted run left some of them replaced and some not.
+    """
+    values, named, claim = _opening_options(options, remote, tape)
+    name = format or named
+    target = source_of(where, remote, tape, _first_bytes(where, name))
+    elsewhere = FolderOpener(remote, getattr(target, "tape", tape))
+    context = OpenContext(
+        _open_as,
+        partial=partial,
+        progress=progress,
+        values=values,
+        forced=name is not None,
+        reach=elsewhere,
+    )
+    try:
+        if isinstance(target, (LocalFolder, FileSource)):
+            check_replaced(target.path, folder=isinstance(target, LocalFolder))
+        if isinstance(target, Folder):
+            shard = _open_folder(target, name, context)
+        else:
+            shard = _open_source(target, name, context, claim="" if format else claim)
+        shard.tape = elsewhere.tape
+        shard.chosen = {**({"format": format} if format else {}), **values}
+        tell_purposes(shard)
+        place = shard.folder if isinstance(shard, DataSet) else target
+        near = place.lists_cheaply if isinstance(place, Folder) else place.near
+        shard.jobs = jobs if jobs is not None else 1 if near else REMOTE_JOBS
+        return shard
+    except BaseException:
+        if target is not where:
+            target.close()
+        raise
+
+
+def opening(
+    function: Callable[Concatenate[Shard, P], R],
+) -> Callable[Concatenate[Shard | str | Path | bytes | Source | Folder, P], R]:
+    """Let a function of an opened shard take all that `open` takes, too; it is closed when the function returns."""
+
+    @wraps(function)
+    def call(shard: Shard | str | Path | bytes | Source | Folder, /, *arguments: P.args, **named: P.kwargs) -> R:
+        if isinstance(shard, Shard):
+            return function(shard, *arguments, **named)
+        with open(shard) as opened:
+            return function(opened, *arguments, **named)
+
+    return call
+
+
+def _first_bytes(where: object, format: str | None = None) -> int:
+    """Return how many bytes of the beginning of a remote file are asked for at once, by its name.
+
+    Most formats keep there a few fields only, and what is needed next at another place.
+    """
+    return (
+        head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2], format)
+        if is_address(where)
+        else SMALL_HEAD
+    )
+
+
+def head_bytes(name: str, format: str | None = None) -> int:
+    """Return how many bytes of the beginning of a file a reader requests at once.
+
+    Before the first request only the name of the file is known, and the format where it was given.
+    """
+    formats = [one for one in all_formats() if one.head_names and format in (None, one.name)]
+    whole = any(re.fullmatch(one.head_names, name) for one in formats)
+    return WHOLE_HEAD if whole else SMALL_HEAD
+
+
+def _opening_options(
+    given: Mapping[str, Any], remote: RemoteOptions | None, tape: RequestLog | None
+) -> tuple[dict[str, Any], str | None, str]:
+    """The values of options for opening, the format that one of them names, and which one that is.
+
+    Raises:
+        UsageError: No format declares an option, or its value is not of its type.
+    """
+    values: dict[str, Any] = {}
+    named: str | None = None
+    claim = ""
+    wanted = {name: value for name, value in given.items() if value not in (None, False, "")}
+    if not wanted:
+        return values, named, claim
+    declared = {
+        option.name: (one.name, option) for one in all_formats() for option in one.options_for(OptionPurpose.OPEN)
+    }
+    for name, value in wanted.items():
+        if name not in declared:
+            raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
+        format, option = declared[name]
+        if option.type is OptionType.JSON and is_address(value):
+            value = text_at(value, remote, tape).decode("utf-8", "surrogateescape")
+        values[name] = folder_of(value, remote, tape) if option.type is OptionType.FOLDER else option.value_of(value)
+        named, claim = (format, name) if option.names_format else (named, claim)
+    return values, named, claim
+
+
+def create(
+    target: str | Path | None,
+    *,
+    format: str,
+    force: bool = False,
+    folder: bool | None = None,
+    plan: bool = False,
+    jobs: int | None = None,
+    **options: Any,
+) -> Writer:
+    """Starts to write a shard.
+
+    Args:
+        target: The path under which the complete shard appears; None to plan only.
+        format: The name of the format.
+        force: Whether existing files are replaced; in a folder, shards that are not written anew are removed.
+        folder: Whether the target is a folder for a data set; None: where it is one, or its path ends with `/`.
+        plan: Whether only to plan: nothing is written, though the target is known.
+        jobs: Number of threads that compress and hash contents; None: one per core, at most 8.
+        **options: Options that the format declares for writing (`Format.options`).
+
+    Raises:
+        UsageError: The format is not known or cannot be written, an option does not fit, or the target exists.
+    """
+    writes = writes_of(format_of(format))
+    if folder is None:
+        folder = target is not None and means_folder(target)
+    if folder and not writes.folder:
+        where = f"{target} is a folder; " if target is not None and means_folder(target) else ""
+        raise UsageError(f"{where}{format} is written into one file: give the name of a file")
+    if not folder and not writes.file:
+        raise UsageError(f"{format} is written into a folder: give one, or a name that ends with /")
+    from shardcore.writing.output import Output
+
+    def output() -> Output:
+        threads = jobs or min(os.cpu_count() or 1, MOST_JOBS)
+        return Output(target, force=force, folder=folder, replaces=writes.members, planning=plan, jobs=threads)
+
+    return create_in(output, format=format, **options)
+
+
+def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
+    """Starts to write a shard into an output, which is made when the options are found to be right; see `create`."""
+    found = format_of(format)
+    writes = writes_of(found)
+    values = read_options(found.options, options, OptionPurpose.WRITE, format)
+    where = output()
+    try:
+        writer = writes.create(where, **values)
+    except BaseException:
+        where.discard()
+        raise
+    writer.declared = found.options_for(OptionPurpose.FACT)
+    writer.part_names = writes.parts
+    return writer
+
+
+def means_folder(target: str | Path) -> bool:
+    """Return whether a target is a folder, or its text says that it is to become one."""
+    text = str(target)
+    return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
+
+
+def locate(
+    format: str, key: str, *, remote: RemoteOptions | None = None, tape: RequestLog | None = None, **options: Any
+) -> dict[str, Any]:
+    """Says in which shard a key lies, from the routing rule alone.
+
+    Args:
+        format: The name of the format.
+        key: In the text form of the format.
+        remote: How what an option names is reached, where it is remote.
+        tape: Where each request for it is noted.
+        **options: Options that the format declares for locating (`Format.options`); texts may lie at addresses.
+
+    Raises:
+        UsageError: The format does not route keys, or the key or an option does not fit.
+        ShardError: What an option names cannot be read or is damaged.
+    """
+    found = format_of(format)
+    if found.locate is None:
+        there = ", ".join(one.name for one in all_formats() if one.locate is not None)
+        raise UsageError(f"{format} does not route keys to shards; there is {there}")
+    given = {
+        name: text_at(str(value), remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
+        for name, value in options.items()
+    }
+    return found.locate(key, **read_options(found.options, given, OptionPurpose.LOCATE, format))
+
+
+def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
+    """Opens a file; `claim` is the option that named the format, when it was not the caller."""
+    probe = PrefetchedSource(target)
+    if name and claim:
+        _check_claim(probe, name, claim)
+    try:
+        found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else judge(probe, each_format)
+    except NotAShard as error:
+        if not context.partial:
+            raise
+        return PartialShard("unknown", target, Draft(), error)
+    try:
+        with budgeted():  # what no reader foresees is damage here, too: a part of the file may still be shown
+            shard = found.open(probe, context)
+    except (FormatError, NotAShard) as error:
+        if is_stranger(verdict, context.draft, error):
+            unknown = stranger(found, verdict, probe.name)
+            if not context.partial:
+                raise unknown from error
+            return PartialShard("unknown", target, Draft(), unknown)
+        if not context.partial:
+            raise
+        shard = PartialShard(found.name, target, context.draft, error)
+    shard.why = shard.why or verdict.why
+    return shard
+
+
+def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
+    """Refuses an option that names a format where the file says itself that it is of another one.
+
+    Raises:
+        UsageError: It does.
+    """
+    head = probe.head(LONGEST_BEGINNING)
+    for one in all_formats():
+        marks = (*one.begins, *one.marks)
+        if one.name == named or not head.startswith(marks):
+            continue
+        verdict = one.detect(probe)
+        if verdict is not None and verdict.certainty is Certainty.MAGIC:
+            mark = next(mark.rstrip(b"\0").decode("ascii") for mark in marks if head.startswith(mark))
+            what = f"begins with {mark}: it is {one.name}"
+            raise UsageError(f"{probe.name} {what}, and {option} is an option of {named}")
+
+
+def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
+    """Asks a format that saw a part of its mark whether it can tell anything of the bytes.
+
+    Raises:
+        NotAShard: It cannot.
+    """
+    context = OpenContext(_open_as)
+    try:
+        found.open(probe, context)
+    except (FormatError, NotAShard) as error:
+        if is_stranger(verdict, context.draft, error):
+            raise stranger(found, verdict, probe.name) from error
+
+
+def _open_as(source: Source, name: str) -> Shard:
+    """Return how formats open sources of other formats."""
+    return format_of(name).open(PrefetchedSource(source), OpenContext(_open_as, forced=True))
+
+
+@listed_once()
+def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:
+    found, verdict = (
+        (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else judge_folder(folder, each_format)
+    )
+    if found.open_folder is None:
+        raise UsageError(f"{folder.uri} is a folder, and {found.name} has no data sets: give one of the files")
+    shard = found.open_folder(folder, context)
+    shard.why = shard.why or verdict.why
+    return shard
