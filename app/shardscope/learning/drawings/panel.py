@@ -28,6 +28,7 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import shown
+from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 _SVG = "image/svg+xml"
@@ -179,7 +180,7 @@ class DrawingPanel(QWidget):
         self.view.drag_began.connect(self._drag_began)
         self.view.dragged.connect(self._dragged)
         self.view.menu_wanted.connect(self._open_menu)
-        self._session.selection_changed.connect(self._selected)
+        WhileVisible(self._session.selection_changed, self, self._selected)
 
     def sizeHint(self) -> QSize:
         return QSize(LEAST_WIDTH, LEAST_HEIGHT)

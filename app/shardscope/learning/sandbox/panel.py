@@ -34,6 +34,7 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 BITS = range(7, -1, -1)
@@ -124,7 +125,7 @@ class SandboxPanel(QWidget):
         self.sandbox.changed.connect(self._changed)
         self.sandbox.compared.connect(self._compared)
         session.opened.connect(lambda _: self._opened())
-        session.selection_changed.connect(self._selected)
+        WhileVisible(session.selection_changed, self, self._selected)
         session.jobs.changed.connect(self._progressed)
         self._changed()
         self._compared()

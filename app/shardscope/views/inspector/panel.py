@@ -38,6 +38,7 @@ from shardscope.views.inspector.object_details import object_rows
 from shardscope.views.inspector.parts import Form, Numbers
 from shardscope.widgets.clipboard import copy_lines
 from shardscope.widgets.fonts import LARGE, NORMAL, TITLE, sized
+from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
 
 SHOWN = 12
@@ -174,7 +175,7 @@ class Inspector(QScrollArea):
         self._build()
         session.opened.connect(self._show_selection)
         session.closed.connect(self._show_selection)
-        session.selection_changed.connect(self._show_selection)
+        WhileVisible(session.selection_changed, self, self._show_selection)
         session.question_changed.connect(self._show_leads)
         self._show_selection()
 

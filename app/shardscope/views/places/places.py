@@ -40,6 +40,7 @@ from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.place_model import PlaceEntry, PlaceModel
 from shardscope.widgets.plain_text import shown as shown_text
 from shardscope.widgets.sample_words import sample_title
+from shardscope.widgets.while_visible import WhileVisible
 
 MOST_FILES = 100_000
 """Files of a folder that are listed."""
@@ -113,7 +114,7 @@ class PlacesPanel(QWidget):
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.index_changed.connect(lambda _: self._learn())
-        session.selection_changed.connect(self._follow)
+        WhileVisible(session.selection_changed, self, self._follow)
         self._refill()
 
     @property

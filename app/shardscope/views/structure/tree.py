@@ -45,6 +45,7 @@ from shardscope.widgets.column_widths import Room, share_room
 from shardscope.widgets.elided import cut_text
 from shardscope.widgets.keyboard import select_current
 from shardscope.widgets.node_model import COLUMNS, NODE_ROLE, SECTION_ROLE, NodeModel
+from shardscope.widgets.while_visible import WhileVisible
 
 _Place = tuple[str, Span]
 
@@ -241,7 +242,7 @@ class StructureTree(QTreeView):
         session.opened.connect(self._opened)
         session.closed.connect(self.nodes.load)
         session.index_loaded.connect(self._index_loaded)
-        session.selection_changed.connect(self._follow)
+        WhileVisible(session.selection_changed, self, self._follow)
         session.lights_changed.connect(self._lights_changed)
         self._size_columns()
 

@@ -1,0 +1,37 @@
+"""Signals for panels that may be hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, SignalInstance
+from PySide6.QtWidgets import QWidget
+
+
+class WhileVisible(QObject):
+    """Calls a slot of a widget while the widget is visible; what it missed is made up for when it is shown.
+
+    Args:
+        signal: A signal with one argument; of several that were missed only the last counts.
+        widget: The widget, which owns this.
+        slot: Called with the argument.
+    """
+
+    def __init__(self, signal: SignalInstance, widget: QWidget, slot: Callable[[Any], object]) -> None:
+        super().__init__(widget)
+        self._widget, self._slot = widget, slot
+        self._missed: list[Any] = []
+        signal.connect(self._emitted)
+        widget.installEventFilter(self)
+
+    def _emitted(self, argument: Any) -> None:
+        if self._widget.isVisible():
+            self._slot(argument)
+        else:
+            self._missed = [argument]
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and self._missed:
+            self._slot(self._missed.pop())
+        return False
