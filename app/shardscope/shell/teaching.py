@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
 from shardscope.learning.lessons.lesson import Lesson, Show
@@ -42,7 +42,8 @@ class Teaching(QObject):
         self.this_file.triggered.connect(self._teach_file)
         self.this_file.setEnabled(False)
         session.closed.connect(lambda: self.this_file.setEnabled(False))
-        self._brought = False
+        self._brought, self._dismissed = False, False
+        panels.by_name[PANEL].installEventFilter(self)
         self._fronts: list[str] = []
         self._trying: Lesson | None = None
         self._own_trial = False
@@ -56,6 +57,12 @@ class Teaching(QObject):
         self._panel.player.began.connect(self._began)
         self._panel.player.left.connect(self._left)
         drawings.item_chosen.connect(self._panel.player.choose_item)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Note whether the user closed the panel: then only the user opens it again."""
+        if event.type() in (QEvent.Type.Close, QEvent.Type.Show):
+            self._dismissed = event.type() == QEvent.Type.Close
+        return False
 
     def show(self) -> None:
         """Shows the lessons; on the welcome page the first one begins, as there are no panels."""
@@ -160,7 +167,7 @@ class Teaching(QObject):
             self.refused.emit(self._refusal)  # what is opened clears the bar, and the text is none yet
         if self._trying is not None:
             self._try_here(self._trying)
-        if self._panel.player.lesson is not None and front:
+        if self._panel.player.lesson is not None and front and not self._dismissed:
             self._panels.show(PANEL)
 
     def _wanted(self, shown: StepTarget) -> None:

@@ -151,6 +151,23 @@ def test_a_closed_lesson_opens_again_for_what_is_asked(window: MainWindow, qtbot
     assert not window.panels.by_name["lessons"].isHidden()
 
 
+def test_a_lesson_that_was_closed_stays_closed(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """The × of the panel counts for the files that are opened later, until the user asks for the lessons."""
+    window.help.teaching.learn("swh")
+    panel = window.panels.panel(LessonPanel)
+    qtbot.waitUntil(lambda: panel.player.stage is not None and window.panels.in_front("lessons"))
+    dock = window.panels.by_name["lessons"]
+    dock.close()
+    window.open(str(data / "swh/deleted.shard"))
+    qtbot.waitUntil(lambda: window.session.uri.endswith("deleted.shard"))
+    assert dock.isHidden()
+    window.help.teaching.this_file.trigger()
+    qtbot.waitUntil(lambda: not dock.isHidden())
+    window.open(str(data / "swh/small.shard"))
+    qtbot.waitUntil(lambda: window.session.uri.endswith("small.shard"))
+    assert not dock.isHidden()
+
+
 def test_everything_in_a_lesson_has_a_name(window: MainWindow) -> None:
     """Whoever hears the window is told what each button of the panel is."""
     panel = window.panels.panel(LessonPanel)
