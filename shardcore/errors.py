@@ -132,6 +132,7 @@ class NotAShard(ShardError):
 
     Attributes:
         candidates: One sentence for each format that came near.
+        is_other: Whether the bytes are known to be no shard, whatever the format: an empty file, a web page.
     """
 
     def __init__(
@@ -141,9 +142,11 @@ class NotAShard(ShardError):
         candidates: tuple[str, ...] = (),
         span: Span | None = None,
         remedy: Remedy | None = None,
+        is_other: bool = False,
     ) -> None:
         super().__init__(message, span=span, remedy=remedy)
         self.candidates = candidates
+        self.is_other = is_other
 
 
 class FormatError(ShardError):

@@ -212,7 +212,7 @@ def told(error: ShardError, name: str) -> int:
     """Print an error of a command on standard error; return its exit code."""
     options = {option for one in loaded(name).params for option in one.opts}
     text = worded(error.placed, error.remedy, options)
-    if error.remedy is None and isinstance(error, NotAShard) and "--format" in options:
+    if isinstance(error, NotAShard) and not (error.remedy or error.is_other) and "--format" in options:
         from shardcore.shards.registry import FORMATS
 
         text += f"; force one with --format ({', '.join(FORMATS)})"

@@ -44,11 +44,12 @@ def judge(probe: PrefetchedSource, formats: Formats) -> tuple[Format, Verdict]:
     head = probe.head(LONGEST_BEGINNING)
     verdicts = _ask(formats, lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
     if not verdicts and not probe.size:
-        raise NotAShard(f"{probe.name} is empty")
+        raise NotAShard(f"{probe.name} is empty", is_other=True)
     if not verdicts:
         verdicts = _ask(formats, lambda f: f.infer(probe) if f.infer else None)
     if not verdicts and head.lstrip()[:14].lower().startswith(_WEB_PAGE):
-        raise NotAShard(f"{probe.name} is a web page (HTML): a login, a list of files, or a page about the file")
+        what = f"{probe.name} is a web page (HTML): a login, a list of files, or a page about the file"
+        raise NotAShard(what, is_other=True)
     return _surest(verdicts, probe.name)
 
 

@@ -140,7 +140,9 @@ class ErrorNotices(QObject):
             change = Button(self.tr("Change…"), self._ways.change)
             self._notices.tell(text, NoticeTone.WARNING, buttons=[change], about="damage")
             return
-        if isinstance(damage, NotAShard):
+        if shard.source is not None and not shard.source.size:
+            text = self.tr("The file is empty: it has no bytes to show.")
+        elif isinstance(damage, NotAShard):
             text = self.tr("Not a shard: {0}. Its bytes can be looked at.").format(plain_words(damage))
         else:
             text = self.tr("Damaged: {0}. Everything else can still be looked at.").format(plain_words(damage))

@@ -25,18 +25,14 @@ class YesField(OptionField):
         self.box = TickBox("", self)
         self.box.setToolTip(option.help)
         self.box.setChecked(bool(option.default))
-        self.box.toggled.connect(self._toggled)
-        self._toggled(self.box.isChecked())
+        self.box.setAccessibleName(option.name)
+        self.box.toggled.connect(self.changed)
         self._hold(self.box)
 
     def value(self) -> bool | None:
         """Return what was chosen, where it is not the default."""
         chosen = self.box.isChecked()
         return None if chosen == bool(self.option.default) else chosen
-
-    def _toggled(self, checked: bool) -> None:
-        self.box.setText(self.tr("yes") if checked else self.tr("no"))
-        self.changed.emit()
 
 
 class PathField(OptionField):

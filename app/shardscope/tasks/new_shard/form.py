@@ -41,6 +41,7 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, SMALL, sized
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.wrap_text import WrapText
 
 RULES = (
     (KeyChoice.USUAL, "As usual"),
@@ -223,7 +224,7 @@ class PackForm(QWidget):
         self.area = scrolled(inner, "packArea", spoken, self)
 
     def _make_foot(self) -> None:
-        self.problem = Elided(greedy=True, parent=self)
+        self.problem = WrapText()
         self.problem.setObjectName("problemLine")
         self.buttons = QDialogButtonBox(self)
         self.write = self.buttons.addButton(self.tr("&Write"), QDialogButtonBox.ButtonRole.AcceptRole)
@@ -439,9 +440,8 @@ class PackForm(QWidget):
         self._say(told, wrong=bool(told) and not nothing)
 
     def _say(self, text: str, *, wrong: bool) -> None:
-        colours = theme.of(self)
-        self.problem.tell(f"✖ {text}" if wrong else text)
-        self.problem.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()};")
+        self.problem.set_text(f"✖ {text}" if wrong else text)
+        self.problem.set_tone("error" if wrong else "muted")
 
     def _write(self) -> None:
         self.refresh()

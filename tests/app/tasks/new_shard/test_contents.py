@@ -70,7 +70,7 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     sheet = open_sheet(format="des")
     contents = sheet.form.contents
     assert contents is not None
-    assert sheet.form.problem.text() == "Add files or folders to pack."
+    assert sheet.form.problem.text == "Add files or folders to pack."
     assert not sheet.form.write.isEnabled()
     beside = tmp_path / "beside.txt"
     beside.write_bytes(b"beside")
@@ -95,8 +95,8 @@ def test_two_inputs_with_one_key(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: 
     lines = tmp_path / "twice.jsonl"
     lines.write_text('{"path": "a.txt", "key": "same"}\n{"path": "a.txt", "key": "same"}\n')
     sheet = open_sheet(lines, format="des")
-    qtbot.waitUntil(lambda: "same" in sheet.form.problem.text())
-    assert "twice.jsonl, line 2" in sheet.form.problem.text()
+    qtbot.waitUntil(lambda: "same" in sheet.form.problem.text)
+    assert "twice.jsonl, line 2" in sheet.form.problem.text
     assert not sheet.form.write.isEnabled()
     lines.write_text('{"path": "a.txt", "key": "one"}\n{"path": "a.txt", "key": "other"}\n')
     assert sheet.form.contents is not None
@@ -150,7 +150,7 @@ def test_what_was_asked_before_is_not_told(
     wait_planned(qtbot, sheet)
     qtbot.waitUntil(sheet.form.write.isEnabled)
     assert refused == []
-    assert sheet.form.problem.text() == ""
+    assert sheet.form.problem.text == ""
     sheet.reject()
 
 
@@ -160,7 +160,7 @@ def test_unreadable_inputs_are_skipped(
     """An input that is not there keeps *Write* from working, unless such inputs are skipped; the result names it."""
     sheet = open_sheet(numbered, tmp_path / "gone.txt", format="swh")
     sheet.form.place.line.setText(str(tmp_path / "out.shard"))
-    qtbot.waitUntil(lambda: "gone.txt" in sheet.form.problem.text())
+    qtbot.waitUntil(lambda: "gone.txt" in sheet.form.problem.text)
     assert not sheet.form.write.isEnabled()
     contents = sheet.form.contents
     assert contents is not None
@@ -185,7 +185,7 @@ def test_equal_files_are_packed_once(qtbot: QtBot, open_sheet: OpenSheet, tmp_pa
         (tmp_path / name).write_bytes(b"equal")
     sheet = open_sheet(tmp_path / "a", tmp_path / "b", format="swh")
     sheet.form.place.line.setText(str(tmp_path / "out.shard"))
-    qtbot.waitUntil(lambda: "choose dedupe" in sheet.form.problem.text())
+    qtbot.waitUntil(lambda: "choose dedupe" in sheet.form.problem.text)
     field = sheet.form.options.fields["dedupe"]
     assert isinstance(field, YesField)
     field.box.click()

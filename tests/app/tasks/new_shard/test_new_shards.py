@@ -109,7 +109,7 @@ def test_a_wrong_option_is_told_beside_it(qtbot: QtBot, open_sheet: OpenSheet, n
         field.line.setText(text)
         qtbot.waitUntil(partial(says, wrong, f"✖ {told}"))
         assert not sheet.form.write.isEnabled()
-        assert sheet.form.problem.text() == f"✖ {told}"
+        assert sheet.form.problem.text == f"✖ {told}"
         assert field.accessibleDescription() == told
     field.line.setText("3")
     assert wrong.text() == ""
@@ -128,7 +128,7 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     sheet.form.place.line.setText(str(target))
     qtbot.waitUntil(lambda: sheet.form.place.state.text() == "A file of that name exists.")
     assert not sheet.form.write.isEnabled()
-    assert "have it replaced" in sheet.form.problem.text()
+    assert "have it replaced" in sheet.form.problem.text
     wait_planned(qtbot, sheet)
     for name, told in ((str(one), "This is what is read"), (f"{numbered}/no/x.des", "There is no folder")):
         sheet.form.place.line.setText(name)
@@ -209,7 +209,7 @@ def test_stopping_leaves_nothing(
     sheet.writing.stop.click()
     qtbot.waitUntil(lambda: sheet.pages.currentIndex() == 0)
     assert list((tmp_path / "out").iterdir()) == []
-    assert "nothing was written" in sheet.form.problem.text()
+    assert "nothing was written" in sheet.form.problem.text
     assert sheet.form.write.isEnabled()
     sheet.reject()
 
@@ -224,7 +224,7 @@ def test_an_input_that_fails_is_named(
     wait_planned(qtbot, sheet)
     (numbered / "2.txt").unlink()
     sheet.form.write.click()
-    qtbot.waitUntil(lambda: "2.txt" in sheet.form.problem.text(), timeout=10_000)
+    qtbot.waitUntil(lambda: "2.txt" in sheet.form.problem.text, timeout=10_000)
     assert sheet.pages.currentIndex() == 0
     assert list((tmp_path / "out").iterdir()) == []
     (numbered / "2.txt").write_bytes(b"back")
