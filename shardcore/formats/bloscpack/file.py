@@ -45,6 +45,16 @@ class BloscpackFile:
         self._value: Once[Any | ShardError] = Once()
         self._worker: Worker | None = None
 
+    @property
+    def loaded(self) -> bool:
+        """Return whether the header of every chunk has been read."""
+        return self.table.loaded
+
+    @property
+    def index_bytes(self) -> int:
+        """16 bytes for each chunk that `load` reads."""
+        return 0 if self.loaded else 16 * len(self.table)
+
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
         """Reads the header of every chunk; see `ChunkTable.load`."""
         self.table.load(progress, source)

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.formats.bloscpack import charts
-from shardcore.formats.bloscpack import references as leads
 from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
 from shardcore.formats.bloscpack.block_sketch import BlockSketch
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
-from shardcore.formats.bloscpack.keys import ALL, BloscpackKey
+from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
 from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.metadata import read_metadata_section
@@ -26,29 +24,24 @@ from shardcore.formats.bloscpack.offsets import read_offsets
 from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
-from shardcore.model.byte_shares import Share
 from shardcore.model.drawing import Sketch
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS, Key
-from shardcore.model.node import Node
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
-from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import ReferenceCollector
-from shardcore.model.section import Section
-from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Shard, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.shard import DEFAULT_LIMIT, PIECE
+from shardcore.shards.trace import Trace
 from shardcore.sources.opening import PrefetchedSource
 
 HEAD = 65536
 """Bytes that the first read brings; files up to this size are known as a whole when they are open."""
 
 
-class BloscpackShard(Shard):
+class BloscpackShard(FileShard):
     """An opened Bloscpack file.
 
     Args:
@@ -58,33 +51,17 @@ class BloscpackShard(Shard):
         file: The open file.
     """
 
+    file: BloscpackFile
+    _lookup: BloscpackLookup
     key_form = NUMBERS
     meanings = MEANINGS
 
     format = "bloscpack"
 
     def __init__(self, file: BloscpackFile) -> None:
-        self.file = file
-        self.source = file.source
+        objects = BloscpackObjects(file)
+        super().__init__(file, objects, BloscpackTree(file), BloscpackLookup(file, objects))
         self.version = str(file.header.version)
-        self._objects = BloscpackObjects(file)
-        self._tree = BloscpackTree(file)
-        self._lookup = BloscpackLookup(file, self._objects)
-
-    @property
-    def sections(self) -> tuple[Section, ...]:  # type: ignore[override]
-        """They tile the file; `load_index` tells where the chunks end."""
-        return self.file.sections
-
-    @property
-    def objects(self) -> BloscpackObjects:
-        """The chunks. Of a file that does not say how many there are, they are counted when somebody asks."""
-        return self._objects
-
-    @property
-    def tree(self) -> Node:
-        """The root of the node tree; the chunks are in it after `load_index`."""
-        return self._tree.root()
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -123,38 +100,6 @@ class BloscpackShard(Shard):
         if declared != UNKNOWN:
             return declared
         return len(self.file.table) if self.loaded else None
-
-    @property
-    def loaded(self) -> bool:
-        """Return whether the header of every chunk has been read."""
-        return self.file.table.loaded
-
-    @property
-    def index_bytes(self) -> int:
-        """16 bytes for each chunk."""
-        return 0 if self.loaded else 16 * len(self.file.table)
-
-    def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads the header of every chunk; damage shows in the objects, the tree and the findings."""
-        self.file.load(progress)
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """See `Shard.byte_shares`."""
-        return charts.shares(self.file)
-
-    @property
-    def loads(self) -> tuple[LoadSource, ...]:
-        """Stored bytes of the chunks."""
-        return charts.loads(self.file)
-
-    def parse_key(self, text: str) -> BloscpackKey:
-        """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
-        return self._lookup.parse(text)
-
-    def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
-        """Finds a chunk or the whole content; see `Shard.lookup`."""
-        return self._lookup.find(key, look)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; -1 where one is absent, and for `all`, which is no row."""
@@ -237,18 +182,6 @@ class BloscpackShard(Shard):
         from shardcore.formats.bloscpack.verify import verify
 
         return verify(self.file, self._objects, Depth(depth), progress)
-
-    def _part(self, name: SourceName) -> SourcePart:
-        """Return what the metadata decodes to."""
-        return self._tree.part(name) or super()._part(name)
-
-    def point_to(self, into: ReferenceCollector) -> None:
-        """See `Shard.point_to`."""
-        leads.gather(self.file, into)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.file.close()
 
 
 def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:

@@ -10,20 +10,10 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.routing import ShardName
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.occupancy import Load, counts_of
-from shardcore.model.section import Section
-
-NO_LOADS = (
-    "A des file has no slots: a reader walks its index from the front. Open its folder to see how full its parts are."
-)
 
 
-def shares(file: DesFile, sections: Sequence[Section]) -> tuple[Share, ...]:
-    """The shares of the file: payloads, those that a tombstone covers, and what no entry has.
-
-    Args:
-        file: The file.
-        sections: They tile it.
-    """
+def shares(file: DesFile) -> tuple[Share, ...]:
+    """The shares of the file: payloads, those that a tombstone covers, and what no entry has."""
     parts = file.data_map
     gone = np.isin(parts.rows, file.tombstoned)
     gap, live = parts.rows < 0, (parts.rows >= 0) & ~gone
@@ -32,7 +22,7 @@ def shares(file: DesFile, sections: Sequence[Section]) -> tuple[Share, ...]:
         share_of(Use.DEAD, "tombstoned payloads", parts.starts[gone], parts.stops[gone], _TOMBSTONED),
         share_of(Use.DEAD, "bytes of no entry", parts.starts[gap], parts.stops[gap], "No entry of the index has them."),
     ]
-    return budget(sections, {"data": inside})
+    return budget(file.sections, {"data": inside})
 
 
 _TOMBSTONED = "The sidecar says that these objects were deleted; the bytes stay until the shard is rewritten."

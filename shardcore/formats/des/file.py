@@ -12,8 +12,9 @@ from shardcore.codecs.decompress import decompress_shown
 from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, UsageError
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
 from shardcore.formats.des.entries import Entries
-from shardcore.formats.des.layout import HEADER, read_uid
+from shardcore.formats.des.layout import HEADER, read_uid, section_claims
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
+from shardcore.model.section import tile
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import LruCache, Once
@@ -82,6 +83,7 @@ class DesFile:
         footer: Values of the footer.
         deleted: Whether what a tombstone covers is served all the same.
         index_stop: One past the last byte of the index.
+        sections: They tile the file.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class DesFile:
         self.header, self.footer = header, footer
         self.deleted = deleted
         self.index_stop = entries.data_stop + len(entries.index)
+        self.sections, _ = tile(section_claims(entries.data_stop, self.index_stop, source.size), source.size)
         self._map: Once[DataMap] = Once()
         self._sidecar: Once[tuple[Sidecar | None, ShardError | None]] = Once()
         self._tombstoned: Once[NDArray[np.int64]] = Once()

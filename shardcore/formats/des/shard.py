@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported, UsageError
-from shardcore.formats.des import charts
-from shardcore.formats.des import references as leads
 from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
@@ -23,7 +21,6 @@ from shardcore.formats.des.layout import (
     OTHER_FAMILY,
     VERSIONS,
     index_start,
-    section_claims,
 )
 from shardcore.formats.des.lookup import DesLookup
 from shardcore.formats.des.objects import DesObjects
@@ -32,22 +29,19 @@ from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.sidecar_recovery import checksum_in
 from shardcore.formats.des.step_values import MEANINGS
 from shardcore.formats.des.tree import DesTree
-from shardcore.model.byte_shares import Share
 from shardcore.model.children import field_nodes
 from shardcore.model.drawing import Sketch
-from shardcore.model.finding import Depth, Report
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Record, Value
-from shardcore.model.references import ReferenceCollector
-from shardcore.model.section import Section, SectionRole, tile
-from shardcore.model.source_name import SourceName
+from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.trace import Trace
 from shardcore.sources.opening import PrefetchedSource
 
 MAX_INDEX = 1 << 30
@@ -68,7 +62,7 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
     return None
 
 
-class DesShard(Shard):
+class DesShard(FileShard):
     """One opened shard.
 
     Args:
@@ -78,27 +72,17 @@ class DesShard(Shard):
     meanings = MEANINGS
 
     format = "des"
-    no_loads = charts.NO_LOADS
+    no_loads = (
+        "A des file has no slots: a reader walks its index from the front. "
+        "Open its folder to see how full its parts are."
+    )
+    file: DesFile
+    _lookup: DesLookup
 
     def __init__(self, file: DesFile) -> None:
-        self.file = file
-        self.source = file.source
+        objects = DesObjects(file)
+        super().__init__(file, objects, DesTree(file), DesLookup(file, objects))
         self.version = file.entries.shape.name
-        size = file.source.size
-        self.sections, _ = tile(section_claims(file.entries.data_stop, file.index_stop, size), size)
-        self._objects = DesObjects(file)
-        self._tree = DesTree(file)
-        self._lookup = DesLookup(file, self._objects)
-
-    @property
-    def objects(self) -> DesObjects:
-        """One row for each entry."""
-        return self._objects
-
-    @property
-    def tree(self) -> Node:
-        """Header, data, index, footer; the parts of the data after `load_index`."""
-        return self._tree.root()
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -124,23 +108,6 @@ class DesShard(Shard):
         self._objects.sort()
         _ = self.file.data_map
         progress(1, 1)
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """See `Shard.byte_shares`."""
-        return charts.shares(self.file, self.sections)
-
-    def parse_key(self, text: str) -> Uid:
-        """A uid with its bytes and what it routes by."""
-        return self._lookup.parse(text)
-
-    def lookup(self, key: Uid, look: Look) -> ObjectRef:
-        """Finds a uid; of several entries with it the last."""
-        return self._lookup.find(key, look)
-
-    def lookup_all(self, key: Uid) -> tuple[ObjectRef, ...]:
-        """All entries with this uid, in the order of the index."""
-        return self._lookup.find_all(key)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many uids; of several entries with one uid the last, -1 where there is none."""
@@ -204,23 +171,6 @@ class DesShard(Shard):
     def settings(self) -> dict[str, Any]:
         """Return `sidecar` when a sidecar states checksums."""
         return {"sidecar": True} if self.checksum else {}
-
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks ends and index; then entries, names and sidecar; then every content."""
-        from shardcore.formats.des.verify import verify
-
-        return verify(self.file, Depth(depth), progress)
-
-    def point_to(self, into: ReferenceCollector) -> None:
-        """See `Shard.point_to`."""
-        leads.gather(self.file, into)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.file.close()
-
-    def _part(self, name: SourceName) -> SourcePart:
-        return self._tree.part(name)
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:

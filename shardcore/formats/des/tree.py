@@ -26,7 +26,6 @@ from shardcore.formats.des.layout import (
     bigfile_name,
     codec_name,
     is_hash,
-    section_claims,
 )
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
 from shardcore.model.children import Extents, field_nodes, grouped, section_nodes
@@ -65,11 +64,11 @@ class DesTree:
     def root(self) -> Node:
         """Header, data, index, footer; the parts of the data once the data map is there."""
         file = self._file
-        size = file.source.size
-        claims = section_claims(file.entries.data_stop, file.index_stop, size)
         makers = {"header": self._header, "data": self._data, "index": self._index, "footer": self._footer}
         text = f"Data Easy Store shard, {plural(file.entries.declared, 'object')}"
-        return Node(file.source.name, Span("", 0, size), text=text, children=section_nodes(claims, makers))
+        return Node(
+            file.source.name, Span("", 0, file.source.size), text=text, children=section_nodes(file.sections, makers)
+        )
 
     def _header(self, section: Section) -> Node:
         return Node(section.name, _span(section), children=field_nodes(HEADER, self._file.header, section.start))

@@ -67,6 +67,16 @@ class MdbFile:
         return self._index.value
 
     @property
+    def loaded(self) -> bool:
+        """Return whether the shard is wholly in memory."""
+        return self.index is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """The size of the file: shards are small."""
+        return self.source.size
+
+    @property
     def damage(self) -> FormatError | None:
         """Return why not all objects are in sight: the footer, or (once the index is read) the walk of a section."""
         index = self.index

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
-from shardcore.formats.mdb import charts
-from shardcore.formats.mdb import references as leads
 from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
 from shardcore.formats.mdb.content import read_range, stream
 from shardcore.formats.mdb.cuts_sketch import CutsSketch
@@ -20,28 +18,25 @@ from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_
 from shardcore.formats.mdb.hash_lookup_sketch import HashLookupSketch
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO_EXPIRY, TAG, TAG_TEXT
-from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
+from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.model.byte_shares import Share
 from shardcore.model.drawing import Sketch
 from shardcore.model.finding import Depth, Report
-from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
-from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import ReferenceCollector
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
+from shardcore.shards.trace import Trace
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
 
@@ -51,7 +46,7 @@ SMALL = 65536
 _WHY = "tag HFRepoMetaData"
 
 
-class MdbShard(Shard):
+class MdbShard(FileShard):
     """An opened MDB shard.
 
     Attributes:
@@ -63,18 +58,15 @@ class MdbShard(Shard):
     meanings = MEANINGS
 
     format = "mdb"
+    file: MdbFile
+    _lookup: MdbLookup
     source: Source
     shares_xorbs: bool = False
 
     def __init__(self, file: MdbFile) -> None:
-        self.file = file
-        self.source = file.source
-        self.sections = file.sections
+        super().__init__(file, MdbObjects(file), MdbTree(file), MdbLookup(file))
         self.version = str(file.geometry.header["version"])
         self.why = f"{_WHY}, {self.flavour}"
-        self._objects = MdbObjects(file)
-        self._tree = MdbTree(file)
-        self._lookup = MdbLookup(file)
 
     @property
     def flavour(self) -> str:
@@ -85,16 +77,6 @@ class MdbShard(Shard):
     def damage(self) -> ShardError | None:  # type: ignore[override]
         """Return why not all objects are in sight; a walk that breaks off is known once the index is loaded."""
         return self.file.damage
-
-    @property
-    def objects(self) -> MdbObjects:
-        """All files, then all xorbs, then all chunks."""
-        return self._objects
-
-    @property
-    def tree(self) -> Node:
-        """The root of the node tree."""
-        return self._tree.root()
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -108,53 +90,10 @@ class MdbShard(Shard):
         """The sum of the entries of the lookup tables; without them the records are counted once they are read."""
         return self.file.declared_objects
 
-    @property
-    def loaded(self) -> bool:
-        """Return whether the shard is wholly in memory."""
-        return self.file.index is not None
-
-    @property
-    def index_bytes(self) -> int:
-        """The size of the file: shards are small."""
-        return self.source.size
-
-    def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads the shard whole and walks its sections.
-
-        What breaks off is shown in the tree and by `verify`; it is no error here, `damage` tells it.
-
-        Raises:
-            LimitExceeded: The shard is over 256 MiB.
-            SourceError: The bytes cannot be had.
-        """
-        self.file.load(progress=progress)
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """See `Shard.byte_shares`."""
-        return charts.shares(self.file)
-
-    @property
-    def loads(self) -> tuple[LoadSource, ...]:
-        """Keys, chunks of xorbs, segments of files."""
-        return charts.loads(self.file)
-
-    def parse_key(self, text: str) -> MdbKey:
-        """A file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
-        return self._lookup.parse(text)
-
-    def lookup(self, key: MdbKey, look: Look) -> ObjectRef:
-        """Finds a key; see `Shard.lookup`. A told lookup goes on into the xorbs, as far as they are within reach."""
-        return self._lookup.find(key, look)
-
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Files over xorbs, a file cut in two ways, the short entrance; see `Shard.sketches`."""
         key = self.parse_key(trace.key) if trace is not None else None
         return sketches_of(MdbScene(lambda: self.file, key, self.file))
-
-    def lookup_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
-        """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
-        return self._lookup.find_all(key)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
@@ -199,10 +138,6 @@ class MdbShard(Shard):
         from shardcore.formats.mdb.verify import verify
 
         return verify(self.file, self._objects, Depth(depth), progress)
-
-    def point_to(self, into: ReferenceCollector) -> None:
-        """See `Shard.point_to`."""
-        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file, and the xorbs unless they are those of a data set."""

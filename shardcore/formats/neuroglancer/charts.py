@@ -23,13 +23,8 @@ _NAMES = (
 )
 
 
-def shares(file: NeuroglancerFile, sections: tuple[Section, ...]) -> tuple[Share, ...]:
-    """The shares of the file; of what comes after the shard index once all minishard indices are read.
-
-    Args:
-        file: The file.
-        sections: They tile it.
-    """
+def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
+    """The shares of the file; of what comes after the shard index once all minishard indices are read."""
     inside: dict[str, list[Share]] = {}
     pairs = file.levels.known_pairs()
     if pairs is not None:
@@ -44,13 +39,13 @@ def shares(file: NeuroglancerFile, sections: tuple[Section, ...]) -> tuple[Share
         ]
     table = file.levels.known_table
     if table is not None:
-        for section in sections:
+        for section in file.sections:
             if section.name in REGION_SECTIONS and section.name not in inside:
                 # A section that is there twice: before and after the indices.
-                mine = [one for one in sections if one.name == section.name]
+                mine = [one for one in file.sections if one.name == section.name]
                 if len(mine) == 1:
                     inside[section.name] = _after(file, table, section)
-    return budget(sections, inside)
+    return budget(file.sections, inside)
 
 
 def _after(file: NeuroglancerFile, table: MinishardTable, section: Section) -> list[Share]:

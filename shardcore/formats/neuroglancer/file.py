@@ -14,10 +14,12 @@ from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import IndexLevels
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
+from shardcore.formats.neuroglancer.regions import sections_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.finding import ContentBudget
 from shardcore.model.number_words import plural
+from shardcore.model.section import tile
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
@@ -40,6 +42,7 @@ class NeuroglancerFile:
         source: Its bytes; those of the split form one after the other.
         origin: The key space and how it became known.
         levels: Shard index and minishard indices.
+        sections: They tile the file.
         number: The number in the file's name; None where the name is another, or the specification a guess.
         split: Whether the shard is two files.
 
@@ -55,6 +58,7 @@ class NeuroglancerFile:
         self.source = source
         self.origin = origin
         self.levels = IndexLevels(source, origin.spec, head)
+        self.sections, _ = tile(sections_of(self.levels, source.size), source.size)
         self.number = number
         self.split = split
         self._meshes: Once[Meshes] = Once()

@@ -9,36 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, UsageError, says_absent
-from shardcore.formats.neuroglancer import charts
-from shardcore.formats.neuroglancer import references as leads
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
-from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
-from shardcore.formats.neuroglancer.sharding import KeyLocation, ShardingSpec, parse_key, shard_number
+from shardcore.formats.neuroglancer.regions import SHARD_INDEX
+from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
-from shardcore.model.byte_shares import Share
 from shardcore.model.drawing import Sketch
-from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS
-from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
-from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import ReferenceCollector
-from shardcore.model.section import Section, SectionRole, tile
-from shardcore.model.source_name import SourceName
+from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.trace import Trace
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
@@ -90,13 +82,15 @@ def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None
 VERSION = "1"
 
 
-class NeuroglancerShard(Shard):
+class NeuroglancerShard(FileShard):
     """One shard file, or both parts of the split form as one.
 
     Args:
         file: The file.
     """
 
+    file: NeuroglancerFile
+    _lookup: NeuroglancerLookup
     key_form = NUMBERS
     meanings = MEANINGS
 
@@ -104,13 +98,9 @@ class NeuroglancerShard(Shard):
     version = VERSION
 
     def __init__(self, file: NeuroglancerFile) -> None:
-        self.file = file
-        self.source = file.source
+        objects = NeuroglancerObjects(file)
+        super().__init__(file, objects, NeuroglancerTree(file), NeuroglancerLookup(file, objects))
         self.why = file.origin.why
-        self.sections, _ = tile(sections_of(file.levels, file.source.size), file.source.size)
-        self._objects = NeuroglancerObjects(file)
-        self._tree = NeuroglancerTree(file, self.sections)
-        self._lookup = NeuroglancerLookup(file, self._objects)
 
     @property
     def spec(self) -> ShardingSpec:
@@ -148,16 +138,6 @@ class NeuroglancerShard(Shard):
         return self.origin.ambiguity
 
     @property
-    def objects(self) -> NeuroglancerObjects:
-        """All values; the first question asked of them reads all minishard indices, if `load_index` has not."""
-        return self._objects
-
-    @property
-    def tree(self) -> Node:
-        """The specification, the shard index, and after `load_index` every value and every index."""
-        return self._tree.root()
-
-    @property
     def fields(self) -> dict[str, Value]:
         """The specification, where it comes from, and the size of the shard index."""
         file = self.file
@@ -177,46 +157,10 @@ class NeuroglancerShard(Shard):
         table = self.file.levels.known_table
         return None if table is None else len(table.entries)
 
-    @property
-    def loaded(self) -> bool:
-        """Return whether all minishard indices are read, and of meshes all manifests."""
-        return self.file.loaded
-
-    @property
-    def index_bytes(self) -> int:
-        """The sizes of all minishard indices, as far as they are known."""
-        return self.file.index_bytes
-
-    def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised."""
-        self.file.load(progress)
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """See `Shard.byte_shares`."""
-        return charts.shares(self.file, self.sections)
-
-    @property
-    def loads(self) -> tuple[LoadSource, ...]:
-        """Keys in the minishards."""
-        return charts.loads(self.file)
-
-    def parse_key(self, text: str) -> KeyLocation:
-        """A key from its decimal text, with the numbers of its shard and minishard."""
-        return self._lookup.parse(text)
-
-    def lookup(self, key: KeyLocation, look: Look) -> ObjectRef:
-        """See `Shard.lookup`; a key that belongs in another shard is absent without a look at this one."""
-        return self._lookup.find(key, look)
-
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """The ruler of bits: of a key looked up, else of the first of the file."""
         key = None if trace is None else parse_key(trace.key)
         return (BitsSketch(self.origin, key, lambda: self.file),)
-
-    def lookup_all(self, key: KeyLocation) -> tuple[ObjectRef, ...]:
-        """All entries of the key in its minishard, the one that `find` gives first."""
-        return self._lookup.find_all(key)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
@@ -255,23 +199,6 @@ class NeuroglancerShard(Shard):
         """A mesh becomes two files, as in the unsharded form: `<id>.index`, the manifest, and `<id>`, its fragments."""
         names = super().file_names(ref)
         return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"} if FRAGMENTS in ref.parts else names
-
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks the shard to a depth."""
-        from shardcore.formats.neuroglancer.verify import verify
-
-        return verify(self.file, Depth(depth), progress)
-
-    def point_to(self, into: ReferenceCollector) -> None:
-        """See `Shard.point_to`."""
-        leads.gather(self.file, into)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.file.close()
-
-    def _part(self, name: SourceName) -> SourcePart:
-        return self._tree.part(name)
 
 
 def detect(probe: PrefetchedSource) -> Verdict | None:

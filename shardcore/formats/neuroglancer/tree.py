@@ -165,12 +165,10 @@ class NeuroglancerTree:
 
     Args:
         file: The shard.
-        sections: Its sections.
     """
 
-    def __init__(self, file: NeuroglancerFile, sections: Sequence[Section]) -> None:
+    def __init__(self, file: NeuroglancerFile) -> None:
         self._file = file
-        self._sections = tuple(sections)
         self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
     def root(self) -> Node:
@@ -231,7 +229,7 @@ class NeuroglancerTree:
             regions = self._known_indices()
         makers: dict[str, Callable[[Section], Node]] = {SHARD_INDEX: self._shard_index}
         makers |= dict.fromkeys(REGION_SECTIONS, lambda section: self._regions(section, regions, table))
-        kids = (spec_node(self._file.origin), *section_nodes(self._sections, makers))
+        kids = (spec_node(self._file.origin), *section_nodes(self._file.sections, makers))
         name = self._file.source.name
         return Node(
             name,

@@ -129,6 +129,16 @@ class SwhFile:
         """The live slots in the order of their objects; None before `load`."""
         return self._order.value
 
+    @property
+    def loaded(self) -> bool:
+        """Return whether the objects are known in the order of their bytes."""
+        return self.order is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the index."""
+        return int(self.header["index_size"])
+
     def load(self, progress: Progress) -> SlotOrder:
         """Reads the offsets of all slots, and lengths where deletions leave them open.
 

@@ -9,31 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
-from shardcore.formats.swh import charts, layout
-from shardcore.formats.swh import references as leads
+from shardcore.formats.swh import layout
 from shardcore.formats.swh.displacement_sketch import DisplacementSketch
 from shardcore.formats.swh.drawn_hash import SwhHashing
 from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
-from shardcore.formats.swh.lookup import SwhKey, SwhLookup
+from shardcore.formats.swh.lookup import SwhLookup
 from shardcore.formats.swh.objects import KEY_FORM, SwhObjects
 from shardcore.formats.swh.slot_placement import SlotPlacementSketch
 from shardcore.formats.swh.step_values import MEANINGS
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
-from shardcore.model.byte_shares import Share
 from shardcore.model.drawing import Sketch
-from shardcore.model.finding import Depth, Report
-from shardcore.model.node import Node
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
-from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import ReferenceCollector
-from shardcore.progress import Progress, no_progress
+from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.trace import Trace
 from shardcore.sources.opening import PrefetchedSource
 
 LAST_SLOTS = 200
@@ -43,7 +37,7 @@ SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
 """Bytes of the hash function fetched when opening; shards of up to about 170,000 objects fit whole."""
 
 
-class SwhShard(Shard):
+class SwhShard(FileShard):
     """An opened Read Shard.
 
     Args:
@@ -54,6 +48,8 @@ class SwhShard(Shard):
         hashing: Hashes keys for what is drawn of it.
     """
 
+    file: SwhFile
+    _lookup: SwhLookup
     key_form = KEY_FORM
     meanings = MEANINGS
 
@@ -61,24 +57,9 @@ class SwhShard(Shard):
     version = "1"
 
     def __init__(self, file: SwhFile) -> None:
-        self.file = file
-        self.source = file.source
-        self.sections = file.sections
+        super().__init__(file, SwhObjects(file), SwhTree(file), SwhLookup(file))
         self.damage = file.damage
-        self._objects = SwhObjects(file)
-        self._tree = SwhTree(file)
-        self._lookup = SwhLookup(file)
         self.hashing = SwhHashing(file)
-
-    @property
-    def objects(self) -> SwhObjects:
-        """One row for each slot."""
-        return self._objects
-
-    @property
-    def tree(self) -> Node:
-        """The root of the node tree."""
-        return self._tree.root()
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -98,38 +79,6 @@ class SwhShard(Shard):
     def declared_objects(self) -> int:
         """`objects_count`; deletions do not lower it."""
         return self.file.geometry.declared
-
-    @property
-    def loaded(self) -> bool:
-        """Return whether the objects are known in the order of their bytes."""
-        return self.file.order is not None
-
-    @property
-    def index_bytes(self) -> int:
-        """Bytes of the index."""
-        return int(self.file.header["index_size"])
-
-    def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads the offsets of all slots, and lengths where deletions leave them open."""
-        self.file.load(progress)
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """See `Shard.byte_shares`."""
-        return charts.shares(self.file)
-
-    @property
-    def loads(self) -> tuple[LoadSource, ...]:
-        """Slots, and buckets of the hash function."""
-        return charts.loads(self.file)
-
-    def parse_key(self, text: str) -> SwhKey:
-        """The key that 64 hex digits mean."""
-        return self._lookup.parse(text)
-
-    def lookup(self, key: SwhKey, look: Look) -> ObjectRef:
-        """Finds a key; see `Shard.lookup`."""
-        return self._lookup.find(key, look)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Parking, and from bits to displacement: of a key looked up, else of the first; none without hash function."""
@@ -154,20 +103,6 @@ class SwhShard(Shard):
         if last - first > limit:
             raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {grouped_digits(limit)}")
         return self.file.source.read(first, last)
-
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks the shard; see `docs/formats/swh.md` for what each depth does."""
-        from shardcore.formats.swh.verify import verify
-
-        return verify(self.file, Depth(depth), progress)
-
-    def point_to(self, into: ReferenceCollector) -> None:
-        """See `Shard.point_to`."""
-        leads.gather(self.file, into)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.file.close()
 
 
 def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:

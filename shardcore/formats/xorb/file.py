@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash
 from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, IDENT, INFO_BLOCK, SENTENCES
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, HEADER_SIZE, IDENT, INFO_BLOCK, SENTENCES
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.records import Records, chunks, read_headers, stored_records, unpack
 from shardcore.model.number_words import plural
@@ -95,6 +95,16 @@ class XorbFile:
     def headers(self) -> NDArray[Any] | None:
         """The headers of all records, rows of `CHUNK_HEADER`, when they were read; never reads."""
         return self._headers.value
+
+    @property
+    def loaded(self) -> bool:
+        """Return whether the headers of all records were read."""
+        return self.headers is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of all record headers."""
+        return self.records.count * HEADER_SIZE
 
     def load(self, progress: Progress = no_progress) -> NDArray[Any]:
         """The headers of all records, read now if they were not.

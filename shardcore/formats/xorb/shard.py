@@ -12,35 +12,27 @@ from shardcore.codecs.xet.hashes import HashArray, to_text
 from shardcore.codecs.xet.xorb_info import FIXED, read_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 from shardcore.errors import FormatError, NotAShard, ShardError
-from shardcore.formats.xorb import charts
-from shardcore.formats.xorb import references as leads
 from shardcore.formats.xorb.drawings import BytePlanesSketch, RecordsSketch
 from shardcore.formats.xorb.file import XorbFile
-from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbKey, XorbLookup
+from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
 from shardcore.formats.xorb.step_values import MEANINGS
 from shardcore.formats.xorb.tree import XorbTree
-from shardcore.model.byte_shares import Share
 from shardcore.model.drawing import Sketch
-from shardcore.model.finding import Depth, Report
-from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
-from shardcore.model.occupancy import LoadSource
 from shardcore.model.record import Value
-from shardcore.model.references import ReferenceCollector
-from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
+from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
-from shardcore.shards.trace import Look, Trace
+from shardcore.shards.shard import DEFAULT_LIMIT
+from shardcore.shards.trace import Trace
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
 
 
-class XorbShard(Shard):
+class XorbShard(FileShard):
     """An opened xorb.
 
     Attributes:
@@ -51,26 +43,19 @@ class XorbShard(Shard):
     meanings = MEANINGS
 
     format = "xorb"
+    file: XorbFile
+    _lookup: XorbLookup
     source: Source
 
     def __init__(self, file: XorbFile) -> None:
-        self.file = file
-        self.source = file.source
-        self.sections = file.sections
+        objects = XorbObjects(file)
+        super().__init__(file, objects, XorbTree(file), XorbLookup(file, objects))
         self.version = "" if file.info is None else str(file.info.version)
-        self._objects = XorbObjects(file)
-        self._tree = XorbTree(file)
-        self._lookup = XorbLookup(file, self._objects)
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
         """Return why the info block is not believed, or the records cannot be followed to their end."""
         return self.file.damage
-
-    @property
-    def objects(self) -> XorbObjects:
-        """One row for each chunk."""
-        return self._objects
 
     @property
     def chunk_count(self) -> int:
@@ -92,11 +77,6 @@ class XorbShard(Shard):
         return self.file.records.span(number)
 
     @property
-    def tree(self) -> Node:
-        """The root of the node tree."""
-        return self._tree.root()
-
-    @property
     def fields(self) -> dict[str, Value]:
         """The fields of the info block that are not lists."""
         info = self.file.info
@@ -115,45 +95,9 @@ class XorbShard(Shard):
         return self.file.records.count
 
     @property
-    def loaded(self) -> bool:
-        """Return whether the headers of all records were read."""
-        return self.file.headers is not None
-
-    @property
-    def index_bytes(self) -> int:
-        """Bytes of all record headers."""
-        return self.file.records.count * HEADER_SIZE
-
-    def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads the headers of all chunk records."""
-        self.file.load(progress)
-
-    @property
     def views(self) -> tuple[str, ...]:
         """`all`: all chunks, one after the other."""
         return (ALL,)
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """See `Shard.byte_shares`."""
-        return charts.shares(self.file)
-
-    @property
-    def loads(self) -> tuple[LoadSource, ...]:
-        """Stored bytes of the chunks."""
-        return charts.loads(self.file)
-
-    def parse_key(self, text: str) -> XorbKey:
-        """The number of a chunk, its hash, or `all`; see `Shard.parse_key`."""
-        return self._lookup.parse(text)
-
-    def lookup(self, key: XorbKey, look: Look) -> ObjectRef:
-        """Finds a chunk by its number or its hash; see `Shard.lookup`."""
-        return self._lookup.find(key, look)
-
-    def lookup_all(self, key: XorbKey) -> tuple[ObjectRef, ...]:
-        """The chunk with a number, or all chunks with a hash; the same chunk may occur more than once."""
-        return self._lookup.find_all(key)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; -1 where a key is absent."""
@@ -202,20 +146,6 @@ class XorbShard(Shard):
     def checksum(self) -> str:
         """BLAKE3: hashes of chunks are part of the format."""
         return "blake3"
-
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""
-        from shardcore.formats.xorb.verify import verify
-
-        return verify(self.file, Depth(depth), progress)
-
-    def point_to(self, into: ReferenceCollector) -> None:
-        """See `Shard.point_to`."""
-        leads.gather(self.file, into)
-
-    def _part(self, name: SourceName) -> SourcePart:
-        """By `@start-stop` a chunk unpacked."""
-        return self._tree.part(name) or super()._part(name)
 
 
 def _info_start(source: PrefetchedSource) -> int:

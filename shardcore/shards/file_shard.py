@@ -1,0 +1,148 @@
+"""Opened file of a format: what all formats on the floor plan have in common."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from shardcore.model.finding import Depth, Findings, Report
+from shardcore.model.objects import State
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.shard import Shard, SourcePart
+
+if TYPE_CHECKING:
+    from shardcore.model.byte_shares import Share
+    from shardcore.model.node import Node
+    from shardcore.model.objects import ObjectRef, Objects
+    from shardcore.model.occupancy import LoadSource
+    from shardcore.model.references import ReferenceCollector
+    from shardcore.model.section import Section
+    from shardcore.model.source_name import SourceName
+    from shardcore.shards.trace import Look
+
+
+class FileShard(Shard):
+    """An opened file, whose parts do the work.
+
+    The modules `verify`, `charts` and `references` of the format are loaded when they are asked for; a format without
+    one of them gets what sections, tree and objects say.
+
+    Args:
+        file: The open file; it has `source`, `sections` and `close()`, and where opening does not read everything also
+            `loaded`, `index_bytes` and `load(progress)`.
+        objects: Its objects.
+        tree: Makes its nodes: `root()`, and `part(name)` where bytes decode to others.
+        lookup: Finds its keys: `parse(text)` and `find(key, look)`, and `find_all(key)` where keys come twice.
+    """
+
+    file: Any
+    _objects: Any
+    _tree: Any
+    _lookup: Any
+
+    def __init__(self, file: Any, objects: Objects, tree: Any, lookup: Any) -> None:
+        self.file, self.source = file, file.source
+        self._objects, self._tree, self._lookup = objects, tree, lookup
+
+    @property
+    def sections(self) -> tuple[Section, ...]:  # type: ignore[override]
+        """They tile the file."""
+        found: tuple[Section, ...] = self.file.sections
+        return found
+
+    @property
+    def objects(self) -> Any:
+        """All objects, as columns; see `Shard.objects`."""
+        return self._objects
+
+    @property
+    def tree(self) -> Node:
+        """The root of the node tree."""
+        root: Node = self._tree.root()
+        return root
+
+    @property
+    def loaded(self) -> bool:
+        """Return whether `load_index` has been done."""
+        return bool(getattr(self.file, "loaded", True))
+
+    @property
+    def index_bytes(self) -> int:
+        """Return how many bytes `load_index` has to read, about."""
+        return int(getattr(self.file, "index_bytes", 0))
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads the rest of the index; see `load` of the file."""
+        if hasattr(self.file, "load"):
+            self.file.load(progress=progress)
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """Return the uses of the bytes; see `Shard.byte_shares`."""
+        charts = self._module("charts")
+        shares: tuple[Share, ...] = charts.shares(self.file) if charts else super().byte_shares
+        return shares
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Return the loads of the format; see `Shard.loads`."""
+        charts = self._module("charts")
+        loads: tuple[LoadSource, ...] = charts.loads(self.file) if hasattr(charts, "loads") else ()
+        return loads
+
+    def parse_key(self, text: str) -> Any:
+        """Return what the format makes of the text of a key; see `Shard.parse_key`."""
+        return self._lookup.parse(text)
+
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
+        """Finds a parsed key; see `Shard.lookup`."""
+        found: ObjectRef = self._lookup.find(key, look)
+        return found
+
+    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+        """All objects with a parsed key; see `Shard.lookup_all`."""
+        if not hasattr(self._lookup, "find_all"):
+            return super().lookup_all(key)
+        found: tuple[ObjectRef, ...] = self._lookup.find_all(key)
+        return found
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the file to a depth; the page of the format says what each depth does."""
+        checks = self._module("verify")
+        if checks is None:
+            return self._verify_objects(Depth(depth))
+        report: Report = checks.verify(self.file, Depth(depth), progress)
+        return report
+
+    def point_to(self, into: ReferenceCollector) -> None:
+        """Gathers the rows of tables that refer to some bytes."""
+        if (references := self._module("references")) is not None:
+            references.gather(self.file, into)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+    def _part(self, name: SourceName) -> SourcePart:
+        """Return what some bytes of the file decode to, where the tree has a node for them."""
+        part: SourcePart | None = self._tree.part(name) if hasattr(self._tree, "part") else None
+        return part or super()._part(name)
+
+    def _module(self, name: str) -> Any:
+        return _module(type(self).__module__.rpartition(".")[0], name)
+
+    def _verify_objects(self, depth: Depth) -> Report:
+        """Report the objects that cannot be read as their rows say."""
+        findings = Findings()
+        for ref in self.objects:
+            if ref.state is State.DAMAGED:
+                findings.error(f"{self.format}.damaged", ref.record or ref.spans[0], ref.error)
+        return Report(depth, len(self.objects), findings.all())
+
+
+@cache
+def _module(package: str, name: str) -> Any:
+    """A module of a format; None where it has none."""
+    return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None
