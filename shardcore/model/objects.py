@@ -519,6 +519,7 @@ class ColumnObjects(Objects):
         ref: See `Objects.ref`; called for rows that exist. By default what the columns say: the stored bytes as one
             span, none where the state is not live.
         fault: Why the object of a row cannot be read; for references of damaged rows.
+        record: The bytes of the index that speak of a damaged row; see `ObjectRef.record`.
     """
 
     def __init__(
@@ -527,11 +528,12 @@ class ColumnObjects(Objects):
         key_texts: Callable[[NDArray[np.int64]], list[str | None]],
         ref: Callable[[int], ObjectRef] | None = None,
         fault: Callable[[int], str] = lambda row: "damaged",
+        record: Callable[[int], Span | None] = lambda row: None,
     ) -> None:
         self._columns = columns
         self._key_texts = key_texts
         self._ref = ref or self._plain_ref
-        self._fault = fault
+        self._fault, self._record = fault, record
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -563,6 +565,7 @@ class ColumnObjects(Objects):
             state=state,
             kind=self.kinds[int(columns.kind[0])],
             error=self._fault(row) if state is State.DAMAGED else "",
+            record=self._record(row) if state is State.DAMAGED else None,
         )
 
 

@@ -7,16 +7,20 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from shardcore.errors import FormatError
 from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.objects import State
+from shardcore.model.objects import State, row_steps
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.shard import Shard, SourcePart
+from shardcore.shards.shard import PIECE, Shard, SourcePart
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from shardcore.model.byte_shares import Share
     from shardcore.model.node import Node
     from shardcore.model.objects import ObjectRef, Objects
     from shardcore.model.occupancy import LoadSource
+    from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
     from shardcore.model.section import Section
     from shardcore.model.source_name import SourceName
@@ -27,14 +31,16 @@ class FileShard(Shard):
     """An opened file, whose parts do the work.
 
     The modules `verify`, `charts` and `references` of the format are loaded when they are asked for; a format without
-    one of them gets what sections, tree and objects say.
+    one of them gets what sections, tree and objects say. Contents are stored as they are unless the format overrides
+    `stream`.
 
     Args:
-        file: The open file; it has `source`, `sections` and `close()`, and where opening does not read everything also
+        file: The open file; it has `source` and `sections`, and where opening does not read everything also
             `loaded`, `index_bytes` and `load(progress)`.
         objects: Its objects.
         tree: Makes its nodes: `root()`, and `part(name)` where bytes decode to others.
-        lookup: Finds its keys: `parse(text)` and `find(key, look)`, and `find_all(key)` where keys come twice.
+        lookup: Finds its keys: `parse(text)` and `find(key, look)`, and `find_all(key)` where keys come twice. None for
+            a format that overrides `lookup`.
     """
 
     file: Any
@@ -42,7 +48,7 @@ class FileShard(Shard):
     _tree: Any
     _lookup: Any
 
-    def __init__(self, file: Any, objects: Objects, tree: Any, lookup: Any) -> None:
+    def __init__(self, file: Any, objects: Objects, tree: Any, lookup: Any = None) -> None:
         self.file, self.source = file, file.source
         self._objects, self._tree, self._lookup = objects, tree, lookup
 
@@ -62,6 +68,11 @@ class FileShard(Shard):
         """The root of the node tree."""
         root: Node = self._tree.root()
         return root
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The fields of the header, where the file has `header`."""
+        return {f"header.{name}": value for name, value in getattr(self.file, "header", {}).items()}
 
     @property
     def loaded(self) -> bool:
@@ -94,7 +105,7 @@ class FileShard(Shard):
 
     def parse_key(self, text: str) -> Any:
         """Return what the format makes of the text of a key; see `Shard.parse_key`."""
-        return self._lookup.parse(text)
+        return text if self._lookup is None else self._lookup.parse(text)
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
         """Finds a parsed key; see `Shard.lookup`."""
@@ -108,11 +119,19 @@ class FileShard(Shard):
         found: tuple[ObjectRef, ...] = self._lookup.find_all(key)
         return found
 
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The content, where it is stored as it is."""
+        if ref.error or not ref.spans:
+            raise FormatError(ref.error or f"row {ref.row} holds no object", span=ref.record)
+        start, stop = ref.spans[0].start, ref.spans[0].stop
+        for at in range(start, stop, PIECE):
+            yield self.file.source.read(at, min(at + PIECE, stop))
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the file to a depth; the page of the format says what each depth does."""
         checks = self._module("verify")
         if checks is None:
-            return self._verify_objects(Depth(depth))
+            return self._verify_objects(Depth(depth), progress)
         report: Report = checks.verify(self.file, Depth(depth), progress)
         return report
 
@@ -120,10 +139,6 @@ class FileShard(Shard):
         """Gathers the rows of tables that refer to some bytes."""
         if (references := self._module("references")) is not None:
             references.gather(self.file, into)
-
-    def close(self) -> None:
-        """Closes the file."""
-        self.file.close()
 
     def _part(self, name: SourceName) -> SourcePart:
         """Return what some bytes of the file decode to, where the tree has a node for them."""
@@ -133,13 +148,16 @@ class FileShard(Shard):
     def _module(self, name: str) -> Any:
         return _module(type(self).__module__.rpartition(".")[0], name)
 
-    def _verify_objects(self, depth: Depth) -> Report:
+    def _verify_objects(self, depth: Depth, progress: Progress) -> Report:
         """Report the objects that cannot be read as their rows say."""
-        findings = Findings()
-        for ref in self.objects:
-            if ref.state is State.DAMAGED:
-                findings.error(f"{self.format}.damaged", ref.record or ref.spans[0], ref.error)
-        return Report(depth, len(self.objects), findings.all())
+        findings, total = Findings(), len(self.objects)
+        for rows in row_steps(total):
+            progress(int(rows[0]), total)
+            damaged = rows[self.objects.columns(rows).state == State.DAMAGED]
+            for ref in self.objects.refs(damaged):
+                findings.error(f"{self.format}.damaged", ref.record, ref.error, key=ref.key)
+        progress(total, total)
+        return Report(depth, total, findings.all())
 
 
 @cache

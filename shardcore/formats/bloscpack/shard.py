@@ -183,6 +183,10 @@ class BloscpackShard(FileShard):
 
         return verify(self.file, self._objects, Depth(depth), progress)
 
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
 
 def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
     """Return what is drawn of a chunk."""

@@ -271,10 +271,6 @@ class NeuroglancerFile:
             data = decompress_shown(self.codec, self.source.read(start, stop), span=Span("", start, stop))
         return self._decoded.put((start, stop), data, len(data))
 
-    def close(self) -> None:
-        """Closes the source."""
-        self.source.close()
-
 
 def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> Iterator[tuple[int, int]]:
     """Stretches `[first, last)` of sorted ranges that are read at once: neighbours, up to 16 MiB of them."""

@@ -118,10 +118,6 @@ class SwhFile:
         self._ahead: tuple[int, bytes] = (0, b"")
         self._last = slots
 
-    def close(self) -> None:
-        """Closes the source."""
-        self.source.close()
-
     # --- the index -------------------------------------------------------------------------------------------------
 
     @property

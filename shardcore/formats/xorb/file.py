@@ -146,10 +146,6 @@ class XorbFile:
             )
         return chunks(self.source.read, self.records, first, last)
 
-    def close(self) -> None:
-        """Closes the source."""
-        self.source.close()
-
     def check_chunk(self, source: Source, number: int) -> bytes:
         """Unpacks one chunk.
 
