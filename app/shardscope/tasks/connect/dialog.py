@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,7 +44,7 @@ class Allowed:
     """One thing that was tried.
 
     Attributes:
-        what: `Read`, `Ranges`, `List`.
+        what: `Read`, `Ranges` or `List`.
         works: Whether it is allowed; None where it does not apply.
         text: What came out, in one sentence.
     """
@@ -54,38 +55,31 @@ class Allowed:
 
 
 def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
-    """Tries what an address allows.
+    """Tries what an address allows: reading, reading of parts, listing; an error is the only line.
 
     Raises:
         Cancelled: Nobody wants to know any more.
     """
-    tape = RequestLog()
+    tape, began = RequestLog(), time.monotonic()
     try:
         target = source_of(uri, options, tape)
     except ShardError as error:
         return [Allowed("Read", False, plain_words(error))]
-    with_folder: Folder | None
+    milliseconds = round((time.monotonic() - began) * 1000)
     try:
-        if isinstance(target, Source):
-            found = _of_file(target, tape)
-            with_folder = target.folder
-        else:
-            found = []
-            with_folder = target
-        found.append(_listing(with_folder))
+        if not isinstance(target, Source):
+            return [_listing(target)]
+        parts = any(record.status == 206 for record in tape.records)
+        return [
+            Allowed("Read", True, f"{plural(target.size, 'byte')}; the answer took {milliseconds:,} ms"),
+            Allowed("Ranges", parts, _PARTS if parts else "the server gives no parts; the file was fetched whole"),
+            _listing(target.folder),
+        ]
     finally:
         target.close()
-    return [*found, Allowed("Cost", None, f"{plural(tape.requests, 'request')}, {plural(tape.bytes, 'byte')}")]
 
 
-def _of_file(source: Source, tape: RequestLog) -> list[Allowed]:
-    size = source.size
-    found = [Allowed("Read", True, "it may be read"), Allowed("Size", True, plural(size, "byte"))]
-    if any(record.status == 206 for record in tape.records):
-        found.append(Allowed("Ranges", True, "parts can be fetched alone"))
-    else:
-        found.append(Allowed("Ranges", False, "the server gives no parts; the file was fetched whole"))
-    return found
+_PARTS = "parts can be fetched alone"
 
 
 def _listing(folder: Folder | None) -> Allowed:
@@ -150,7 +144,7 @@ class AddressDialog(QDialog):
         self.pays = TickBox(self.tr("&Requester pays: what I read goes on my own bill"), self)
         self.allowed = QLabel(self)
         self.allowed.setTextFormat(Qt.TextFormat.PlainText)
-        self.test = QPushButton(self.tr("&Test"), self)
+        self.test = QPushButton(self.tr("&Test connection"), self)
         self.buttons = QDialogButtonBox(self)
         self.open_button = self.buttons.addButton(self.tr("&Open"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
