@@ -78,6 +78,18 @@ def _operation(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatena
     return call
 
 
+def _ranged(read: Callable[..., bytes]) -> Callable[..., bytes]:
+    """`read_range` of a shard, with the range checked."""
+
+    @wraps(read)
+    def call(shard: Shard, ref: ObjectRef, start: int, stop: int, **options: Any) -> bytes:
+        if not 0 <= start <= stop:
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
+        return read(shard, ref, start, stop, **options)
+
+    return call
+
+
 class Shard(ABC):
     """An opened shard. Thread-safe.
 
@@ -353,6 +365,7 @@ class Shard(ABC):
         """Return an object that is given by itself or by its key."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
+    @_ranged
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.
 
@@ -361,8 +374,6 @@ class Shard(ABC):
             FormatError: The stored bytes are damaged.
             SourceError: The bytes cannot be had.
         """
-        if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         kept, at = bytearray(), 0
         if start == stop:
             return b""
@@ -623,6 +634,7 @@ _OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "load_index": _loaded,
     "verify": _verified,
     "stream": _streamed,
+    "read_range": _ranged,
     "tree": _property,
     **dict.fromkeys(_READING, _operation),
 }

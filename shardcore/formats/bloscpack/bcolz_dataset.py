@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from shardcore.codecs.json_text import parse_json
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
 from shardcore.formats.bloscpack.bcolz import (
     DOCS,
     SIZES,
@@ -123,8 +123,6 @@ class BloscpackDataSet(DataSet):
         """Uncompressed bytes `[start, stop)`; of a column only the chunks that hold them are read."""
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
-        if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         column = self._column_of(ref)
         first, last = min(start, column.nbytes), min(stop, column.nbytes)
         if last - first > limit:

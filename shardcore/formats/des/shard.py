@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported, UsageError
+from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
@@ -143,8 +143,6 @@ class DesShard(FileShard):
             FormatError: The content is damaged.
             SourceError: The bytes cannot be had.
         """
-        if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
-from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
 from shardcore.formats.mdb.content import read_range, stream
 from shardcore.formats.mdb.cuts_sketch import CutsSketch
@@ -105,8 +105,6 @@ class MdbShard(FileShard):
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the content, from the chunks that it touches alone."""
-        if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         if min(stop, ref.size) - start > limit:
             raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, UsageError, says_absent
+from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, says_absent
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
@@ -182,8 +182,6 @@ class NeuroglancerShard(FileShard):
         """A range of the value; of plain values nothing else is read."""
         if ref.codec != "none":
             return super().read_range(ref, start, stop, limit=limit)
-        if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         return self.file.read_range(_content(ref), start, stop, limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:

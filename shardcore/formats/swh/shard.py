@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
+from shardcore.errors import FormatError, LimitExceeded, Truncated
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.displacement_sketch import DisplacementSketch
 from shardcore.formats.swh.drawn_hash import SwhHashing
@@ -96,8 +96,6 @@ class SwhShard(FileShard):
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the content, read alone."""
-        if not 0 <= start <= stop:
-            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         content = self._objects.content_of(ref)
         first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
         if last - first > limit:
