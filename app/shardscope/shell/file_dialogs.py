@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
 
 from shardcore.sources.remote.address import is_address
 from shardscope.session.session import Session
+from shardscope.widgets.file_dialogs import ask_file, ask_folder
 
 
 class FileDialogs(QObject):
@@ -29,11 +30,11 @@ class FileDialogs(QObject):
 
     def ask_file(self) -> None:
         """Asks for a file."""
-        self._ask(QFileDialog.FileMode.ExistingFile, self.tr("Open a shard"))
+        ask_file(self._window, self.tr("Open a shard"), self._chosen, start=self._start)
 
     def ask_folder(self) -> None:
         """Asks for a folder: a data set."""
-        self._ask(QFileDialog.FileMode.Directory, self.tr("Open a folder of shards"))
+        ask_folder(self._window, self.tr("Open a folder of shards"), self._chosen, start=self._start)
 
     def ask_xorbs(self, chosen: Callable[[str], object]) -> None:
         """Asks for the folder that holds the xorbs of a shard.
@@ -41,14 +42,10 @@ class FileDialogs(QObject):
         Args:
             chosen: Takes the path.
         """
-        self._ask(QFileDialog.FileMode.Directory, self.tr("Choose the folder that holds the xorbs"), chosen)
+        ask_folder(self._window, self.tr("Choose the folder that holds the xorbs"), chosen, start=self._start)
 
-    def _ask(self, mode: QFileDialog.FileMode, title: str, chosen: Callable[[str], object] | None = None) -> None:
-        dialog = QFileDialog(self._window, title)
-        dialog.setFileMode(mode)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    @property
+    def _start(self) -> str:
+        """The folder of what is open; empty where that is not on this machine."""
         uri = self._session.uri
-        if uri and not is_address(uri):
-            dialog.setDirectory(str(Path(uri).parent))
-        dialog.fileSelected.connect(chosen or self._chosen)
-        dialog.open()
+        return str(Path(uri).parent) if uri and not is_address(uri) else ""

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -108,8 +107,8 @@ class OpenWith(QDialog):
         path.addWidget(self.path, 1)
         self.path.setReadOnly(fixed)
         if not fixed:
-            path.addWidget(path_button("File…", self.path, QFileDialog.FileMode.ExistingFile))
-            path.addWidget(path_button("Folder…", self.path, QFileDialog.FileMode.Directory))
+            path.addWidget(path_button("File…", self.path))
+            path.addWidget(path_button("Folder…", self.path, folder=True))
         rows: list[tuple[str, QWidget, QWidget | QLayout]] = [
             ("&What", self.path, path),
             ("&Format", self.format, self.format),

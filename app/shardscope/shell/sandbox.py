@@ -22,6 +22,7 @@ from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.tasks.edit.actions import EditChip
 from shardscope.tasks.recover.dialog import RecoverTask
 from shardscope.views.hex.panel import HexPanel
+from shardscope.widgets.file_dialogs import ask_target
 
 
 class SandboxShell(QObject):
@@ -216,14 +217,13 @@ class SandboxShell(QObject):
         uri = self._session.uri
         name = Path(self._session.request.name)
         folder = Path(uri).parent if "://" not in uri else Path.home()
-        dialog = QFileDialog(self._window, self.tr("Save the sandbox as a copy"))
+        title, proposed = self.tr("Save the sandbox as a copy"), f"{name.stem}.broken{name.suffix}"
+
+        def save(path: str) -> None:
+            self.save_to(Path(path), agreed=True)
+
+        dialog = ask_target(self._window, title, save, start=str(folder), name=proposed)
         dialog.setObjectName("saveSandbox")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDirectory(str(folder))
-        dialog.selectFile(f"{name.stem}.broken{name.suffix}")
-        dialog.fileSelected.connect(lambda path: self.save_to(Path(path), agreed=True))
-        dialog.open()
         return dialog
 
     def save_to(self, path: Path, *, agreed: bool) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -21,6 +20,7 @@ from shardcore import FormatError, UsageError
 from shardcore.codecs.json_text import parse_json
 from shardcore.model.options import Option, OptionType
 from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_file, ask_folder
 from shardscope.widgets.tick_box import TickBox
 
 
@@ -90,7 +90,7 @@ class FolderField(OptionField):
         self.line = QLineEdit(str(given or ""))
         self.line.setPlaceholderText(self.tr("Empty: looked for beside the shard"))
         self.line.textChanged.connect(self.changed)
-        self._hold(self.line, path_button("Choose…", self.line, QFileDialog.FileMode.Directory))
+        self._hold(self.line, path_button("Choose…", self.line, folder=True))
 
     def value(self) -> str | None:
         """The path, or None."""
@@ -208,17 +208,13 @@ def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -
             return TextField(option, given)
 
 
-def path_button(words: str, field: QLineEdit, mode: QFileDialog.FileMode) -> QPushButton:
-    """A button that asks for a path and puts it into a field."""
+def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:
+    """A button that asks for a file or folder and puts its path into a field."""
     button = QPushButton(words)
     button.setAutoDefault(False)
 
     def ask() -> None:
-        dialog = QFileDialog(button.window(), words.rstrip("…"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(mode)
-        dialog.fileSelected.connect(field.setText)
-        dialog.open()
+        (ask_folder if folder else ask_file)(button.window(), words.rstrip("…"), field.setText)
 
     button.clicked.connect(ask)
     return button

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QRect
 from PySide6.QtGui import QAction
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+
+from shardscope.widgets.file_dialogs import ask_target
 
 KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
 
@@ -46,14 +48,6 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object])
         name: What the file is called by default, without an ending.
         told: Takes a sentence about what became of it, and whether it failed.
     """
-    dialog = QFileDialog(widget, QCoreApplication.translate("Picture", "Save picture"))
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-    dialog.setNameFilters(KINDS)
-    dialog.setDefaultSuffix("svg")
-    dialog.selectFile(name)
-    dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix("png" if kind == KINDS[1] else "svg"))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))
@@ -61,9 +55,8 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object])
         not_saved = QCoreApplication.translate("Picture", "{0} cannot be written. Choose another folder.")
         told((saved if done else not_saved).format(path), not done)
 
-    dialog.fileSelected.connect(save)
-    dialog.open()
-    return dialog
+    title = QCoreApplication.translate("Picture", "Save picture")
+    return ask_target(widget, title, save, name=name, kinds=dict(zip(KINDS, ("svg", "png"), strict=True)))
 
 
 def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QAction:

@@ -44,6 +44,7 @@ from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
 from shardscope.session.words import grouped, size_text
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.picture import ask_picture
 from shardscope.widgets.plain_text import shown
 from shardscope.widgets.wrap_text import WrapText
@@ -82,16 +83,10 @@ def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], 
         text: Content of the file.
         told: Receives a sentence about the result, and whether it failed.
     """
-    dialog = QFileDialog(parent, translate("Charts", "Save chart"))
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-    dialog.setNameFilters([translate("Charts", "Numbers (*.csv)")])
-    dialog.setDefaultSuffix("csv")
-    dialog.selectFile(f"{name}.csv")
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.fileSelected.connect(partial(write, text, told))
-    dialog.open()
-    return dialog
+    kinds = {translate("Charts", "Numbers (*.csv)"): "csv"}
+    return ask_target(
+        parent, translate("Charts", "Save chart"), partial(write, text, told), name=f"{name}.csv", kinds=kinds
+    )
 
 
 def write(text: str, told: Callable[[str, bool], object], path: str) -> None:

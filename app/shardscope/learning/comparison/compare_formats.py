@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from shardcore import Cancelled
 from shardcore.teaching.comparison import to_csv
@@ -15,6 +15,7 @@ from shardscope.learning.comparison.jobs import CompareJobs
 from shardscope.learning.comparison.window import CompareWindow
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import JobPriority, Jobs, alive
+from shardscope.widgets.file_dialogs import ask_folder, ask_target
 from shardscope.widgets.picture import ask_picture
 
 
@@ -69,11 +70,7 @@ class CompareFormats(QObject):
         sheet = self.sheet
         if sheet is None:
             return
-        dialog = QFileDialog(sheet, self.tr("Choose a folder whose files are packed"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: sheet.desk.read([path]))
-        dialog.open()
+        ask_folder(sheet, self.tr("Choose a folder whose files are packed"), lambda path: sheet.desk.read([path]))
 
     def _tell_picture(self, words: str, failed: bool) -> None:
         if self.sheet is not None:
@@ -84,15 +81,12 @@ class CompareFormats(QObject):
         if sheet is None:
             return
         found = sheet.desk.comparison
-        dialog = QFileDialog(sheet, self.tr("Save table"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setNameFilter("CSV (*.csv)")
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile("formats.csv")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self.save(Path(path), to_csv(found)))
-        dialog.open()
+        kinds = {"CSV (*.csv)": "csv"}
+
+        def save(path: str) -> None:
+            self.save(Path(path), to_csv(found))
+
+        ask_target(sheet, self.tr("Save table"), save, name="formats.csv", kinds=kinds)
 
     def save(self, path: Path, text: str) -> None:
         """Writes a table; the window of the comparison shows the result."""

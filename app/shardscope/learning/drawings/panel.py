@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QCoreApplication, QMimeData, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QByteArray, QCoreApplication, QMimeData, QPoint, QSize, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import QFileDialog, QMenu, QTabBar, QVBoxLayout, QWidget
 
@@ -27,6 +27,7 @@ from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.plain_text import shown
 from shardscope.widgets.while_visible import WhileVisible
 from shardscope.widgets.wrap_text import WrapText
@@ -74,13 +75,6 @@ def ask_save(
         told: Takes a sentence about what became of it, and whether it failed.
     """
     text = svg_of(drawing, width)
-    dialog = QFileDialog(parent, QCoreApplication.translate("Drawings", "Save drawing as SVG"))
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-    dialog.setNameFilter("SVG (*.svg)")
-    dialog.setDefaultSuffix("svg")
-    dialog.selectFile(name)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
     def save(path: str) -> None:
         try:
@@ -91,9 +85,8 @@ def ask_save(
         else:
             told(QCoreApplication.translate("Drawings", "Drawing saved: {0}").format(path), False)
 
-    dialog.fileSelected.connect(save)
-    dialog.open()
-    return dialog
+    title = QCoreApplication.translate("Drawings", "Save drawing as SVG")
+    return ask_target(parent, title, save, name=name, kinds={"SVG (*.svg)": "svg"})
 
 
 def items_with(drawing: Drawing | None, spans: Sequence[Span]) -> frozenset[int]:

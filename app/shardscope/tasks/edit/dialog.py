@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
@@ -30,6 +29,7 @@ from shardcore.model.options import Option
 from shardscope.session.words import cut_end, cut_middle
 from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.scrolled import scrolled
@@ -429,11 +429,7 @@ class EditDialog(QDialog):
             self.row_chosen.emit(self.model.rows[index.row()])
 
     def _choose(self) -> None:
-        dialog = QFileDialog(self, self.tr("Choose files"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.filesSelected.connect(self.take_files)
-        dialog.open()
+        ask_files(self, self.tr("Choose files"), self.take_files)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         urls = event.mimeData().urls()

@@ -10,7 +10,6 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QGridLayout,
     QLabel,
     QLineEdit,
@@ -30,6 +29,7 @@ from shardscope.tasks.edit.editor import News, title_of
 from shardscope.tasks.edit.permitted import maker
 from shardscope.tasks.edit.switch import EditSwitch
 from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.option_fields import field_for
 from shardscope.widgets.plain_text import shown
@@ -132,14 +132,8 @@ class RekeyDialog(QDialog):
         self.write.setEnabled(not wrong and bool(self.values) and bool(self.target.text().strip()))
 
     def _choose(self) -> None:
-        dialog = QFileDialog(self, self.tr("New file"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         # The library says itself that a file exists, and leaves it as it is.
-        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, True)
-        dialog.selectFile(self.target.text())
-        dialog.fileSelected.connect(self.target.setText)
-        dialog.open()
+        ask_target(self, self.tr("New file"), self.target.setText, name=self.target.text(), confirms=False)
 
 
 class RekeyTask(QObject):

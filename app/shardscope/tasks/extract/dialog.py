@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -29,6 +28,7 @@ from shardscope.session.extraction import Outlook
 from shardscope.session.words import cut_middle, size_text
 from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.tick_box import TickBox
@@ -375,13 +375,7 @@ class ExtractDialog(QDialog):
         self.examples.setToolTip(tip("\n".join(str(self.folder / name) for name in found.examples)))
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, self.tr("Extract to"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setDirectory(str(self.folder))
-        dialog.fileSelected.connect(self.where.setEditText)
-        dialog.open()
+        ask_folder(self, self.tr("Extract to"), self.where.setEditText, start=str(self.folder))
 
     def _extract(self) -> None:
         if self._possible:

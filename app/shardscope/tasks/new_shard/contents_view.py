@@ -9,7 +9,6 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QPushButton,
@@ -24,6 +23,7 @@ from shardscope.session.words import size_text
 from shardscope.tasks.new_shard.contents import Input, InputCount
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
+from shardscope.widgets.file_dialogs import ask_files, ask_folder
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.tick_box import TickBox
 
@@ -151,8 +151,8 @@ class ContentsView(QWidget):
         )
         self.use.clicked.connect(self.use_manifests)
         self.use.hide()
-        self.files.clicked.connect(lambda: self._ask(QFileDialog.FileMode.ExistingFiles))
-        self.add_folder.clicked.connect(lambda: self._ask(QFileDialog.FileMode.Directory))
+        self.files.clicked.connect(lambda: self._ask(folder=False))
+        self.add_folder.clicked.connect(lambda: self._ask(folder=True))
         self.remove.clicked.connect(self.take_away)
         self.list.removed.connect(self.take_away)
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._update())
@@ -243,11 +243,9 @@ class ContentsView(QWidget):
         if not self.model.paths:
             self.total.tell("")
 
-    def _ask(self, mode: QFileDialog.FileMode) -> None:
-        dialog = QFileDialog(self.window(), self.tr("Choose what is packed"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(mode)
-        if self._folder:
-            dialog.setDirectory(self._folder)
-        dialog.filesSelected.connect(self.add)
-        dialog.open()
+    def _ask(self, *, folder: bool) -> None:
+        title = self.tr("Choose what is packed")
+        if folder:
+            ask_folder(self.window(), title, lambda path: self.add([path]), start=self._folder)
+        else:
+            ask_files(self.window(), title, self.add, start=self._folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore.model.options import Option, OptionType
 from shardscope.widgets import theme
@@ -44,7 +44,7 @@ class PathField(OptionField):
         self._is_json = option.type is OptionType.JSON
         self.line.setPlaceholderText(self.tr("{ … }, or a file with it") if self._is_json else self.tr("a file"))
         self.line.textChanged.connect(self.changed)
-        button = path_button(self.tr("Choose…"), self.line, QFileDialog.FileMode.ExistingFile)
+        button = path_button(self.tr("Choose…"), self.line)
         button.setAccessibleName(self.tr("Choose a file for {0}").format(option.name))
         button.setToolTip(self.tr("Asks for the file"))
         self._hold(self.line, button)

@@ -7,7 +7,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QFileDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -21,6 +20,7 @@ from shardcore.model.number_words import plural
 from shardcore.writing.declaration import Writes
 from shardscope.tasks.new_shard.target import TargetPlace, TargetStatus
 from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_folder, ask_target
 from shardscope.widgets.tick_box import TickBox
 
 WRONG = {
@@ -172,17 +172,9 @@ class PlaceView(QWidget):
         self._chosen = self.several.isChecked()
 
     def _ask(self) -> None:
-        dialog = QFileDialog(self.window(), self.tr("Where the new shard goes"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        title, path = self.tr("Where the new shard goes"), self.path
+        start, name = (str(path.parent), path.name) if path is not None else ("", "")
         if self.folder:
-            dialog.setFileMode(QFileDialog.FileMode.Directory)
-            dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+            ask_folder(self.window(), title, self.line.setText, start=start).selectFile(name)
         else:
-            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-            dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-            dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, True)
-        if (path := self.path) is not None:
-            dialog.setDirectory(str(path.parent))
-            dialog.selectFile(path.name)
-        dialog.fileSelected.connect(self.line.setText)
-        dialog.open()
+            ask_target(self.window(), title, self.line.setText, start=start, name=name, confirms=False)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QHeaderView,
     QLabel,
     QProgressBar,
@@ -31,6 +30,7 @@ from shardscope.session.session import Session
 from shardscope.session.words import cut_middle, grouped, size_text
 from shardscope.tasks.extract.choices import first_folder
 from shardscope.widgets import theme
+from shardscope.widgets.file_dialogs import ask_folder
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.tick_box import TickBox
@@ -222,13 +222,11 @@ class RecoverTask(QObject):
     def _ask_folder(self) -> None:
         folder = str(Path(first_folder(self._session.request)).parent)
         title = self.tr("Choose a folder for the recovered objects")
-        dialog = QFileDialog(self.sheet or self._window, title, folder)
-        dialog.setObjectName("salvageFolder")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self.take_to(_empty_folder(Path(path), self._session.request.name)))
-        dialog.open()
+
+        def take(path: str) -> None:
+            self.take_to(_empty_folder(Path(path), self._session.request.name))
+
+        ask_folder(self.sheet or self._window, title, take, start=folder).setObjectName("salvageFolder")
 
     def _run(self, folder: Path | None) -> Job | None:
         sheet, request = self.sheet, self._session.request

@@ -35,6 +35,7 @@ from shardcore.model.details import Card, markdown
 from shardscope.views.inspector.details_page import card_document, card_size, paint_card
 from shardscope.widgets import theme
 from shardscope.widgets.clipboard import copy_lines, copy_text
+from shardscope.widgets.file_dialogs import ask_target
 
 SCALE = 2
 """Points of a picture for each pixel."""
@@ -181,23 +182,13 @@ class DetailsDialog(QDialog):
 
     def ask_save(self) -> QFileDialog:
         """Asks where the card goes, and as what."""
-        dialog = QFileDialog(self, self.tr("Export details"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
         kinds = {
             self.tr("Picture, lines and letters (*.svg)"): "svg",
             self.tr("Picture, points (*.png)"): "png",
             self.tr("Page to print (*.pdf)"): "pdf",
             self.tr("Markdown (*.md)"): "md",
         }
-        dialog.setNameFilters(list(kinds))
-        dialog.setDefaultSuffix("svg")
-        dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(kinds.get(kind, "svg")))
-        dialog.selectFile("details")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._save)
-        dialog.open()
-        return dialog
+        return ask_target(self, self.tr("Export details"), self._save, name="details", kinds=kinds)
 
     def _save(self, path: str) -> None:
         done = self.view.write(Path(path))

@@ -1,0 +1,82 @@
+"""Dialogs that ask for a file or folder; the window stays usable, and what was chosen is told to a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+Chosen = Callable[[str], object]
+
+
+def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
+    """Asks for a file that exists.
+
+    Args:
+        parent: The dialog stands before its window.
+        title: The title of the dialog.
+        chosen: Called with the path.
+        start: The folder that is shown first.
+    """
+    return _shown(_made(parent, title, start), chosen, QFileDialog.FileMode.ExistingFile)
+
+
+def ask_files(parent: QWidget, title: str, chosen: Callable[[list[str]], object], *, start: str = "") -> QFileDialog:
+    """Asks for files that exist; see `ask_file`."""
+    dialog = _made(parent, title, start)
+    dialog.filesSelected.connect(chosen)
+    return _shown(dialog, None, QFileDialog.FileMode.ExistingFiles)
+
+
+def ask_folder(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
+    """Asks for a folder; see `ask_file`."""
+    dialog = _made(parent, title, start)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+    return _shown(dialog, chosen, QFileDialog.FileMode.Directory)
+
+
+def ask_target(
+    parent: QWidget,
+    title: str,
+    chosen: Chosen,
+    *,
+    name: str,
+    start: str = "",
+    kinds: Mapping[str, str] | None = None,
+    confirms: bool = True,
+) -> QFileDialog:
+    """Asks under which name something is written; see `ask_file`.
+
+    Args:
+        parent: See above.
+        title: See above.
+        chosen: See above.
+        name: The name that is proposed.
+        start: See above.
+        kinds: The suffix of each kind of file that can be chosen, by what stands in the list: `CSV (*.csv)`.
+        confirms: Whether the dialog asks before it returns a file that exists; not where the caller does.
+    """
+    dialog = _made(parent, title, start)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)
+    if kinds:
+        dialog.setNameFilters(list(kinds))
+        dialog.setDefaultSuffix(next(iter(kinds.values())))
+        dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix(kinds[kind]))
+    dialog.selectFile(name)
+    return _shown(dialog, chosen, QFileDialog.FileMode.AnyFile)
+
+
+def _made(parent: QWidget, title: str, start: str) -> QFileDialog:
+    dialog = QFileDialog(parent, title, start)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return dialog
+
+
+def _shown(dialog: QFileDialog, chosen: Chosen | None, mode: QFileDialog.FileMode) -> QFileDialog:
+    dialog.setFileMode(mode)
+    if chosen is not None:
+        dialog.fileSelected.connect(chosen)
+    dialog.open()
+    return dialog
