@@ -22,6 +22,7 @@ _MOST_SPANS = 6
 _MOST_TARGETS = 3
 _MOST_ROWS = 14
 _GROUPS = 8
+_WORD = 8
 _LETTERS = 72
 _COLUMNS = 3
 _NARROW = 12
@@ -72,6 +73,7 @@ class Compared:
         stored: The bytes that are stored.
         span: Location of the stored bytes.
         origin: Title of the first one.
+        words: Whether they are shown as little-endian numbers of 8 bytes, as hashes of Xet are.
     """
 
     title: str
@@ -79,6 +81,7 @@ class Compared:
     stored: bytes
     span: Span | None = None
     origin: str = "Looked for"
+    words: bool = False
 
 
 Shown = Fields | Compared | Figure
@@ -234,18 +237,20 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
 def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
     """The two byte strings, one under the other, in groups of bytes."""
     length = max(len(pair.wanted), len(pair.stored), 1)
-    group = -(-length // _GROUPS)
+    group, order = (_WORD, -1) if pair.words else (-(-length // _GROUPS), 1)
     ours, theirs = [], []
     starts = range(0, length, group)
     for number, first in enumerate(starts):
         last = min(first + group, length)
         mine, other = pair.wanted[first:last], pair.stored[first:last]
         where = f"Bytes {first} to {last - 1}"
-        ours.append(Item(mine.hex() or "none", at=number, tone=Tone.KEY, doc=f"{where}: {pair.origin.lower()}."))
+        ours.append(
+            Item(mine[::order].hex() or "none", at=number, tone=Tone.KEY, doc=f"{where}: {pair.origin.lower()}.")
+        )
         at = pair.span.start + first if pair.span is not None else 0
         spans = (Span(pair.span.source, at, at + len(other)),) if pair.span is not None and other else ()
         tone, verdict = (Tone.HIT, "equal") if mine == other else (Tone.MISS, "different")
-        theirs.append(Item(other.hex() or "none", spans, number, tone=tone, doc=f"{where}: {verdict}."))
+        theirs.append(Item(other[::order].hex() or "none", spans, number, tone=tone, doc=f"{where}: {verdict}."))
     count, names = len(starts), tuple(str(first) for first in starts)
     return (
         Cells(
@@ -269,19 +274,19 @@ def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_T
         left -= len(spans)
         parts = {span: name for span, name in step.stored.items() if span.source == source}
         if spans and (source or not sections):
-            rulers.append(_close_ruler(spans, parts, f"{visible(source)}: " if source else ""))
+            rulers.append(_close_ruler(spans, parts))
             continue
         whole = sections[-1].stop if sections else 0
         for span in spans:
             inside = {part: name for part, name in parts.items() if span.start <= part.start and part.stop <= span.stop}
             if set(inside) - {span} and span.size * _NARROW < whole:
-                rulers.append(_close_ruler([span], inside, ""))
+                rulers.append(_close_ruler([span], inside))
     if sections and sections[-1].stop and (step.spans or targets or step.inputs):
         rulers.append(_file_ruler(step, sections, targets))
     return rulers
 
 
-def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str], prefix: str) -> Ruler:
+def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
     """A ruler that begins and ends with the bytes looked at."""
     start, stop = min(span.start for span in spans), max(span.stop for span in spans)
     items = [
@@ -294,9 +299,9 @@ def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str], prefix: str) 
         for part, name in parts.items()
         if start <= part.start and part.stop <= stop
     ]
-    return Ruler(
-        f"{prefix}Bytes {grouped_digits(start)} to {grouped_digits(stop - 1)}", start, stop, tuple(items), "bytes"
-    )
+    source = visible(spans[0].source)
+    title = f"Bytes {grouped_digits(start)} to {grouped_digits(stop - 1)}{f' of {source}' if source else ''}"
+    return Ruler(title, start, stop, tuple(items), "bytes")
 
 
 def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> Ruler:
