@@ -137,11 +137,12 @@ class StepContent:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A byte that a value refers to, and the name of the item of the value."""
+    """A byte that a value refers to, the name of the item of the value, and whether a section may begin there."""
 
     name: str
     item: str
     byte: int
+    section: bool = False
 
 
 def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing:
@@ -177,7 +178,9 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
     figures += rulers
     names = {item.name for figure in figures for item in figure.items}
     links = tuple(
-        Link(target.item, f"byte of {target.name}", tone=Tone.POINTER) for target in found if target.item in names
+        Link(target.item, end, tone=Tone.POINTER)
+        for target in found
+        if target.item in names and (end := _end_of(target, step.spans, sections)) in names
     )
     legend = _LEGEND | (_VERDICTS if any(isinstance(one, Compared) for one in step.shown) else {})
     return Drawing(
@@ -218,7 +221,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
         span = Span("", start, start + record.sizes[field.name])
         name = f"field {field.name}"
         if field.role is FieldRole.OFFSET and fields.base is not None and isinstance(value, int):
-            targets.append(_Target(field.name, name, fields.base + value))
+            targets.append(_Target(field.name, name, fields.base + value, section=True))
         text = (
             (letters_of(bytes(value)) or bytes(value).hex()) if isinstance(value, (bytes, bytearray)) else said(value)
         )
@@ -318,20 +321,32 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
             section.size,
             _SECTION_TONES.get(section.role, Tone.FAINT),
             section.doc,
+            f"section at {section.start}",
         )
         for section in _sections_near(sections, [*own, *before])
     ]
-    for span in own:
-        text = step.stored.get(span) or _size_text(span)
-        items.append(Item(text, (span,), span.start, span.size, Tone.LOOKUP, f"Bytes {span}.", here=True))
+    for number, span in enumerate(own):
+        text, first = step.stored.get(span) or _size_text(span), all(one.start != span.start for one in own[:number])
+        name = f"bytes at {span.start}" if first else ""
+        items.append(Item(text, (span,), span.start, span.size, Tone.LOOKUP, f"Bytes {span}.", name, here=True))
     for span in before[: _MOST_SPANS - len(own)]:
         items.append(Item("read before", (span,), span.start, span.size, Tone.FOUR, f"Bytes {span}."))
     size = sections[-1].stop
     for target in targets:
-        at, doc = target.byte, f"{target.name}: byte {grouped_digits(target.byte)}."
-        spans = (Span("", at, at + 1),) if at < size else ()
-        items.append(Item(target.name, spans, at, 0, Tone.POINTER, doc, f"byte of {target.name}"))
+        at, doc, name = target.byte, f"{target.name}: byte {grouped_digits(target.byte)}.", f"byte of {target.name}"
+        if _end_of(target, step.spans, sections) == name:
+            spans = (Span("", at, at + 1),) if at < size else ()
+            items.append(Item(target.name, spans, at, 0, Tone.POINTER, doc, name))
     return Ruler("The file", 0, size, tuple(items), "bytes")
+
+
+def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section]) -> str:
+    """The name of the item at a target: bytes of the step or a section that begin there, else a mark."""
+    if any(span.start == target.byte and span.size and not span.source for span in spans):
+        return f"bytes at {target.byte}"
+    if target.section and any(one.start == target.byte and one.size for one in sections):
+        return f"section at {target.byte}"
+    return f"byte of {target.name}"
 
 
 def _sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Section]:

@@ -14,11 +14,11 @@ from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, I
 from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.formats.xorb import charts
 from shardcore.formats.xorb import references as leads
-from shardcore.formats.xorb.drawings import BytePlanesSketch, RecordsSketch
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbKey, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
+from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
 from shardcore.formats.xorb.step_values import MEANINGS
 from shardcore.formats.xorb.tree import XorbTree
 from shardcore.model.byte_shares import Share
