@@ -174,7 +174,8 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
         cut = tuple(row[: len(headings)] for row in shown)
         title = "Values" if step.spans else "Computed values"
         # Arrows from fields to the ruler do not go around the values.
-        figures.insert(0 if drawn else len(figures), Table(title, headings, cut))
+        first = any(target.section for target in found)
+        figures.insert(0 if first else len(figures), Table(title, headings, cut))
     figures += rulers
     names = {item.name for figure in figures for item in figure.items}
     links = tuple(
