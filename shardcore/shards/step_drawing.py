@@ -94,7 +94,6 @@ class StepValue:
 
     Attributes:
         name: Its name.
-        value: The value.
         text: The value with its unit.
         meaning: Its meaning; empty where the format does not explain it.
         span: Location where it is stored, or None.
@@ -102,7 +101,6 @@ class StepValue:
     """
 
     name: str
-    value: Any
     text: str
     meaning: str = ""
     span: Span | None = None
@@ -132,7 +130,7 @@ class StepContent:
     @property
     def stored(self) -> dict[Span, str]:
         """Locations of values, with their names."""
-        return {value.span: value.name for value in self.values if value.span is not None}
+        return {value.span: value.name.partition(".")[0] for value in self.values if value.span is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +161,7 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
             figures += _compared_figures(one)
         else:
             figures.append(one)
-    drawn = {name for one in step.shown if isinstance(one, Fields) for name in one.values}
+    drawn = {name for one in step.shown if isinstance(one, Fields) for name in one.record.sizes}
     rows = _rows([value for value in step.values if value.name not in drawn], targets)
     found = [target for target in targets if not source and 0 <= target.byte <= size][:_MOST_TARGETS]
     rulers = _rulers(step, sections, found)
@@ -200,11 +198,10 @@ def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Ite
         tone = Tone.POINTER if value.target is not None else Tone.LOOKUP if spans else Tone.PLAIN
         text = visible(value.text)
         doc = f"{value.name}: {text}. {value.meaning}".strip()
-        shown = text if len(text) <= _LETTERS else text[:_LETTERS] + "…"
         rows.append(
             (
-                Item(value.name, spans, doc=doc),
-                Item(shown, spans, tone=tone, doc=doc, name=name),
+                Item(_cut(value.name), spans, doc=doc),
+                Item(_cut(text), spans, tone=tone, doc=doc, name=name),
                 Item(value.meaning, spans, doc=doc),
             )
         )
@@ -231,7 +228,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
             (
                 Item(grouped_digits(start), (span,), doc=field.doc),
                 Item(field.name, (span,), doc=field.doc),
-                Item(visible(text[:_LETTERS]), (span,), tone=tone, doc=field.doc, name=name),
+                Item(_cut(visible(text)), (span,), tone=tone, doc=field.doc, name=name),
             )
         )
     title = f"{record.name[:1].upper()}{record.name[1:]}, {plural(record.size, 'byte')}"
@@ -285,7 +282,8 @@ def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_T
             inside = {part: name for part, name in parts.items() if span.start <= part.start and part.stop <= span.stop}
             if set(inside) - {span} and span.size * _NARROW < whole:
                 rulers.append(_close_ruler([span], inside))
-    if sections and sections[-1].stop and (step.spans or targets or step.inputs):
+    near = any(not span.source for span in (*step.spans, *step.inputs))
+    if sections and sections[-1].stop and (near or targets):
         rulers.append(_file_ruler(step, sections, targets))
     return rulers
 
@@ -362,3 +360,7 @@ def _sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[S
 
 def _size_text(span: Span) -> str:
     return plural(span.size, "byte")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"

@@ -6,7 +6,7 @@ that does not listen; `trace` uses one that does. What a step costs is counted w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -123,17 +123,22 @@ class Step:
         """
         if self.drawing is not None:
             return self
-        values = tuple(self._value(name, value) for name, value in self.values.items())
+        values = [one for name, value in self.values.items() for one in self._drawn_values(name, value)]
         content = StepContent(self.title, self.text, self.spans, self.inputs, values, self.shown)
         return replace(self, drawing=step_drawing(content, sections), shown=(), at=NO_LOCATIONS)
 
-    def _value(self, name: str, value: Any) -> StepValue:
-        meaning, text = self.meanings.get(name), value_text(value)
-        if meaning is None:
-            return StepValue(name, value, text, span=self.at.get(name))
-        offset = meaning.unit == "byte" and not meaning.relative and str(value).isdecimal()
-        target = int(value) if offset else None
-        return StepValue(name, value, meaning.with_unit(text, value), meaning.text, self.at.get(name), target)
+    def _drawn_values(self, name: str, value: Any) -> Iterator[StepValue]:
+        """Yield a value as it is drawn; of a mapping each of its members."""
+        meaning, span = self.meanings.get(name), self.at.get(name)
+        if isinstance(value, dict) and value:
+            for inner, each in value.items():
+                yield StepValue(visible(f"{name}.{inner}"), value_text(each), span=span)
+        elif meaning is None:
+            yield StepValue(name, value_text(value), span=span)
+        else:
+            text = meaning.with_unit(value_text(value), value)
+            offset = meaning.unit == "byte" and not meaning.relative and str(value).isdecimal()
+            yield StepValue(name, text, meaning.text, span, int(value) if offset else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def test_each_step_has_a_drawing() -> None:
         search, compare = steps["Search the file lookup table"], steps["Compare the whole hash"]
         assert search is not None
         assert compare is not None
-        _, fields, _ = search.figures
+        fields = search.figures[0]
         assert [item.text for item in fields.items if item.name] == [str(int(CROWDED[:16], 16)), "8"]
         assert "".join(item.text for item in compare.figures[1].items) == CROWDED
         assert {item.tone for item in compare.figures[1].items} == {Tone.HIT}
