@@ -11,6 +11,7 @@ from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Li
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.record import FieldRole, Record
 from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import letters_of, said, visible
 
@@ -54,13 +55,13 @@ class Fields:
         record: The layout.
         start: First byte of the record.
         values: Values by name, as numbers, bytes or texts; fields without one are left out.
-        base: The byte that offsets count from; None where they do not refer to bytes of this file.
+        relative: Whether offsets count from elsewhere than the first byte of the file.
     """
 
     record: Record
     start: int
     values: Mapping[str, Any]
-    base: int | None = 0
+    relative: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,6 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
         sections: Sections of the file, which tile it; empty where the step is about no single file.
     """
     size = sections[-1].stop if sections else 0
-    source = step.spans[0].source if step.spans else ""
     figures: list[Figure] = []
     targets: list[_Target] = []
     for one in step.shown:
@@ -163,9 +163,11 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
             figures.append(one)
     drawn = {name for one in step.shown if isinstance(one, Fields) for name in one.record.sizes}
     rows = _rows([value for value in step.values if value.name not in drawn], targets)
-    found = [target for target in targets if not source and 0 <= target.byte <= size][:_MOST_TARGETS]
+    found = [target for target in targets if 0 <= target.byte <= size][:_MOST_TARGETS]
     rulers = _rulers(step, sections, found)
     room = MOST_ITEMS - sum(len(figure.items) for figure in (*figures, *rulers))
+    if room < 0:
+        rulers = []
     shown = rows[: max(min(_MOST_ROWS, room // _COLUMNS), 0)]
     if shown:
         headings = ("name", "value", "meaning") if any(row[2].text for row in shown) else ("name", "value")
@@ -192,7 +194,7 @@ def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Ite
     rows: list[tuple[Item, ...]] = []
     for value in values:
         spans = (value.span,) if value.span is not None else ()
-        name = f"value {value.name}"
+        name = f"value {value.name}" if value.target is not None else ""
         if value.target is not None:
             targets.append(_Target(value.name, name, value.target))
         tone = Tone.POINTER if value.target is not None else Tone.LOOKUP if spans else Tone.PLAIN
@@ -217,9 +219,10 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
             continue
         start, value = fields.start + record.offsets[field.name], fields.values[field.name]
         span = Span("", start, start + record.sizes[field.name])
-        name = f"field {field.name}"
-        if field.role is FieldRole.OFFSET and fields.base is not None and isinstance(value, int):
-            targets.append(_Target(field.name, name, fields.base + value, section=True))
+        refers = field.role is FieldRole.OFFSET and not fields.relative and isinstance(value, int)
+        name = f"field {field.name}" if refers else ""
+        if refers:
+            targets.append(_Target(field.name, name, value, section=True))
         text = (
             (letters_of(bytes(value)) or bytes(value).hex()) if isinstance(value, (bytes, bytearray)) else said(value)
         )
@@ -301,9 +304,20 @@ def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
         for part, name in parts.items()
         if start <= part.start and part.stop <= stop
     ]
-    source = visible(spans[0].source)
-    title = f"Bytes {grouped_digits(start)} to {grouped_digits(stop - 1)}{f' of {source}' if source else ''}"
+    title = f"Bytes {_range_text(start, stop)}{_source_text(spans[0].source)}"
     return Ruler(title, start, stop, tuple(items), "bytes")
+
+
+def _range_text(start: int, stop: int) -> str:
+    return f"{grouped_digits(start)} to {grouped_digits(stop - 1)}"
+
+
+def _source_text(name: str) -> str:
+    """The source of some bytes, as the end of a title; empty for the file itself."""
+    source = SourceName.parse(name)
+    if source.stretch is not None:
+        return f" of the decoded bytes {_range_text(*source.stretch)}"
+    return f" of {visible(name)}" if name else ""
 
 
 def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> Ruler:

@@ -319,7 +319,9 @@ class BloscpackLookup:
             f"flags: {', '.join(header.flag_names())}.",
             blosc_header_span(start),
             shown=(
-                Fields(CHUNK_HEADER, start, {name: getattr(header, name) for name in CHUNK_HEADER.sizes}, base=None),
+                Fields(
+                    CHUNK_HEADER, start, {name: getattr(header, name) for name in CHUNK_HEADER.sizes}, relative=True
+                ),
                 flags_figure(header, start),
             ),
             why="It says how the chunk was compressed and what comes out: enough to decompress it without the others.",

@@ -290,7 +290,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look."
         if len(rows)
         else "The table is sorted: between two neighbours there is no other place where the key could stand.",
-        shown=[Fields(table.record, spans[0].start, table.record.values(rows[0]), base=None)] if len(rows) else (),
+        shown=[Fields(table.record, spans[0].start, table.record.values(rows[0]), relative=True)] if len(rows) else (),
         entry=first,
         entries=len(rows),
     )

@@ -106,7 +106,7 @@ def test_from_an_element_to_its_block() -> None:
     blosc = told["Blosc header"]
     assert blosc is not None
     fields, flags, _ = blosc.figures
-    assert [item.text for item in fields.items if item.name] == ["2", "1", "33", "8", "10240", "4096", "2330"]
+    assert [item.text for item in fields.items[2::3]] == ["2", "1", "33", "8", "10240", "4096", "2330"]
     assert [item.text for item in flags.items if item.tone is Tone.KEY] == ["shuffle", "lz4"]
 
 

@@ -259,7 +259,7 @@ def test_each_step_has_its_drawing() -> None:
     assert footer is not None
     assert place is not None
     assert {"DESI", "275", "byte 661"} <= set(texts(footer.items))
-    assert [item.text for item in place.figures[0].items if item.name] == ["248", "160", "lz4", "160", "171"]
+    assert texts(place.figures[0].items)[2::3] == ["248", "160", "lz4", "160", "171"]
     assert [(link.start, link.stop) for link in place.links] == [("field offset", "byte of offset")]
     names = [item.text for step in big if step.drawing for item in step.drawing.items]
     assert any(text.startswith("aad37894c1972f45") for text in names)
