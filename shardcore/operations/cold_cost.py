@@ -62,7 +62,7 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
             look = _ColdLook(bill, found.meanings)
             parsed = found.parse_key(key)
             with reading_for(ReadPurpose.LOOKUP):
-                trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look)
+                trace = tell(key, lambda look: found.lookup(parsed, look), found.meanings, look, lambda: found.sections)
             return ColdTrace(trace, opening, tuple(look.costs))
     finally:
         bill.close()

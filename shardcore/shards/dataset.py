@@ -458,9 +458,10 @@ class DataSet(Shard):
         damage: ShardError | None = None
         names = self.route(key, look)
         for name in names:
-            before = len(look.steps)
+            before, member = len(look.steps), None
             try:
-                ref = self.member(name).lookup(key, look)
+                member = self.member(name)
+                ref = member.lookup(key, look)
             except KeyAbsent as error:
                 absent = placed_error(error, name)
                 continue
@@ -472,6 +473,8 @@ class DataSet(Shard):
             except ShardError as error:
                 raise placed_error(error, name) from error
             finally:
+                if look.telling:
+                    look.draw(before, member.sections if member is not None else ())
                 look.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:

@@ -336,7 +336,7 @@ class Shard(ABC):
         text = self.key_text(key)
         parsed = self.parse_key(text)
         with reading_for(ReadPurpose.LOOKUP):
-            return tell(text, lambda look: self.lookup(parsed, look), self.meanings)
+            return tell(text, lambda look: self.lookup(parsed, look), self.meanings, sections=lambda: self.sections)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return what can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.

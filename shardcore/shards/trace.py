@@ -6,7 +6,7 @@ that does not listen; `trace` uses one that does. What a step costs is counted w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,11 @@ from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, R
 from shardcore.model.drawing import Drawing, moved
 from shardcore.model.member_nodes import placed_span
 from shardcore.model.objects import ObjectRef, State
+from shardcore.model.section import Section
 from shardcore.model.source_name import SourceName
+from shardcore.model.text import said as value_text
 from shardcore.model.text import sentence, visible
+from shardcore.shards.step_drawing import Shown, StepContent, StepValue, step_drawing
 from shardcore.sources.wrapped import MeteredSource
 
 if TYPE_CHECKING:
@@ -42,10 +45,12 @@ class Meaning:
     Attributes:
         text: A few words: `the bucket of the key`.
         unit: What it counts: `bits`, `bytes`, `slots`; `byte` for an offset; empty where it counts nothing.
+        relative: Whether an offset counts from elsewhere than the first byte of the file.
     """
 
     text: str
     unit: str = ""
+    relative: bool = False
 
     def with_unit(self, text: str, value: object) -> str:
         """Return the text of a value with the unit, as it agrees with the value: `1 byte`, `2 bytes`, `byte 4625`.
@@ -63,6 +68,7 @@ class Meaning:
 Meanings = Mapping[str, Meaning]
 """Meanings of the values in the lookups of a format, by name; `title: name` is for the steps of one title only."""
 NO_MEANINGS: Meanings = MappingProxyType({})
+NO_LOCATIONS: Mapping[str, Span] = MappingProxyType({})
 
 
 def _brief(member: str) -> str:
@@ -88,7 +94,9 @@ class Step:
         why: One plain sentence: why a reader does this.
         inputs: Bytes that steps before looked at and this one computes with.
         meanings: What the values are, for those that the format explains.
-        drawing: The step as a drawing, or None.
+        drawing: The step as a drawing; None until the lookup has ended.
+        shown: Additional figures of the drawing.
+        at: Locations where values are stored, by name.
     """
 
     title: str
@@ -101,11 +109,38 @@ class Step:
     inputs: tuple[Span, ...] = ()
     meanings: Meanings = field(default_factory=lambda: NO_MEANINGS, compare=False)
     drawing: Drawing | None = field(default=None, compare=False, repr=False)
+    shown: tuple[Shown, ...] = field(default=(), compare=False, repr=False)
+    at: Mapping[str, Span] = field(default_factory=lambda: NO_LOCATIONS, compare=False, repr=False)
 
     @property
     def computed(self) -> bool:
         """Return whether the step looks at no bytes."""
         return not self.spans
+
+    def drawn(self, sections: Sequence[Section]) -> Step:
+        """Return the step with its drawing.
+
+        Args:
+            sections: Sections of the file that the step reads; empty where it is about no single file.
+        """
+        if self.drawing is not None:
+            return self
+        values = [one for name, value in self.values.items() for one in self._drawn_values(name, value)]
+        content = StepContent(self.title, self.text, self.spans, self.inputs, values, self.shown)
+        return replace(self, drawing=step_drawing(content, sections), shown=(), at=NO_LOCATIONS)
+
+    def _drawn_values(self, name: str, value: Any) -> Iterator[StepValue]:
+        """Yield a value as it is drawn; of a mapping each of its members."""
+        meaning, span = self.meanings.get(name), self.at.get(name)
+        if isinstance(value, dict) and value:
+            for inner, each in value.items():
+                yield StepValue(visible(f"{name}.{inner}"), value_text(each), span=span)
+        elif meaning is None:
+            yield StepValue(name, value_text(value), span=span)
+        else:
+            text = meaning.with_unit(value_text(value), value)
+            offset = meaning.unit == "byte" and not meaning.relative and str(value).isdecimal()
+            yield StepValue(name, text, meaning.text, span, int(value) if offset else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +214,8 @@ class Look:
         *spans: Span,
         why: str = "",
         inputs: Sequence[Span] = (),
+        at: Mapping[str, Span] = NO_LOCATIONS,
+        shown: Sequence[Shown] = (),
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
@@ -190,7 +227,10 @@ class Look:
             *spans: The bytes looked at.
             why: Why a reader does this.
             inputs: Bytes that steps before looked at and this one computes with.
-            draw: Makes the drawing of the step from what is known; it reads nothing. Called only when steps are kept.
+            at: Locations where values are stored, by name.
+            shown: Additional figures of the drawing.
+            draw: Makes the drawing, in place of the usual one of values and spans; it reads nothing. Called only when
+                steps are kept.
             **values: What the step produced.
         """
         if not self.telling:
@@ -213,6 +253,8 @@ class Look:
                 inputs=tuple(inputs),
                 meanings=told,
                 drawing=draw() if draw is not None else None,
+                shown=tuple(shown),
+                at=at,
             )
         )
         self._told_requests, self._told_bytes = requests, size
@@ -220,6 +262,15 @@ class Look:
     def elsewhere(self, described: str) -> None:
         """Tells that the content is in files out of reach, and what was found in its place: `recipe`."""
         self.described = described
+
+    def draw(self, first: int, sections: Sequence[Section]) -> None:
+        """Make the drawings of the steps from number `first` on.
+
+        Args:
+            first: The number of the first of them.
+            sections: Sections of the file that they read.
+        """
+        self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]
 
     def place(self, first: int, member: str, *, said: bool = False) -> None:
         """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set.
@@ -243,7 +294,11 @@ class Look:
 
 
 def tell(
-    key: str, lookup: Callable[[Look], ObjectRef], meanings: Meanings = NO_MEANINGS, look: Look | None = None
+    key: str,
+    lookup: Callable[[Look], ObjectRef],
+    meanings: Meanings = NO_MEANINGS,
+    look: Look | None = None,
+    sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
     """Runs a lookup and tells it.
 
@@ -252,6 +307,7 @@ def tell(
         lookup: The lookup; it returns the object, or raises `KeyAbsent`, a `FormatError` or `NotAShard`.
         meanings: What the values of its steps are.
         look: What keeps the steps, in place of a new `Look`.
+        sections: Gives the sections of the file, for the drawings of the steps.
 
     Returns:
         The trace. Errors of the source (the network, a missing file) are raised, not told.
@@ -260,10 +316,13 @@ def tell(
     try:
         ref = lookup(look)
     except KeyAbsent as error:
+        look.draw(0, sections())
         return Trace(key, ABSENT, tuple(look.steps), error=error.placed)
     except (FormatError, NotAShard, LimitExceeded) as error:
         look.damaged(error)
+        look.draw(0, sections())
         return Trace(key, DAMAGED, tuple(look.steps), error=error.placed, remedy=error.remedy)
+    look.draw(0, sections())
     return Trace(key, FOUND, tuple(look.steps), ref=ref, described=look.described)
 
 

@@ -64,6 +64,7 @@ class DrawingContract:
         for shard, trace, sketches in self.told(sample):
             steps = trace.steps if trace is not None else ()
             drawn = [step.drawing for step in steps if step.drawing is not None]
+            assert len(drawn) == len(steps), "a step without a drawing"
             for drawing in (*drawn, *(sketch.draw({}) for sketch in sketches)):
                 check_drawing(shard, drawing)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.arrays import ArrayInfo
-from shardcore.formats.bloscpack.drawings import element_drawing
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.shards.trace import Look
@@ -61,7 +60,6 @@ class Element:
             self.sentence,
             *places,
             why=BYTE_WHY,
-            draw=lambda: element_drawing(self.number, self.itemsize, self.how),
             element=self.number,
             itemsize=self.itemsize,
             byte=self.byte,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent
-from shardcore.formats.bloscpack import drawings
 from shardcore.formats.bloscpack.arrays import array_info
-from shardcore.formats.bloscpack.blosc1 import map_chunk
+from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.elements import Element, element_at, element_of, tell_none
 from shardcore.formats.bloscpack.file import BloscpackFile
@@ -26,9 +24,12 @@ from shardcore.formats.bloscpack.layout import (
     blosc_header_span,
 )
 from shardcore.formats.bloscpack.objects import BloscpackObjects
+from shardcore.formats.bloscpack.ruler_figures import blocks_figure, flags_figure
+from shardcore.model.drawing import Drawing
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+from shardcore.shards.step_drawing import Compared, Fields
 from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
 
@@ -129,6 +130,7 @@ class BloscpackLookup:
             "Magic and version",
             f"The file begins with `blpk` and says version {header.version}.",
             Span("", 0, 5),
+            at={"version": Span("", 4, 5)},
             why="Four bytes tell this file from any other, and the version says how the header is laid out.",
             version=header.version,
         )
@@ -140,7 +142,7 @@ class BloscpackLookup:
             if header.version > 1
             else "Version 1 has only their number here: how long each one is, stands at its own beginning.",
             **_header_values(header),
-            draw=lambda: drawings.header_drawing(header),
+            shown=(Fields(header.record, 0, header.values),),
         )
         if (metadata := self._file.metadata) is not None:
             room, digest = metadata.values["max_meta_size"], metadata.checksum.size
@@ -149,7 +151,7 @@ class BloscpackLookup:
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
                 f"{digest} of digest: it ends at byte {metadata.stop}.",
                 metadata.header,
-                draw=lambda: drawings.metadata_drawing(metadata),
+                shown=(Fields(METADATA_HEADER, metadata.start, metadata.values),),
                 why="Metadata has room to grow in place, so what follows begins after the room, not after the text.",
                 next=metadata.stop,
             )
@@ -224,14 +226,12 @@ class BloscpackLookup:
             why = "The header does not say how long chunks are when plain, so their own sizes are added up."
         text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
-        drawing = drawings.chunks_drawing(self._header, number, within) if look.telling else None
         look.step(
             "Which chunk",
             text,
             *spans,
             why=why,
             inputs=self._sizes_at(),
-            draw=(lambda: drawing) if drawing is not None else None,
             chunk=number,
             within=within,
         )
@@ -278,7 +278,7 @@ class BloscpackLookup:
                 "Offset slot",
                 text,
                 slots.span(number),
-                draw=lambda: drawings.slot_drawing(slots, number, slot, self._file.source.size, good=good),
+                at={"offset": slots.span(number)},
                 why="Stored chunks differ in length; offsets let a reader jump to one without reading those before.",
                 offset=slot,
             )
@@ -304,21 +304,26 @@ class BloscpackLookup:
                 f"It begins at byte {place}: {place} + {after - place - digest} stored bytes + {digest} of digest = "
                 f"{after}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
-                draw=partial(drawings.walk_drawing, chunk, place, after, digest),
+                shown=(Fields(CHUNK_HEADER, place, {"ctbytes": after - place - digest}),),
                 why="Each chunk says how long it is, so that without an offset a reader can go from one to the next.",
                 next=after,
             )
 
     def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
         """Steps 6 to 9: header, digest, block, byte."""
-        header = stored.header
+        header, start = stored.header, stored.span.start
         look.step(
             "Blosc header",
             f"{plural(header.nbytes, 'uncompressed byte')} stored in {grouped_digits(header.ctbytes)}, this header "
             "included; "
             f"flags: {', '.join(header.flag_names())}.",
-            blosc_header_span(stored.span.start),
-            draw=lambda: drawings.blosc_header_drawing(header, stored.span.start),
+            blosc_header_span(start),
+            shown=(
+                Fields(
+                    CHUNK_HEADER, start, {name: getattr(header, name) for name in CHUNK_HEADER.sizes}, relative=True
+                ),
+                flags_figure(header, start),
+            ),
             why="It says how the chunk was compressed and what comes out: enough to decompress it without the others.",
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
@@ -335,7 +340,7 @@ class BloscpackLookup:
                 f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
-                draw=lambda: drawings.digest_drawing(stored, digest, self._header.checksum.name),
+                shown=(Compared("Stored", digest, stored.digest, stored.digest_span, "Computed"),),
                 why="Damage is detected before anything is decompressed, and is not returned as content.",
                 stored=stored.digest.hex(),
                 computed=computed,
@@ -360,7 +365,7 @@ class BloscpackLookup:
                 f"{int(found.starts[block])} of the chunk and has {plural(streams, 'stream')}.",
                 Span("", slot, slot + BLOCK_START.size),
                 *spans,
-                draw=lambda: drawings.block_drawing(stored, found, block, within),
+                draw=lambda: _block_drawing(stored, found, block, within),
                 why="Chunks are compressed in blocks that fit a processor's cache; one byte costs one block.",
                 block=block,
                 start=int(found.starts[block]),
@@ -379,8 +384,14 @@ class BloscpackLookup:
             f"{how}: byte {within} of the chunk is {value:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",
             *spans,
-            draw=None if first else lambda: drawings.byte_drawing(plain, within, header, tuple(spans)),
             why="Stored bytes say nothing until codec and filter, both named in the Blosc header, are undone.",
             byte=value,
             element=element,
         )
+
+
+def _block_drawing(stored: Stored, found: ChunkMap, block: int, within: int) -> Drawing:
+    """The blocks of a chunk, and where the one with the byte lies."""
+    ribbon, left = blocks_figure(stored, found, block, within)
+    caption = "The starts say where each block begins; to have one byte, one block is decompressed."
+    return Drawing(f"Block {block}", (ribbon,), (), caption, left)

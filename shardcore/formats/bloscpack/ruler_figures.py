@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap
 from shardcore.formats.bloscpack.chunk_scene import Placed
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import BLOCK_START
-from shardcore.model.drawing import Band, Cells, Item, Link, Ribbon, Ruler, Table, Tone, window
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER
+from shardcore.model.drawing import Band, Bits, Cells, Item, Link, Ribbon, Ruler, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.section import SectionRole
 from shardcore.model.span import Span
@@ -24,6 +24,13 @@ BLOCKS = 5
 WALKED = 5
 """Chunks that are walked past with an arc each; those before are counted."""
 
+_FLAGS = (
+    ("shuffle", "Bytes sorted by their place in the element."),
+    ("copy", "Nothing is compressed."),
+    ("bits", "Bits sorted by their place in the element."),
+    ("0", "Always 0."),
+    ("whole", "Each block is one stream; when clear, it may be a stream for each byte of the element."),
+)
 _TONES = {
     SectionRole.HEADER: Tone.HEADER,
     SectionRole.METADATA: Tone.METADATA,
@@ -212,3 +219,15 @@ def way_figure(rows: Sequence[tuple[str, str, str, Tone]]) -> Table:
     results = tuple(Item(text, tone=tone, doc=f"{how}.") for _, text, how, tone in rows)
     hows = tuple(Item(how, tone=Tone.FAINT) for _, _, how, _ in rows)
     return Table("From the key to its byte", headings, (results, hows))
+
+
+def flags_figure(header: ChunkHeader, start: int) -> Bits:
+    """The bits of the flags in the Blosc header of a chunk that begins at `start`."""
+    at = start + CHUNK_HEADER.offsets["flags"]
+    place = (Span("", at, at + CHUNK_HEADER.sizes["flags"]),)
+    fields = [
+        Item(text, place, bit, 1, Tone.KEY if header.flags >> bit & 1 else Tone.FAINT, doc)
+        for bit, (text, doc) in enumerate(_FLAGS)
+    ]
+    fields.append(Item(header.codec_name, place, len(_FLAGS), 3, Tone.KEY, "Codec of the streams."))
+    return Bits("Its flags: what was done to the bytes", 8, header.flags, tuple(fields))

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
+from shardcore.formats.des.address_figures import bits_figure
 from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
 from shardcore.formats.des.charts import numbers
 from shardcore.formats.des.content import cut, read_chunks
-from shardcore.formats.des.drawings import route_drawing
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
@@ -216,7 +216,7 @@ class DesDataSet(DataSet):
         look.step(
             "Route",
             text,
-            draw=lambda: route_drawing(key.text, route, self.date, found),
+            shown=(bits_figure(key.text, route),) if look.telling else (),
             why="The file is computed from the uid alone: every reader opens the same one, without a server.",
             **values,
             candidates=found[:100],

@@ -11,20 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, UsageError
-from shardcore.formats.des import drawings
 from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_inline
+from shardcore.formats.des.entry_figures import tape
 from shardcore.formats.des.file import DesFile
-from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD, INLINE, PLACE_V1, UID_HEAD
+from shardcore.formats.des.layout import (
+    BIGFILE_HEAD,
+    BIGFILE_TAIL,
+    CODECS,
+    FOOTER,
+    HEADER,
+    INDEX_HEAD,
+    INLINE,
+    PLACE_V1,
+    PLACE_V1_SHORT,
+    UID_HEAD,
+)
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Uid, shard_date
 from shardcore.formats.des.tombstone_span import tombstone_span
-from shardcore.formats.des.walk import ShapeV2
+from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
+from shardcore.model.drawing import Bits, Drawing, Item, Tone
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
+from shardcore.shards.step_drawing import Fields
 from shardcore.shards.trace import Look
 from shardcore.sources.local import read_side_file
 
@@ -75,7 +88,7 @@ class DesLookup:
                 "Walk",
                 text,
                 index,
-                draw=lambda: drawings.walk_drawing(file, None),
+                draw=lambda: _walk_drawing(file, None),
                 why="Entries are in no order: only a walk past all of them proves that a uid is not here.",
                 entries=len(entries),
                 uid_bytes=len(key.raw),
@@ -114,7 +127,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Footer",
         f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at byte {start}.",
         Span("", size - FOOTER.size, size),
-        draw=lambda: drawings.footer_drawing(file),
+        shown=(Fields(FOOTER, size - FOOTER.size, file.footer),),
         why="The index is written last, when all places are known; the end of the file is where a reader finds it.",
         index_size=declared,
         index_start=start,
@@ -124,7 +137,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Header",
         f"The first {HEADER.size} bytes say DES2, version {version}.",
         Span("", 0, HEADER.size),
-        draw=lambda: drawings.header_drawing(file.header),
+        shown=(Fields(HEADER, 0, file.header),),
         why="Magic and version keep a reader from taking another file for a shard.",
         version=version,
     )
@@ -133,10 +146,26 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Count",
         f"The index has {plural(count, 'entry')}.",
         Span("", start, start + INDEX_HEAD.size),
-        draw=lambda: drawings.count_drawing(file),
+        at={"entry_count": Span("", start, start + INDEX_HEAD.size)},
         why="The count says when the walk is over, and shows whether entries were lost.",
         entry_count=count,
     )
+
+
+def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
+    """The walk from entry to entry."""
+    walked = tape(file, row)
+    caption = "Each entry says how long it is and so where the next begins; none can be jumped to."
+    if row is None:
+        caption = "Entries are in no order, so only a walk past all of them proves that a uid is not here."
+    return Drawing("The walk", (walked.figure,), walked.links, caption, walked.more)
+
+
+def _flags_figure(flags: int, at: int) -> Bits:
+    """The flags of an entry, bit by bit."""
+    spans = (Span("", at, at + 1),)
+    low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: where the content is.", here=True)
+    return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))
 
 
 def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
@@ -151,7 +180,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
         text,
         entry,
         uid,
-        draw=lambda: drawings.walk_drawing(file, row),
+        draw=lambda: _walk_drawing(file, row),
         why="Entries differ in length, so none can be jumped to: each tells where the next one begins.",
         entry=row,
         start=entry.start,
@@ -165,19 +194,20 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             "Flags",
             f"The flags are {int(c.flags[row])}: {kind}.",
             Span("", at, at + 1),
-            draw=lambda: drawings.flags_drawing(int(c.flags[row]), at),
+            shown=(_flags_figure(int(c.flags[row]), at),),
             why="One bit decides how the rest of the entry is read: a place in this file, or the hash of another.",
             flags=int(c.flags[row]),
         )
     meta = Span("", file.entries.data_stop + int(c.meta_start[row]), entry.stop)
     if big:
-        digest = file.entries.hash(row).decode("ascii", "backslashreplace")
+        raw, head = file.entries.hash(row), at + BIGFILE_HEAD.size
+        digest, tail = raw.decode("ascii", "backslashreplace"), head + len(raw)
         text = f"The content is the external file {digest}, {plural(c.size[row], 'byte')}."
         look.step(
             "Place",
             text,
             Span("", at + 1, meta.start),
-            draw=lambda: drawings.place_drawing(file, row, at),
+            at={"hash": Span("", head, tail), "size": Span("", tail, tail + BIGFILE_TAIL.sizes["size"])},
             why="Very large contents are files of their own, named by what is in them, so that shards stay small.",
             hash=digest,
             size=int(c.size[row]),
@@ -192,7 +222,7 @@ def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
             "Metadata",
             "The entry ends with metadata, a JSON object.",
             meta,
-            draw=lambda: drawings.metadata_drawing(facts, meta),
+            at={"meta": meta},
             why="Facts about an object stand in the index, so that they can be read without its content.",
             meta=facts,
         )
@@ -212,11 +242,12 @@ def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
         "codec": codec,
         "compressed_size": int(c.compressed[row]),
     }
+    shown = PLACE_V1_SHORT if isinstance(file.entries.shape, ShapeV1Short) else record
     look.step(
         "Place",
         text,
         Span("", at + skip, stop),
-        draw=lambda: drawings.place_drawing(file, row, at),
+        shown=(Fields(shown, at, values | {"uncompressed_size": size}),),
         why="With offset and length one range request brings the content, whatever the size of the shard.",
         **values,
         uncompressed_size=size,
@@ -249,12 +280,11 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
             else "The sidecar has no tombstone for the object: it was not deleted."
         )
         place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
-        drawing = drawings.sidecar_drawing(file, ref.row, place)
         look.step(
             "Sidecar",
             said,
             place,
-            draw=(lambda: drawing) if drawing is not None else None,
+            at={"tombstone": place} if tombstone else {},
             why=SIDECAR_WHY,
             tombstone=tombstone is not None,
             checksum=checksum,
@@ -307,13 +337,11 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
     for piece in pieces:
         digest.update(piece)
         size += len(piece)
-    spans = ref.spans[:1]
     look.step(
         "Payload",
         text,
-        *spans,
+        *ref.spans[:1],
         why=why,
-        draw=(lambda: drawings.payload_drawing(spans[0], ref.codec, size)) if spans else None,
         size=size,
         sha256=digest.hexdigest(),
     )

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
-from shardcore.formats.mdb.drawings import chunks_text
 from shardcore.formats.mdb.geometry import FILE, XORB
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.sketch_scene import MdbScene, Sums
@@ -367,7 +366,7 @@ def _band(
 def _xorb(scene: MdbScene, shelf: Shelf) -> Item:
     name = to_text(shelf.xorb)
     whole = shelf.count == shelf.last - shelf.first
-    chunks = chunks_text(shelf.first, shelf.last)
+    chunks = _chunks_text(shelf.first, shelf.last)
     text = f"xorb {name[:4]}…" if whole else f"xorb {name[:4]}… {chunks}"
     if not shelf.listed:
         doc = f"Xorb {name}: another shard lists its chunks, so what is known of them is what the segments say."
@@ -382,7 +381,7 @@ def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
     """Some chunks with what uses them: pointing at it lights all of that."""
     users = piece.users
     one = piece.last == piece.first + 1
-    chunks = chunks_text(piece.first, piece.last)
+    chunks = _chunks_text(piece.first, piece.last)
     spans = ([piece.span] if piece.span else []) + [_segment_span(scene, number) for number in users[:MOST_SPANS]]
     if not len(users):
         doc = f"Chunk {chunks}: no file of this shard uses it."
@@ -415,3 +414,8 @@ def _caption(sums: Sums, elsewhere: bool) -> str:
         told += f" {plural(sums.elsewhere, 'byte')} more lie in xorbs that another shard lists"
         told += ", drawn faintly." if elsewhere else "."
     return told
+
+
+def _chunks_text(first: int, last: int) -> str:
+    """The numbers of some chunks, half-open, in a few letters."""
+    return f"{first}" if last <= first + 1 else f"{first}–{last - 1}"

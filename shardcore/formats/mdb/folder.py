@@ -7,28 +7,23 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any, cast
 
-from shardcore.codecs.xet.hashes import to_text
 from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
-from shardcore.formats.mdb.drawings import shards_drawing
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_of
 from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.model.drawing import Sketch, StaticSketch
+from shardcore.model.drawing import Sketch
 from shardcore.model.source_name import SourceName
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, OpenContext, Verdict
 from shardcore.shards.shard import Shard, SourcePart
-from shardcore.shards.trace import FOUND, Look, Trace
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
 SUFFIX = ".mdb"
-
-UNREADABLE = ("Damaged", "Not a shard")
-"""Titles of the steps that tell which shard could not answer: its name comes first."""
 
 PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
 """Subfolders in which shards are searched; the first that has any is the data set."""
@@ -64,7 +59,6 @@ class MdbDataSet(DataSet):
             "Ask every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is searched in turn.",
             why="Nothing in a hash says which shard lists it; the short tables make asking all of them cheap.",
-            draw=lambda: shards_drawing(names, to_text(key.raw)),
             shards=len(names),
         )
         return names
@@ -85,14 +79,11 @@ class MdbDataSet(DataSet):
         return shard
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Those of the shard that a lookup ended in, and which shards were asked; without one, of the first shard."""
+        """Those of the shard that a lookup ended in; without one, of the first shard."""
         if trace is None:
             first = self.first_member
             return self.placed_sketches(sketches_of(MdbScene(lambda: self._file(first), None)), first) if first else ()
-        key, names = self.parse_key(trace.key), [member.name for member in self.members]
-        told = {step.text.partition(": ")[0] for step in trace.steps if step.title in UNREADABLE}
-        asked = shards_drawing(names, to_text(key.raw), trace.member, told, found=trace.outcome == FOUND)
-        return (*super().sketches(trace), StaticSketch("shards", "Shards searched", asked))
+        return super().sketches(trace)
 
     @cached_property
     def settings(self) -> dict[str, Any]:

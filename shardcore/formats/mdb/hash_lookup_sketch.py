@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from shardcore.codecs.xet.hashes import truncated
-from shardcore.formats.mdb import drawings
-from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB, LookupTable
+from shardcore.codecs.xet.hashes import SIZE, to_text, truncated
+from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO, LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.sketch_scene import MdbScene
-from shardcore.model.drawing import Control, Drawing, Figure, Link, Tone, chosen
+from shardcore.model.drawing import Control, Drawing, Figure, Item, Link, Ruler, Table, Tone, chosen, window
+from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.span import Span
+
+_ROWS = 7
+"""Rows of a table that are drawn: those around the one in question."""
+
+_COMPARED = {Tone.HIT: "what the lookup arrives at", Tone.MISS: "differs"}
+_WORD = 16  # digits of the text form that are one word of the hash
+_HITS = 14
 
 
 class HashLookupSketch:
@@ -63,14 +70,12 @@ class HashLookupSketch:
         rows = index.table_rows(table.kind)
         at = int(np.searchsorted(rows["key"], np.uint64(key), "left"))
         end = int(np.searchsorted(rows["key"], np.uint64(key), "right"))
-        hit = next(
-            (number for number in range(at, min(end, at + drawings.ROWS)) if self._stored(table, number) == raw), at
-        )
-        begin = max(hit - drawings.ROWS, 0)
-        near = [table.record.values(row) for row in rows[begin : hit + drawings.ROWS]]
-        figures: list[Figure] = [drawings.key_figure(raw, "key"), drawings.rows_figure(table, begin, near, key, hit)]
+        hit = next((number for number in range(at, min(end, at + _ROWS)) if self._stored(table, number) == raw), at)
+        begin = max(hit - _ROWS, 0)
+        near = [table.record.values(row) for row in rows[begin : hit + _ROWS]]
+        figures: list[Figure] = [_key_figure(raw, "key"), _rows_figure(table, begin, near, key, hit)]
         place = self._place(table, hit) if at < end else None
-        left_out = max(table.count - drawings.ROWS, 0)
+        left_out = max(table.count - _ROWS, 0)
         if place is None:
             caption = (
                 f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash are "
@@ -78,14 +83,14 @@ class HashLookupSketch:
             )
             return Drawing("Hash lookup", tuple(figures), (), caption, more=left_out)
         section, number = scene.file.geometry.section(table.kind), self._number(table.kind, place)
-        figures.append(drawings.section_figure(table.kind, section, place, f"record {number}"))
+        figures.append(_section_figure(table.kind, section, place, f"record {number}"))
         stored = index.data[place.start : place.start + len(raw)]
-        figures.append(drawings.compare_figure(raw, stored, place, "stored"))
+        figures.append(_compare_figure(raw, stored, place, "stored"))
         links = (Link("key", "row", tone=Tone.KEY), Link("row", "record", tone=Tone.POINTER), Link("record", "stored"))
         caption = (
             "Sixteen digits find the entry, the entry names the record, the record has all 64 digits: only they decide."
         )
-        legend = drawings.COMPARED
+        legend = _COMPARED
         return Drawing("Hash lookup", tuple(figures), links, caption, more=left_out, legend=legend)
 
     def _without(self, kind: str, raw: bytes) -> Drawing:
@@ -100,9 +105,9 @@ class HashLookupSketch:
             hits = [Span("", section.byte_of(record), section.byte_of(record + 1))]
         whole = Span("", section.start, section.stop_byte)
         count = len(section.entries if kind == CHUNK else section.headers)
-        drawing = drawings.walk_drawing(kind, whole, hits, count)
-        compared = [drawings.compare_figure(raw, raw, hit) for hit in hits]
-        figures = (drawings.key_figure(raw), *(drawing.figures if whole.size else ()), *compared)
+        drawing = _walk_drawing(kind, whole, hits, count)
+        compared = [_compare_figure(raw, raw, hit) for hit in hits]
+        figures = (_key_figure(raw), *(drawing.figures if whole.size else ()), *compared)
         return Drawing("Hash lookup without a table", figures, (), drawing.caption, more=drawing.more)
 
     def _number(self, kind: str, place: Span) -> int:
@@ -117,3 +122,114 @@ class HashLookupSketch:
     def _stored(self, table: LookupTable, number: int) -> bytes:
         place = self._place(table, number)
         return self._scene.index.data[place.start : place.start + 32] if place is not None else b""
+
+
+def _key_figure(raw: bytes, name: str = "") -> Table:
+    """A hash, the part of it that is the table key apart."""
+    text = to_text(raw)
+    head = Item(text[:_WORD], tone=Tone.KEY, doc="The first 16 digits: the table key.", name=name, here=True)
+    rest = f"{text[_WORD : 2 * _WORD]}…"
+    number = grouped_digits(truncated(raw))
+    row = (head, Item(rest, tone=Tone.FAINT, doc=f"The other 48 digits: {text[_WORD:]}."), Item(number))
+    return Table(
+        "The hash looked for", ("first 16 digits: the table key", "the other 48", "the key as a number"), (row,)
+    )
+
+
+def _rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], key: int, at: int) -> Table:
+    """Rows of a lookup table around a place.
+
+    Args:
+        table: The table.
+        first: The number of the first row that is known.
+        rows: What these rows hold.
+        key: The table key looked for.
+        at: The row where it stands, or would stand.
+    """
+    shown = window(len(rows), at - first, _ROWS)
+    chunks = table.kind == CHUNK
+    lines = []
+    for number in shown:
+        row, span = rows[number], table.span(first + number, first + number + 1)
+        hit = row["key"] == key
+        tone = Tone.HIT if hit else Tone.PLAIN
+        name = "row" if first + number == at and hit else ""
+        sign = "=" if hit else "<" if row["key"] < key else ">"
+        cells = [
+            Item(str(first + number), (span,), tone=tone, doc=f"Entry {first + number}.", here=bool(name)),
+            Item(f"{row['key']:016x}", (_part(table, span, "key"),), tone=tone, doc="Its table key.", name=name),
+            Item(sign, tone=Tone.HIT if hit else Tone.FAINT, doc="Compared with the key looked for."),
+            Item(str(row["index"]), (_part(table, span, "index"),), tone=Tone.POINTER, doc="The record it refers to."),
+        ]
+        if chunks:
+            cells.append(Item(str(row["chunk"]), (_part(table, span, "chunk"),), tone=Tone.POINTER, doc="The chunk."))
+        lines.append(tuple(cells))
+    headings = ("entry", "table key", "", "record", *(("chunk",) if chunks else ()))
+    count = plural(table.count, "entry")
+    which = f"{shown.start + first} to {shown.stop + first - 1} of " if len(shown) < table.count else ""
+    title = f"The {table.kind} lookup table, sorted by key: {which}{count}"
+    return Table(title, headings, tuple(lines))
+
+
+def _part(table: LookupTable, row: Span, name: str) -> Span:
+    start = row.start + table.record.offsets[name]
+    return Span("", start, start + table.record.sizes[name])
+
+
+def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> Table:
+    """Two whole hashes, word by word.
+
+    Args:
+        raw: The one looked for.
+        stored: The one that the record has.
+        place: The record; the hash is what it begins with.
+        name: How arrows call the first word of the stored one.
+    """
+    wanted, found = to_text(raw), to_text(stored)
+    rows = []
+    for number in range(SIZE // 8):
+        part = slice(number * _WORD, (number + 1) * _WORD)
+        span = Span("", place.start + 8 * number, place.start + 8 * number + 8)
+        alike = wanted[part] == found[part]
+        doc = f"Digits {part.start + 1} to {part.stop} in the record: {'the same' if alike else 'others'}."
+        tone = Tone.HIT if alike else Tone.MISS
+        row = (
+            Item(f"{part.start + 1} to {part.stop}", tone=Tone.FAINT),
+            Item(wanted[part], tone=Tone.KEY, doc="What is looked for."),
+            Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else ""),
+        )
+        rows.append(row)
+    return Table("The whole hash, 16 digits at a time", ("digits", "looked for", "in the record"), tuple(rows))
+
+
+def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str) -> Ruler:
+    """The section in which a record lies, and the record in it."""
+    start, stop = section
+    number = (record.start - start) // RECORD_SIZE
+    doc = f"Record {number} of the section: byte {start:,} + {number} · {RECORD_SIZE} = {record.start:,}."
+    whole = Item(
+        f"{(stop - start) // RECORD_SIZE:,} records", (Span("", start, stop),), start, stop - start, Tone.FAINT
+    )
+    hit = Item(text, (record,), record.start, record.size, Tone.HIT, doc, "record", here=True)
+    title = f"The {FILE_INFO if kind == FILE else XORB_INFO} section, records of {RECORD_SIZE} bytes"
+    return Ruler(title, start, max(stop, start + 1), (whole, hit), "bytes")
+
+
+def _walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) -> Drawing:
+    """A section that is walked, with the records that have the hash."""
+    whole = Item(plural(count, kind), (section,), section.start, section.size, Tone.FAINT, "All records are compared.")
+    shown = [
+        Item(
+            f"record {(hit.start - section.start) // RECORD_SIZE}",
+            (hit,),
+            hit.start,
+            hit.size,
+            Tone.HIT,
+            "This record has the hash.",
+            here=True,
+        )
+        for hit in hits[:_HITS]
+    ]
+    ruler = Ruler("The section, from its first record on", section.start, section.stop, (whole, *shown), "bytes")
+    caption = "Without a table each record is read, from the first to the end mark."
+    return Drawing("The walk", (ruler,), (), caption, more=len(hits) - len(shown))

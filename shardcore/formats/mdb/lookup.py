@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
 from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, shown_key
-from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import (
     CHUNK,
@@ -39,39 +38,13 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import Once
+from shardcore.shards.step_drawing import Compared, Fields
 from shardcore.shards.trace import Look
 
 WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
 
 _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread evenly: halve instead
-
-
-class Seen:
-    """Rows that a search read last, kept for the drawing.
-
-    Args:
-        base: Reads the bytes `[start, stop)` of the shard.
-        table: The table that is searched.
-    """
-
-    def __init__(self, base: Read, table: LookupTable) -> None:
-        self._base = base
-        self._table = table
-        self._first, self._data = 0, b""
-
-    def read(self, start: int, stop: int) -> bytes:
-        """Reads, and remembers what came."""
-        data = self._base(start, stop)
-        self._first, self._data = (start - self._table.start) // self._table.record.size, data
-        return data
-
-    def around(self, number: int, most: int) -> tuple[int, list[dict[str, Any]]]:
-        """Up to `most` rows on both sides of one, of those that were read last: the first one's number, and all."""
-        record = self._table.record
-        rows = record.read(self._data, 0, len(self._data) // record.size)
-        first = max(number - self._first - most, 0)
-        return self._first + first, [record.values(row) for row in rows[first : number - self._first + most]]
 
 
 def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]:
@@ -264,7 +237,6 @@ class MdbLookup:
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
                 geometry.key_span,
                 why="Who has a chunk can compute its keyed hash and look it up; other readers do not learn its hash.",
-                draw=lambda: drawings.hmac_drawing(plain, raw, geometry.key_span),
                 plain=to_text(plain),
                 stored=to_text(raw),
             )
@@ -291,7 +263,6 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
         why="Eight bytes of 32 keep the tables small, and as hashes are spread evenly, they nearly always decide.",
         inputs=(file.geometry.key_span,) if kind == CHUNK and file.geometry.key != ZERO else (),
-        draw=lambda: drawings.key_drawing(raw),
         key=key,
         hash=to_text(raw),
     )
@@ -310,8 +281,7 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
 
 def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
     """The entries of a lookup table that have the key."""
-    seen = Seen(lambda a, b: file.read(a, b, look), table)
-    first, rows = search(seen.read, table, truncated(raw))
+    first, rows = search(lambda a, b: file.read(a, b, look), table, truncated(raw))
     text, spans = _searched(table, first, len(rows))
     look.step(
         f"Search the {table.kind} lookup table",
@@ -320,7 +290,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look."
         if len(rows)
         else "The table is sorted: between two neighbours there is no other place where the key could stand.",
-        draw=lambda: drawings.rows_drawing(table, *seen.around(first, drawings.ROWS), raw, first),
+        shown=[Fields(table.record, spans[0].start, table.record.values(rows[0]), relative=True)] if len(rows) else (),
         entry=first,
         entries=len(rows),
     )
@@ -376,12 +346,6 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
         f"{len(places) or 'none'} of {plural(len(known.keys), kind)} {'have' if len(places) > 1 else 'has'} this hash.",
         Span("", section.start, section.stop_byte),
         why="Records are not sorted by hash, so without a table each of them has to be compared.",
-        draw=lambda: drawings.walk_drawing(
-            kind,
-            Span("", section.start, section.stop_byte),
-            [Span("", section.byte_of(at), section.byte_of(at + 1)) for at in known.places[places].tolist()],
-            len(known.keys),
-        ),
         entries=len(places),
     )
     if section.damage is not None and not len(places):
@@ -412,14 +376,15 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
             f"{to_text(found)[:16]}",
             span=place,
         )
-    limits = file.geometry.section(kind)
+    span = Span("", place.start, place.start + SIZE)
+    compared = Compared("The hash in the record", raw, found[:SIZE], span, words=True)
     if found != raw:
         look.step(
             "Compare the whole hash",
             f"The record has the same table key but another hash, {to_text(found)}: the next entry is tried.",
             place,
             why="Different hashes may begin with the same eight bytes: only all 32 decide.",
-            draw=lambda: drawings.compare_drawing(kind, limits, raw, found, place),
+            shown=(compared,),
             record=hit.record,
         )
         return
@@ -431,7 +396,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
         header,
         *(rest for span in ref.spans if (rest := _after(span, header)).size),
         why="The table has only the first eight bytes of each hash: the record has all 32, and only they decide.",
-        draw=lambda: drawings.compare_drawing(kind, limits, raw, found, place),
+        shown=(compared,),
         **values,
     )
     yield ref

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 from shardcore.codecs.xet.hashes import to_texts
 from shardcore.errors import ExternalMissing, ShardError
-from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.content import check_range, chunks_of, stream
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE
-from shardcore.formats.mdb.layout import CAS_ENTRY, RECORD_SIZE
+from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, RECORD_SIZE
 from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
-from shardcore.model.drawing import Drawing
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
+from shardcore.shards.step_drawing import Fields
 from shardcore.shards.trace import Look
 
 TOLD_SEGMENTS = 16
@@ -138,7 +136,9 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     reached = True
     for number, segment in enumerate(block.segment_list[:TOLD_SEGMENTS]):
         place = block.entry_span(number)
-        reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look)
+        fields = FILE_ENTRY.values(block.segments[number]) | {"cas_hash": segment["xorb"]}
+        record = Fields(FILE_ENTRY, place.start, fields)
+        reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look, record)
     if len(block.segments) > TOLD_SEGMENTS:
         more = plural(len(block.segments) - TOLD_SEGMENTS, "more segment follows", "more segments follow")
         rest = Span("", block.entry_span(TOLD_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
@@ -149,18 +149,17 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
             inputs=(rest,),
         )
     if reached and ref.size <= TOLD_BYTES:
-        _tell_check(lambda: sum(map(len, stream(file, ref))), look, lambda: drawings.rebuilt_drawing(block))
+        _tell_check(lambda: sum(map(len, stream(file, ref))), look)
 
 
-def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look) -> bool:
+def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look, *shown: Fields) -> bool:
     """Return where a range of chunks lies in its xorb; whether it was reached."""
     try:
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
     except ShardError as error:
         missing = isinstance(error, ExternalMissing)
-        draw = partial(drawings.elsewhere_drawing, text, first, last, place) if missing else None
-        look.step(OPEN, sentence(error.message), place, why=XORB_WHY, draw=draw, xorb=text)
+        look.step(OPEN, sentence(error.message), place, why=XORB_WHY, shown=shown, xorb=text)
         if missing:
             look.elsewhere("recipe")
         return False
@@ -172,7 +171,7 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
         place,
         span,
         why=XORB_WHY,
-        draw=lambda: drawings.xorb_drawing(xorb, text, first, last, place),
+        shown=shown,
         xorb=text,
         start=span.start,
         stop=span.stop,
@@ -188,7 +187,7 @@ def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> t
     return span, (start, start + int(sizes[first:last].sum()))
 
 
-def _tell_check(read: Callable[[], int], look: Look, draw: Callable[[], Drawing] | None = None) -> None:
+def _tell_check(read: Callable[[], int], look: Look) -> None:
     inputs = tuple(dict.fromkeys(span for step in look.steps if step.title == OPEN for span in step.spans))
     try:
         size = read()
@@ -201,6 +200,5 @@ def _tell_check(read: Callable[[], int], look: Look, draw: Callable[[], Drawing]
         f"{plural(size, 'byte')}; every hash that shard and xorb store for them agrees.",
         why=CHECK_WHY,
         inputs=inputs,
-        draw=draw,
         size=size,
     )

@@ -17,8 +17,8 @@ MEANINGS: Meanings = MappingProxyType(
         "record": Meaning("position of the header in its section"),
         "chunk": Meaning("the number of the chunk in its xorb"),
         "xorb": Meaning("the hash of the xorb, which is its name, too"),
-        "start": Meaning("where the chunks begin in the file of the xorb", "byte"),
-        "stop": Meaning("where they end", "byte"),
+        "start": Meaning("where the chunks begin in the file of the xorb", "byte", relative=True),
+        "stop": Meaning("where they end", "byte", relative=True),
         "size": Meaning("size of the plain content", "bytes"),
         "shards": Meaning("how many shards may list the hash", "shards"),
     }

@@ -10,7 +10,7 @@ from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners
 from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec
-from shardcore.model.drawing import Bits, Cells, Item, Table, Tone, window
+from shardcore.model.drawing import Bits, Cells, Drawing, Item, Link, Table, Tone, window
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
@@ -248,3 +248,43 @@ def chosen_text(spec: ShardingSpec) -> str:
     bits = "bit is" if spec.preshift_bits == 1 else f"{spec.preshift_bits} bits are"
     first = f"The low {bits} dropped, so that neighbours stay together. " if spec.preshift_bits else ""
     return f"{first}Of the hash, {minishard}; {shard}."
+
+
+def keys_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], at: int, *, found: bool) -> Table:
+    """The first row of a minishard index around an entry, with its running sums."""
+    shown = columns_shown(entries, at)
+    return index_table(keys_rows(entries, rows, shown, at if found else None), shown, len(entries))
+
+
+def places_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int) -> Table:
+    """The second and the third row of a minishard index around an entry, with their running sums."""
+    shown = columns_shown(entries, at)
+    return index_table(places_rows(entries, rows, base, shown, at), shown, len(entries))
+
+
+def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
+    """The files of a data set around the key's.
+
+    Args:
+        spec: How keys are sharded.
+        place: Where the key belongs.
+        there: The numbers of the files that are there, ascending.
+    """
+    shown = window(spec.shards, place.shard, FILES)
+    present = {number for number in there if shown.start <= number < shown.stop}
+    items = [
+        Item(spec.shard_stem(number), at=number, tone=Tone.INDEX, doc=f"{spec.shard_name(number)} is there.")
+        for number in sorted(present - {place.shard})
+    ]
+    here = place.shard in present
+    name = spec.shard_name(place.shard)
+    doc = f"{name} is there." if here else f"There is no {name}: writers leave out files without keys."
+    text, tone = (spec.shard_stem(place.shard), Tone.HIT) if here else ("none", Tone.MISS)
+    items.append(Item(text, at=place.shard, tone=tone, doc=doc, name="file", here=True))
+    title = f"{plural(len(there), 'file')} of {plural(spec.shards, 'possible one')}"
+    links = (Link("shard in hash", "file", tone=Tone.KEY),) if spec.shard_bits else ()
+    caption = f"The shard bits of the hash say {place.shard}: the key lies in {name} or nowhere."
+    if not spec.shard_bits:
+        caption = f"There are no shard bits: all keys lie in {name}."
+    figures = (hash_figure(spec, place), Cells(title, len(shown), tuple(items), first=shown.start))
+    return Drawing("Which file", figures, links, caption, more=max(len(there) - len(present), 0))

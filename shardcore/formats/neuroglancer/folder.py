@@ -23,8 +23,8 @@ from shardcore.errors import (
     UsageError,
     says_absent,
 )
+from shardcore.formats.neuroglancer.bits_figures import route_drawing
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
-from shardcore.formats.neuroglancer.drawings import route_drawing
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import KeySpace, parse_info
 from shardcore.formats.neuroglancer.loaded_keys import OpenFiles

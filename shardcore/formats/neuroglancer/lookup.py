@@ -13,11 +13,18 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
-from shardcore.formats.neuroglancer import drawings
-from shardcore.formats.neuroglancer.bits_figures import row_spans
+from shardcore.formats.neuroglancer.bits_figures import (
+    cell_figure,
+    hash_figure,
+    key_figure,
+    keys_figure,
+    morton_figure,
+    places_figure,
+    row_spans,
+)
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import SpaceKind
-from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import pair_span
 from shardcore.formats.neuroglancer.minishard import MinishardEntries
 from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
@@ -28,6 +35,7 @@ from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
+from shardcore.shards.step_drawing import Fields
 from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
 
@@ -80,7 +88,6 @@ class NeuroglancerLookup:
             encoding=file.spec.minishard_index_encoding,
             decoded_size=size,
             keys=len(entries),
-            draw=lambda: drawings.rows_drawing(entries, rows),
         )
         at = _position(file, entries, key, rows, look)
         ref = self._objects.of_entry(entries, at)
@@ -140,7 +147,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         f"{origin.why}: {spec_text(spec)}.",
         *spans,
         why="The file does not say how its keys are spread; without the specification no key can be found in it.",
-        draw=lambda: drawings.spec_drawing(origin, place),
+        shown=(key_figure(spec, place, spans),),
         **spec.to_json(),
     )
     shift = spec.preshift_bits
@@ -157,7 +164,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         inputs=origin.fields_at("preshift_bits"),
         key=str(place.key),
         shifted=str(place.shifted),
-        draw=lambda: drawings.dropped_drawing(spec, place),
+        shown=(key_figure(spec, place),),
     )
     same = spec.hash == IDENTITY
     which = "shifted key" if shift else "key"
@@ -174,7 +181,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         bits=f"{place.hashed:064b}",
         minishard_field=[0, spec.minishard_bits],
         shard_field=[spec.minishard_bits, spec.minishard_bits + spec.shard_bits],
-        draw=lambda: drawings.hash_drawing(spec, place),
+        shown=(hash_figure(spec, place),),
     )
     name = spec.shard_name(place.shard)
     look.step(
@@ -186,7 +193,7 @@ def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
         minishard=place.minishard,
         shard=place.shard,
         file=name,
-        draw=lambda: drawings.split_drawing(spec, place),
+        shown=(hash_figure(spec, place),),
     )
 
 
@@ -215,6 +222,8 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
     span = pair_span(place.minishard)
     start, stop = file.levels.pair(place.minishard, source)
     base = file.base
+    offsets: dict[str, Any] = {"start_offset": start - base, "end_offset": stop - base}
+    fields = Fields(SHARD_INDEX_ENTRY, span.start, offsets, relative=True)
     if start == stop:
         hint = _elsewhere(file, place)
         look.step(
@@ -222,7 +231,7 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
             f"Minishard {place.minishard} is empty: the key is not here{hint}.",
             span,
             why="A key can lie in one minishard only; when that one is empty, nothing more has to be read.",
-            draw=lambda: drawings.pair_drawing(place.minishard, base, start, stop, source.size),
+            shown=(fields,),
         )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=span)
@@ -232,11 +241,10 @@ def _pair(file: NeuroglancerFile, place: KeyLocation, source: Source, look: Look
         f"where the shard index ends: bytes {start} to {stop} of the file.",
         span,
         why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
-        start_offset=start - base,
-        end_offset=stop - base,
+        **offsets,
         start=start,
         stop=stop,
-        draw=lambda: drawings.pair_drawing(place.minishard, base, start, stop, source.size),
+        shown=(fields,),
     )
     return start, stop
 
@@ -269,7 +277,7 @@ def _position(
             f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
             why="A key can lie in this minishard only, and all its keys were compared: that proves it absent.",
-            draw=lambda: drawings.keys_drawing(entries, rows, near, found=False),
+            shown=(keys_figure(entries, rows, near, found=False),) if look.telling else (),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
@@ -283,7 +291,7 @@ def _position(
         why="Differences of sorted keys are small numbers, which compress well; a reader adds them up again.",
         position=at,
         equal=len(found),
-        draw=lambda: drawings.keys_drawing(entries, rows, at, found=True),
+        shown=(keys_figure(entries, rows, at, found=True),) if look.telling else (),
     )
     return at
 
@@ -306,7 +314,7 @@ def _tell_place(entries: MinishardEntries, at: int, rows: tuple[Span, Span, Span
         why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
         start=str(start),
         size=str(size),
-        draw=lambda: drawings.value_place_drawing(entries, rows, base, at),
+        shown=(places_figure(entries, rows, base, at),) if look.telling else (),
     )
 
 
@@ -346,7 +354,6 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
         stored_size=span.size,
         size=size,
         sha256=digest.hexdigest(),
-        draw=lambda: drawings.value_drawing(span, source.size, size if ref.codec == "gzip" else None),
     )
     _tell_meaning(file, ref, b"".join(head), look)
 
@@ -377,7 +384,6 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
                 lods=lods,
                 fragments=count,
                 fragments_size=fragments.size,
-                draw=lambda: drawings.fragments_drawing(fragments, span, lods, count),
             )
             return
         cell = cell_of(space, int(ref.key or 0))
@@ -394,10 +400,9 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             values |= {"voxel_begin": list(box.begin), "voxel_end": list(box.end)}
             text += f": voxels {box}"
         text += "."
-    drawing = drawings.cell_drawing(file.origin, int(ref.key or 0), cell) if cell is not None and look.telling else None
-    look.step(
-        "Meaning", text, span, why=_MEANING_WHY, draw=(lambda: drawing) if drawing is not None else None, **values
-    )
+    key, grid = int(ref.key or 0), space.grid
+    shown = (morton_figure(key, grid), cell_figure(cell, grid)) if cell is not None and grid is not None else ()
+    look.step("Meaning", text, span, why=_MEANING_WHY, shown=shown, **values)
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:

@@ -25,8 +25,10 @@ MEANINGS: Meanings = MappingProxyType(
         "minishard": Meaning("the number of the minishard"),
         "shard": Meaning("the number of the shard"),
         "file": Meaning("the file of that shard"),
-        "start_offset": Meaning("where the minishard index begins, counted from the end of the shard index", "byte"),
-        "end_offset": Meaning("where it ends, counted likewise", "byte"),
+        "start_offset": Meaning(
+            "where the minishard index begins, counted from the end of the shard index", "byte", relative=True
+        ),
+        "end_offset": Meaning("where it ends, counted likewise", "byte", relative=True),
         "start": Meaning("where it begins in the file", "byte"),
         "stop": Meaning("where it ends in the file", "byte"),
         "encoding": Meaning("how the index is stored: raw or gzip"),

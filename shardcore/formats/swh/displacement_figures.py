@@ -12,7 +12,7 @@ from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.displacement import DisplacementLocation
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_TAIL
-from shardcore.model.drawing import Bits, Cells, Figure, Item, Link, Table, Tone, window
+from shardcore.model.drawing import Bits, Cells, Drawing, Figure, Item, Link, Table, Tone, window
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 
@@ -219,3 +219,31 @@ def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:
     """The arrows between those items that are drawn."""
     names = {item.name for figure in figures for item in figure.items}
     return tuple(Link(start, stop, tone=tone) for start, stop, tone in PLACE_LINKS if {start, stop} <= names)
+
+
+def place_figures(parts: HashParts, bucket: int, place: DisplacementLocation) -> tuple[Figure, ...]:
+    """The figures of the bits that locate a value, as far as they were looked at."""
+    found = (
+        directory_figure(parts, bucket, place),
+        unary_figure(parts, bucket, place),
+        low_figure(parts, bucket, place),
+        ends_figure(parts, bucket, place),
+    )
+    return tuple(figure for figure in found if figure is not None)
+
+
+def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) -> Drawing:
+    """The location of the displacement of a bucket, from the bits that were looked at."""
+    figures = place_figures(parts, bucket, place)
+    caption = "Values have different lengths, so the file keeps where each ends; the next begins there."
+    return Drawing(f"Location of the value of bucket {bucket}", figures, links_between(figures), caption)
+
+
+def displacement_drawing(
+    parts: HashParts, bucket: int, place: DisplacementLocation, displacement: int, span: Span
+) -> Drawing:
+    """From the stored bits to d, p0 and p1."""
+    split = split_figure(parts, place, displacement, "d, and how it is split")
+    figures = (value_figure(bucket, place, displacement, span), split)
+    caption = "Values of k bits count from 2^k - 1 on, where those of fewer bits end: each number has one form."
+    return Drawing(f"The displacement of bucket {bucket}", figures, links_between(figures), caption)

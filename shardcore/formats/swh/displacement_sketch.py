@@ -9,18 +9,15 @@ from shardcore.errors import FormatError
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.displacement_figures import (
     Value,
-    directory_figure,
-    ends_figure,
     links_between,
-    low_figure,
+    place_figures,
     split_figure,
     store_figure,
-    unary_figure,
 )
 from shardcore.formats.swh.drawn_hash import Hashed
 from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.hash_section import HashParts
-from shardcore.model.drawing import Control, Drawing
+from shardcore.model.drawing import Control, Drawing, Figure
 from shardcore.model.number_words import plural
 
 _STORE_BYTES = 4
@@ -53,17 +50,10 @@ class DisplacementSketch:
         parts = self._scene.hashing.file.hash_parts()
         if hashed is None:
             return Drawing(self.title, (), caption="No object was found in this shard: there is no bucket.")
-        figures = tuple(
-            figure
-            for figure in (
-                directory_figure(parts, hashed.bucket, hashed.place),
-                unary_figure(parts, hashed.bucket, hashed.place),
-                low_figure(parts, hashed.bucket, hashed.place),
-                ends_figure(parts, hashed.bucket, hashed.place),
-                self._store(parts, hashed),
-                split_figure(parts, hashed.place, hashed.displacement, "6 · From the bits to the jumps"),
-            )
-            if figure is not None
+        figures = (
+            *place_figures(parts, hashed.bucket, hashed.place),
+            self._store(parts, hashed),
+            split_figure(parts, hashed.place, hashed.displacement, "6 · From the bits to the jumps"),
         )
         caption = (
             f"Each of the {plural(parts.buckets, 'displacement')} takes only as many bits as it needs, "
@@ -74,7 +64,7 @@ class DisplacementSketch:
             f"From bits to the displacement of bucket {hashed.bucket}", figures, links_between(figures), caption
         )
 
-    def _store(self, parts: HashParts, hashed: Hashed) -> Any:
+    def _store(self, parts: HashParts, hashed: Hashed) -> Figure:
         """The bits of the store around the value, and whose the others are."""
         place, store = hashed.place, parts.part("value store")
         start, stop = chd_code.byte_range(place.start, place.length)

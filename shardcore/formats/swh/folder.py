@@ -11,19 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
-from shardcore.formats.swh.drawings import asked_drawing
 from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
-from shardcore.formats.swh.objects import KEY_FORM, key_bytes
+from shardcore.formats.swh.objects import KEY_FORM
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.formats.swh.step_values import MEANINGS
-from shardcore.model.drawing import Sketch, StaticSketch
+from shardcore.model.drawing import Sketch
 from shardcore.model.number_words import plural
 from shardcore.model.parallel import in_order
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, OpenContext, Verdict
-from shardcore.shards.trace import FOUND, Look, Trace
+from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 
@@ -99,24 +98,17 @@ class SwhDataSet(DataSet):
             f"{plural(len(names), 'shard')} to ask, one after the other, until one has the key.",
             why="A perfect hash knows no key before it has looked: archives keep elsewhere which shard holds what.",
             candidates=names[:100],
-            draw=lambda: asked_drawing(names, key.digest),
         )
         return names
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return what is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
         if trace is not None:
-            return (*super().sketches(trace), self._asked(trace))
+            return super().sketches(trace)
         if not (first := self.first_member):
             return ()
         scene = KeyedScene(lambda: cast(SwhShard, self.member(first)).hashing, None)
         return self.placed_sketches(sketches_of(scene), first)
-
-    def _asked(self, trace: Trace) -> Sketch:
-        """The shards that a lookup asked."""
-        names = [member.name for member in self.members]
-        key = key_bytes(trace.key)
-        return StaticSketch("shards", "Shards", asked_drawing(names, key, trace.member, found=trace.outcome == FOUND))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; each shard is asked once for all that are still missing. Loads the index.

@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, shown_key
-from shardcore.formats.swh import chd, drawings
+from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import DisplacementLocation, bucket_places, displacements
+from shardcore.formats.swh.displacement_figures import displacement_drawing, place_drawing
 from shardcore.formats.swh.file import SwhFile, check_length
-from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT
+from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, length_span
 from shardcore.formats.swh.objects import key_bytes, live_ref
 from shardcore.formats.swh.slots import read_slots_at
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
 from shardcore.model.text import short
+from shardcore.shards.step_drawing import Compared, Fields
 from shardcore.shards.trace import Look
 from shardcore.sources.base import Source
 
@@ -121,7 +123,7 @@ class SwhLookup:
             version=1,
             objects_count=geometry.declared,
             slots=geometry.slots,
-            draw=lambda: drawings.header_drawing(self._file.header, self._file.hash_parts().stop),
+            shown=(Fields(HEADER, 0, self._file.header),),
         )
         self._tell_start(key, look)
         known = self._file.signed
@@ -188,7 +190,6 @@ class SwhLookup:
             "The key as eight numbers",
             f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
             why="The hash works on 32-bit numbers, which a processor mixes in one go, not on single bytes.",
-            draw=lambda: drawings.words_drawing(key.digest),
             **{f"w{number}": word for number, word in enumerate(words)},
         )
         parts = self._file.hash_parts()
@@ -198,27 +199,30 @@ class SwhLookup:
             f"as a = b = 9e3779b9 and c = the seed, {parts.seed}.",
             self._seed_span,
             why="The writer tried seeds until the keys could be parked; only with the same seed is a key found again.",
+            at={"seed": self._seed_span},
             seed=parts.seed,
-            draw=lambda: drawings.seed_drawing(parts),
         )
 
     def _slot_of(self, key: SwhKey, source: Source, look: Look, *, signed: bool) -> tuple[int, int]:
         """Steps 4 to 8: from the key to its slot; and how many bytes were fetched beyond what that needs."""
         parts = self._file.hash_parts()
-        mixed = self._hashed(key, look, signed=signed)
-        bucket, first, step = placed = chd.place_one(mixed, parts.buckets, parts.slots)
+        tail = parts.stop - HASH_TAIL.size
+        bucket, first, step = chd.place_one(self._hashed(key, look, signed=signed), parts.buckets, parts.slots)
         look.step(
             "Bucket, first slot, step",
             f"With n = {plural(parts.slots, 'slot')} and B = {plural(parts.buckets, 'bucket')}: "
             f"bucket g = a mod B = {bucket}; first_slot f = b mod n = {first}; step h = c mod (n - 1) + 1 = {step}.",
-            Span("", parts.stop - HASH_TAIL.size, parts.stop),
+            Span("", tail, parts.stop),
             why="The bucket says which displacement to use; the first slot and the step say where it counts from.",
             n=parts.slots,
             B=parts.buckets,
             g=bucket,
             f=first,
             h=step,
-            draw=lambda: drawings.placed_drawing(mixed, placed, parts),
+            at={
+                value: Span("", tail + HASH_TAIL.offsets[name], tail + HASH_TAIL.offsets[name] + HASH_TAIL.sizes[name])
+                for value, name in (("n", "slots_count"), ("B", "buckets_count"))
+            },
         )
         displacement, beyond = self._displacement(bucket, source, look)
         turns, probes = divmod(displacement, parts.slots)
@@ -230,10 +234,9 @@ class SwhLookup:
             f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
             f"Slot {slot} of the index begins at byte {span.start}.",
             why="The writer moved each bucket until all its keys were in free slots; a reader repeats the move.",
-            inputs=(Span("", parts.stop - HASH_TAIL.size, parts.stop),),
+            inputs=(Span("", tail, parts.stop),),
             slot=slot,
             position=span.start,
-            draw=lambda: drawings.slot_drawing(self._geometry, first, step, displacement, slot),
         )
         return slot, beyond
 
@@ -252,7 +255,6 @@ class SwhLookup:
                 f"length in bytes. They end as {result}.",
                 why="Mixing spreads keys evenly: keys that differ in a single bit end as quite different numbers.",
                 inputs=(self._seed_span,),
-                draw=lambda: drawings.rounds_drawing(rounds),
                 **values,
             )
         return rounds[-1].mixed
@@ -275,7 +277,7 @@ class SwhLookup:
             P=place.positions[1],
             first_bit=place.start,
             len=place.length,
-            draw=lambda: drawings.place_drawing(parts, bucket, place),
+            draw=lambda: place_drawing(parts, bucket, place),
         )
         (displacement, span), *others = displacements(hashes, parts, places)
         for other, _ in others:
@@ -292,7 +294,7 @@ class SwhLookup:
             d=displacement,
             p0=probes,
             p1=turns,
-            draw=lambda: drawings.displacement_drawing(parts, bucket, place, displacement, span),
+            draw=lambda: displacement_drawing(parts, bucket, place, displacement, span),
         )
         return displacement, companion.apart if companion is not None else 0
 
@@ -362,7 +364,7 @@ class SwhLookup:
             why="A perfect hash sends every key to some slot, even one never written: only comparing decides.",
             stored=stored.hex(),
             equal=equal,
-            draw=lambda: drawings.compared_drawing(self._geometry, slot, key.digest, stored, state),
+            shown=(Compared(f"The key in slot {slot}", key.digest, stored, key_span),),
         )
         if missing is not None and state is not State.UNUSED:
             raise missing
@@ -373,7 +375,7 @@ class SwhLookup:
                 offset_span,
                 why="There are more slots than objects, to find free ones sooner; the offset shows which are unused.",
                 offset=offset,
-                draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
+                at={"offset": offset_span},
             )
             raise missing or KeyAbsent(str(key), span=offset_span)
         look.step(
@@ -382,7 +384,7 @@ class SwhLookup:
             offset_span,
             why="Slots have one size, contents have not: a slot keeps only where its content begins.",
             offset=offset,
-            draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
+            at={"offset": offset_span},
         )
         if state is State.DAMAGED:
             raise self._geometry.outside(slot, offset)
@@ -406,6 +408,6 @@ class SwhLookup:
             *reversed(ref.spans),
             why="The length stands before the content, so that one read at one place brings both.",
             length=size,
-            draw=lambda: drawings.object_drawing(offset, size),
+            at={"length": length_span(offset)},
         )
         return ref

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import from_text, text_of_key, to_text
-from shardcore.codecs.xet.xorb_layout import HEADER_SIZE, INFO_LENGTH
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH
 from shardcore.errors import FormatError, KeyAbsent, UsageError
-from shardcore.formats.xorb import drawings
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.model.keys import KeyForm, number_or_text
@@ -23,6 +22,9 @@ from shardcore.sources.base import Source
 
 ALL = "all"
 """The key of all chunks, one after the other."""
+
+_HEADER_FIELDS = {"stored_size": "compressed_size", "codec": "compression_type", "size": "uncompressed_size"}
+"""Fields of the header of a record that have the values of a step."""
 
 _MOST_DIGITS = 9
 _COUNT_BYTES = 4
@@ -164,8 +166,8 @@ class XorbLookup:
             Span("", block.start, block.stop - INFO_LENGTH.size),
             why="Hashes and ends are known only when all chunks are written, so they stand last: read from the end.",
             info_length=length,
+            at={"info_length": Span("", block.stop - INFO_LENGTH.size, block.stop)},
             info_start=block.start,
-            draw=lambda: drawings.info_drawing(self.file),
         )
 
     def _all(self, look: Look) -> ObjectRef:
@@ -230,7 +232,7 @@ class XorbLookup:
             chunk=number,
             start=span.start,
             stop=span.stop,
-            draw=lambda: drawings.place_drawing(self.file, number),
+            at={} if walked else dict(zip(("stop", "start"), ends, strict=False)),
         )
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(
@@ -244,11 +246,17 @@ class XorbLookup:
             codec=ref.codec,
             stored_size=ref.stored_size,
             size=ref.size,
-            draw=lambda: drawings.record_drawing(self.file.records, number, ref),
+            at={value: self._field_span(span.start, name) for value, name in _HEADER_FIELDS.items()},
         )
         if look.telling:
             self._tell_content(number, ref, look)
         return ref
+
+    @staticmethod
+    def _field_span(start: int, name: str) -> Span:
+        """The location of a field of the header of a record that begins at `start`."""
+        at = start + CHUNK_HEADER.offsets[name]
+        return Span("", at, at + CHUNK_HEADER.sizes[name])
 
     def _tell_content(self, number: int, ref: ObjectRef, look: Look) -> None:
         """Read the chunk, as every reader does that looks it up."""

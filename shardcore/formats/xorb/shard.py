@@ -12,11 +12,11 @@ from shardcore.codecs.xet.hashes import HashArray, to_text
 from shardcore.codecs.xet.xorb_info import FIXED, read_info
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 from shardcore.errors import FormatError, NotAShard, ShardError
-from shardcore.formats.xorb.drawings import BytePlanesSketch, RecordsSketch
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
+from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
 from shardcore.formats.xorb.step_values import MEANINGS
 from shardcore.formats.xorb.tree import XorbTree
 from shardcore.model.drawing import Sketch

@@ -193,29 +193,14 @@ def test_the_short_entrance_leads_to_the_record() -> None:
         assert "not in this shard" in absent.caption
 
 
-def test_each_step_that_a_picture_explains_has_one() -> None:
-    """Asking, key, search, comparison, xorb and check are drawn; a folder draws which shards were asked."""
+def test_each_step_has_a_drawing() -> None:
+    """A table entry is drawn field by field, and two hashes are compared in the digits of their text form."""
     with shardcore.open(CACHE) as shard:
-        trace = shard.trace(CROWDED)
-        assert [step.title for step in trace.steps if step.drawing is None] == []
-        (asked,) = drawn(shard, "shards", CROWDED).figures
-        assert isinstance(asked, Table)
-        assert [row[2].text for row in asked.rows] == ["does not list it", "lists it"]
-        (asked,) = drawn(shard, "shards", ABSENT).figures
-        assert isinstance(asked, Table)
-        assert [row[2].text for row in asked.rows] == ["does not list it"] * 2
-    with shardcore.open(KEYED) as shard:
-        key = "chunk:271dbcfc3759385ac5842ea6ab5f1918a2aeae84bf103dcf6c2f4bfb9be8a006"
-        first = shard.trace(key).steps[0]
-        assert first.drawing is not None
-        assert first.drawing.figures[0].items[1].spans == first.spans
-
-
-def test_a_damaged_shard_is_drawn_as_such(tmp_path: Path) -> None:
-    """A shard that cannot answer does not hide the next one, and is hatched among those that were asked."""
-    for path in CACHE.glob("*.mdb"):
-        (tmp_path / path.name).write_bytes(path.read_bytes()[: 900 if path.name == ONE.name else None])
-    with shardcore.open(tmp_path) as shard:
-        (asked,) = drawn(shard, "shards", CROWDED).figures
-        assert isinstance(asked, Table)
-        assert [(row[2].text, row[2].tone) for row in asked.rows] == [("damaged", Tone.MISS), ("lists it", Tone.HIT)]
+        steps = {step.title: step.drawing for step in shard.trace(CROWDED).steps}
+        search, compare = steps["Search the file lookup table"], steps["Compare the whole hash"]
+        assert search is not None
+        assert compare is not None
+        fields = search.figures[0]
+        assert [item.text for item in fields.items[2::3]] == [str(int(CROWDED[:16], 16)), "8"]
+        assert "".join(item.text for item in compare.figures[1].items) == CROWDED
+        assert {item.tone for item in compare.figures[1].items} == {Tone.HIT}

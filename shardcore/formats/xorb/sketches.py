@@ -1,4 +1,4 @@
-"""The drawings of a xorb: its records on two rulers, one record, and the four lanes of byte-grouped chunks."""
+"""Sketches of a xorb: its records on two rulers, and the four byte planes of byte-grouped chunks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from shardcore.codecs.xet.chunk import GROUPS
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH, Scheme
+from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS
-from shardcore.formats.xorb.records import Records, unpack
+from shardcore.formats.xorb.records import unpack
 from shardcore.model.drawing import (
     Band,
     Cells,
@@ -19,16 +19,13 @@ from shardcore.model.drawing import (
     ControlKind,
     Drawing,
     Item,
-    Link,
     Ribbon,
     Ruler,
-    Table,
     Tone,
     chosen,
     window,
 )
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
 
@@ -36,100 +33,12 @@ SHOWN = 18
 """Chunks that are drawn at once: each is on both rulers, and has a band between them."""
 
 _SCHEMES: Mapping[int, Tone] = {Scheme.NONE: Tone.ONE, Scheme.LZ4: Tone.TWO, Scheme.BG4_LZ4: Tone.THREE}
-_TONES: Mapping[str, Tone] = {CODECS[scheme]: tone for scheme, tone in _SCHEMES.items()}
 _LANES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
 Place = Callable[[int], tuple[Span, ...]]
 """The bytes that a plain byte of a chunk stands for."""
 
 _COLUMNS = 7
 """Numbers of four bytes whose bytes are drawn, as they are and in lanes."""
-
-
-def record_drawing(records: Records, number: int, ref: ObjectRef) -> Drawing:
-    """One record: its header field by field, and what follows."""
-    whole, stored = records.span(number), records.stored_span(number)
-    texts = {
-        "version": "v",
-        "compressed_size": str(ref.stored_size),
-        "compression_type": ref.codec,
-        "uncompressed_size": str(ref.size),
-    }
-    fields = []
-    for field in CHUNK_HEADER.fields:
-        at = whole.start + CHUNK_HEADER.offsets[field.name]
-        span = Span("", at, at + CHUNK_HEADER.sizes[field.name])
-        if span.stop <= whole.stop:
-            text = texts.get(field.name, field.name)
-            fields.append(Item(text, (span,), at, span.size, _tone(field.name), field.doc, field.name))
-    tone = _TONES.get(ref.codec, Tone.MISS)
-    header = Item("header", (Span("", whole.start, stored.start),), whole.start, stored.start - whole.start)
-    data = Item(ref.codec, (stored,), stored.start, stored.size, tone, "The stored bytes.", "data", here=True)
-    figures = (
-        Ruler(f"Header of chunk {number}", whole.start, whole.start + HEADER_SIZE, tuple(fields), "bytes"),
-        Ruler("The record", whole.start, max(whole.stop, whole.start + 1), (header, data), "bytes"),
-    )
-    sized = any(field.name == "compressed_size" for field in fields)
-    links = (Link("compressed_size", "data", tone=Tone.SIZE),) if stored.size and sized else ()
-    caption = "Eight bytes say how the chunk is stored and how long it gets; where it ends, the next record begins."
-    return Drawing("One record", figures, links, caption)
-
-
-def _tone(name: str) -> Tone:
-    return Tone.SIZE if name.endswith("_size") else Tone.HEADER
-
-
-def info_drawing(file: XorbFile) -> Drawing:
-    """The whole file: records, info block, and the length at the end that leads to it."""
-    block = file.info_span
-    at = block.stop - INFO_LENGTH.size
-    length = Item(
-        "length",
-        (Span("", at, block.stop),),
-        at,
-        INFO_LENGTH.size,
-        Tone.SIZE,
-        "Bytes of the info block.",
-        "info_length",
-    )
-    records = Span("", 0, block.start)
-    items = (
-        Item("chunk records", (records,), 0, records.size, Tone.DATA, "Header and stored bytes of each chunk."),
-        Item(
-            "info block", (Span("", block.start, at),), block.start, at - block.start, Tone.HIT, here=True, name="info"
-        ),
-        length,
-    )
-    shown = tuple(item for item in items if item.size)
-    figures = (
-        Table(
-            "The end of the file", ("info_length",), ((Item(str(at - block.start), (length.spans[0],), name="says"),),)
-        ),
-        Ruler("The file", 0, block.stop, shown, "bytes"),
-    )
-    caption = "Read from its end: four bytes say how long the info block before them is."
-    return Drawing("Where the info block lies", figures, (Link("says", "info", tone=Tone.SIZE),), caption)
-
-
-def place_drawing(file: XorbFile, number: int) -> Drawing:
-    """The records around a chunk, each ending where the next begins."""
-    records = file.records
-    shown = window(records.count, number, SHOWN)
-    first, last = records.span(shown.start), records.span(shown.stop - 1)
-    items = tuple(
-        Item(
-            str(one),
-            (records.span(one),),
-            records.span(one).start,
-            records.span(one).size,
-            Tone.HIT if one == number else Tone.DATA,
-            f"The record of chunk {one}.",
-            here=one == number,
-        )
-        for one in shown
-    )
-    ruler = Ruler("Records, one after the other", first.start, max(last.stop, first.start + 1), items, "bytes")
-    caption = "Records have no gaps between them: a list of ends is all that is needed to find any of them."
-    return Drawing("Where the record lies", (ruler,), (), caption, more=records.count - len(shown))
 
 
 class RecordsSketch:

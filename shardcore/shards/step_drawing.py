@@ -1,0 +1,380 @@
+"""The drawing of one step of a lookup, made from the values, spans and figures that the step declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ruler, Table, Tone
+from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.record import FieldRole, Record
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import letters_of, said, visible
+
+_LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier step"}
+_VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
+
+_MOST_SECTIONS = 8
+_MOST_SPANS = 6
+_MOST_TARGETS = 3
+_MOST_ROWS = 14
+_GROUPS = 8
+_WORD = 8
+_LETTERS = 72
+_COLUMNS = 3
+_NARROW = 12
+"""A span of less than this fraction of the file is drawn again on a ruler of its own, if it has parts."""
+
+_ROLE_TONES = {
+    FieldRole.OFFSET: Tone.POINTER,
+    FieldRole.SIZE: Tone.SIZE,
+    FieldRole.KEY: Tone.KEY,
+    FieldRole.HASH: Tone.KEY,
+    FieldRole.PADDING: Tone.FAINT,
+    FieldRole.UNUSED: Tone.FAINT,
+}
+_SECTION_TONES = {
+    SectionRole.HEADER: Tone.HEADER,
+    SectionRole.INDEX: Tone.INDEX,
+    SectionRole.LOOKUP: Tone.INDEX,
+    SectionRole.DATA: Tone.DATA,
+    SectionRole.METADATA: Tone.METADATA,
+    SectionRole.FOOTER: Tone.HEADER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Fields of a record that a step reads.
+
+    Attributes:
+        record: The layout.
+        start: First byte of the record.
+        values: Values by name, as numbers, bytes or texts; fields without one are left out.
+        relative: Whether offsets count from elsewhere than the first byte of the file.
+    """
+
+    record: Record
+    start: int
+    values: Mapping[str, Any]
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two byte strings that a step compares.
+
+    Attributes:
+        title: Title of the second one: `The key in slot 7`.
+        wanted: The bytes that are looked for, or computed.
+        stored: The bytes that are stored.
+        span: Location of the stored bytes.
+        origin: Title of the first one.
+        words: Whether they are shown as little-endian numbers of 8 bytes, as hashes of Xet are.
+    """
+
+    title: str
+    wanted: bytes
+    stored: bytes
+    span: Span | None = None
+    origin: str = "Looked for"
+    words: bool = False
+
+
+Shown = Fields | Compared | Figure
+"""Additional figure of a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepValue:
+    """A value of a step, as it is drawn.
+
+    Attributes:
+        name: Its name.
+        text: The value with its unit.
+        meaning: Its meaning; empty where the format does not explain it.
+        span: Location where it is stored, or None.
+        target: The byte that it refers to, or None.
+    """
+
+    name: str
+    text: str
+    meaning: str = ""
+    span: Span | None = None
+    target: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepContent:
+    """Content of a step, as it is drawn.
+
+    Attributes:
+        title: A few words.
+        caption: One sentence.
+        spans: The bytes looked at.
+        inputs: Bytes of earlier steps.
+        values: The values.
+        shown: Additional figures.
+    """
+
+    title: str
+    caption: str
+    spans: Sequence[Span]
+    inputs: Sequence[Span]
+    values: Sequence[StepValue]
+    shown: Sequence[Shown]
+
+    @property
+    def stored(self) -> dict[Span, str]:
+        """Locations of values, with their names."""
+        return {value.span: value.name.partition(".")[0] for value in self.values if value.span is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A byte that a value refers to, the name of the item of the value, and whether a section may begin there."""
+
+    name: str
+    item: str
+    byte: int
+    section: bool = False
+
+
+def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing:
+    """Return the drawing of a step: additional figures, the values, and rulers of the bytes.
+
+    Args:
+        step: The step.
+        sections: Sections of the file, which tile it; empty where the step is about no single file.
+    """
+    size = sections[-1].stop if sections else 0
+    figures: list[Figure] = []
+    targets: list[_Target] = []
+    for one in step.shown:
+        if isinstance(one, Fields):
+            figures.append(_fields_figure(one, targets))
+        elif isinstance(one, Compared):
+            figures += _compared_figures(one)
+        else:
+            figures.append(one)
+    drawn = {name for one in step.shown if isinstance(one, Fields) for name in one.record.sizes}
+    rows = _rows([value for value in step.values if value.name not in drawn], targets)
+    found = [target for target in targets if 0 <= target.byte <= size][:_MOST_TARGETS]
+    rulers = _rulers(step, sections, found)
+    room = MOST_ITEMS - sum(len(figure.items) for figure in (*figures, *rulers))
+    if room < 0:
+        rulers = []
+    shown = rows[: max(min(_MOST_ROWS, room // _COLUMNS), 0)]
+    if shown:
+        headings = ("name", "value", "meaning") if any(row[2].text for row in shown) else ("name", "value")
+        cut = tuple(row[: len(headings)] for row in shown)
+        title = "Values" if step.spans else "Computed values"
+        # Arrows from fields to the ruler do not go around the values.
+        first = any(target.section for target in found)
+        figures.insert(0 if first else len(figures), Table(title, headings, cut))
+    figures += rulers
+    names = {item.name for figure in figures for item in figure.items}
+    links = tuple(
+        Link(target.item, end, tone=Tone.POINTER)
+        for target in found
+        if target.item in names and (end := _end_of(target, step.spans, sections)) in names
+    )
+    legend = _LEGEND | (_VERDICTS if any(isinstance(one, Compared) for one in step.shown) else {})
+    return Drawing(
+        step.title, tuple(figures), links, step.caption, len(rows) - len(shown), legend=MappingProxyType(legend)
+    )
+
+
+def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Item, ...]]:
+    """Rows of name, value and meaning; values with a target are added to `targets`."""
+    rows: list[tuple[Item, ...]] = []
+    for value in values:
+        spans = (value.span,) if value.span is not None else ()
+        name = f"value {value.name}" if value.target is not None else ""
+        if value.target is not None:
+            targets.append(_Target(value.name, name, value.target))
+        tone = Tone.POINTER if value.target is not None else Tone.LOOKUP if spans else Tone.PLAIN
+        text = visible(value.text)
+        doc = f"{value.name}: {text}. {value.meaning}".strip()
+        rows.append(
+            (
+                Item(_cut(value.name), spans, doc=doc),
+                Item(_cut(text), spans, tone=tone, doc=doc, name=name),
+                Item(value.meaning, spans, doc=doc),
+            )
+        )
+    return rows
+
+
+def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
+    """A row per field; fields that refer to a byte of the file are added to `targets`."""
+    record = fields.record
+    rows: list[tuple[Item, ...]] = []
+    for field in record.fields:
+        if field.name not in fields.values:
+            continue
+        start, value = fields.start + record.offsets[field.name], fields.values[field.name]
+        span = Span("", start, start + record.sizes[field.name])
+        refers = field.role is FieldRole.OFFSET and not fields.relative and isinstance(value, int)
+        name = f"field {field.name}" if refers else ""
+        if refers:
+            targets.append(_Target(field.name, name, value, section=True))
+        text = (
+            (letters_of(bytes(value)) or bytes(value).hex()) if isinstance(value, (bytes, bytearray)) else said(value)
+        )
+        tone = _ROLE_TONES.get(field.role, Tone.HEADER)
+        rows.append(
+            (
+                Item(grouped_digits(start), (span,), doc=field.doc),
+                Item(field.name, (span,), doc=field.doc),
+                Item(_cut(visible(text)), (span,), tone=tone, doc=field.doc, name=name),
+            )
+        )
+    title = f"{record.name[:1].upper()}{record.name[1:]}, {plural(record.size, 'byte')}"
+    return Table(title, ("byte", "field", "value"), tuple(rows))
+
+
+def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
+    """The two byte strings, one under the other, in groups of bytes."""
+    length = max(len(pair.wanted), len(pair.stored), 1)
+    group, order = (_WORD, -1) if pair.words else (-(-length // _GROUPS), 1)
+    ours, theirs = [], []
+    starts = range(0, length, group)
+    for number, first in enumerate(starts):
+        last = min(first + group, length)
+        mine, other = pair.wanted[first:last], pair.stored[first:last]
+        where = f"Bytes {first} to {last - 1}"
+        ours.append(
+            Item(mine[::order].hex() or "none", at=number, tone=Tone.KEY, doc=f"{where}: {pair.origin.lower()}.")
+        )
+        at = pair.span.start + first if pair.span is not None else 0
+        spans = (Span(pair.span.source, at, at + len(other)),) if pair.span is not None and other else ()
+        tone, verdict = (Tone.HIT, "equal") if mine == other else (Tone.MISS, "different")
+        theirs.append(Item(other[::order].hex() or "none", spans, number, tone=tone, doc=f"{where}: {verdict}."))
+    count, names = len(starts), tuple(str(first) for first in starts)
+    return (
+        Cells(
+            f"{pair.origin}, {plural(length, 'byte')}",
+            count,
+            tuple(ours),
+            columns=count,
+            numbered=False,
+            column_names=names,
+        ),
+        Cells(pair.title, count, tuple(theirs), columns=count, numbered=False),
+    )
+
+
+def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> list[Figure]:
+    """A ruler of the file with its sections, and rulers of what is too narrow there, or in another source."""
+    rulers: list[Figure] = []
+    left = _MOST_SPANS
+    for source in dict.fromkeys(span.source for span in step.spans):
+        spans = [span for span in step.spans if span.source == source and span.size][:left]
+        left -= len(spans)
+        parts = {span: name for span, name in step.stored.items() if span.source == source}
+        if spans and (source or not sections):
+            rulers.append(_close_ruler(spans, parts))
+            continue
+        whole = sections[-1].stop if sections else 0
+        for span in spans:
+            inside = {part: name for part, name in parts.items() if span.start <= part.start and part.stop <= span.stop}
+            if set(inside) - {span} and span.size * _NARROW < whole:
+                rulers.append(_close_ruler([span], inside))
+    near = any(not span.source for span in (*step.spans, *step.inputs))
+    if sections and sections[-1].stop and (near or targets):
+        rulers.append(_file_ruler(step, sections, targets))
+    return rulers
+
+
+def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
+    """A ruler that begins and ends with the bytes looked at."""
+    start, stop = min(span.start for span in spans), max(span.stop for span in spans)
+    items = [
+        Item(_size_text(span), (span,), span.start, span.size, Tone.LOOKUP, f"Bytes {span}.", here=True)
+        for span in spans
+        if span not in parts
+    ]
+    items += [
+        Item(name, (part,), part.start, part.size, Tone.KEY, f"{name}: bytes {part}.")
+        for part, name in parts.items()
+        if start <= part.start and part.stop <= stop
+    ]
+    title = f"Bytes {_range_text(start, stop)}{_source_text(spans[0].source)}"
+    return Ruler(title, start, stop, tuple(items), "bytes")
+
+
+def _range_text(start: int, stop: int) -> str:
+    return f"{grouped_digits(start)} to {grouped_digits(stop - 1)}"
+
+
+def _source_text(name: str) -> str:
+    """The source of some bytes, as the end of a title; empty for the file itself."""
+    source = SourceName.parse(name)
+    if source.stretch is not None:
+        return f" of the decoded bytes {_range_text(*source.stretch)}"
+    return f" of {visible(name)}" if name else ""
+
+
+def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> Ruler:
+    """The file: its sections, the bytes of the step, and marks where values refer to."""
+    own = [span for span in step.spans if not span.source and span.size][:_MOST_SPANS]
+    before = [span for span in step.inputs if not span.source and span.size and span not in own][
+        : _MOST_SPANS - len(own)
+    ]
+    items = [
+        Item(
+            section.name,
+            (Span("", section.start, section.stop),),
+            section.start,
+            section.size,
+            _SECTION_TONES.get(section.role, Tone.FAINT),
+            section.doc,
+            f"section at {section.start}",
+        )
+        for section in _sections_near(sections, [*own, *before])
+    ]
+    for number, span in enumerate(own):
+        text, first = step.stored.get(span) or _size_text(span), all(one.start != span.start for one in own[:number])
+        name = f"bytes at {span.start}" if first else ""
+        items.append(Item(text, (span,), span.start, span.size, Tone.LOOKUP, f"Bytes {span}.", name, here=True))
+    for span in before[: _MOST_SPANS - len(own)]:
+        items.append(Item("read before", (span,), span.start, span.size, Tone.FOUR, f"Bytes {span}."))
+    size = sections[-1].stop
+    for target in targets:
+        at, doc, name = target.byte, f"{target.name}: byte {grouped_digits(target.byte)}.", f"byte of {target.name}"
+        if _end_of(target, step.spans, sections) == name:
+            spans = (Span("", at, at + 1),) if at < size else ()
+            items.append(Item(target.name, spans, at, 0, Tone.POINTER, doc, name))
+    return Ruler("The file", 0, size, tuple(items), "bytes")
+
+
+def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section]) -> str:
+    """The name of the item at a target: bytes of the step or a section that begin there, else a mark."""
+    if any(span.start == target.byte and span.size and not span.source for span in spans):
+        return f"bytes at {target.byte}"
+    if target.section and any(one.start == target.byte and one.size for one in sections):
+        return f"section at {target.byte}"
+    return f"byte of {target.name}"
+
+
+def _sections_near(sections: Sequence[Section], spans: Sequence[Span]) -> list[Section]:
+    """Sections with bytes; of very many the largest, and those that hold some spans."""
+    solid = [section for section in sections if section.size]
+    if len(solid) <= _MOST_SECTIONS:
+        return solid
+    touched = [one for one in solid if any(one.start < span.stop and span.start < one.stop for span in spans)]
+    others = sorted((one for one in solid if one not in touched), key=lambda one: -one.size)
+    return sorted([*touched, *others][:_MOST_SECTIONS], key=lambda one: one.start)
+
+
+def _size_text(span: Span) -> str:
+    return plural(span.size, "byte")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LETTERS else text[:_LETTERS] + "…"

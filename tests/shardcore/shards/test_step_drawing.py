@@ -1,0 +1,123 @@
+"""The drawing of a step, made from its values, spans and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardcore.errors import KeyAbsent
+from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Ruler, Table, Tone
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.span import Span
+from shardcore.shards.step_drawing import Compared, Fields
+from shardcore.shards.trace import Look, Meaning, tell
+
+SECTIONS = (
+    Section("header", SectionRole.HEADER, 0, 16),
+    Section("data", SectionRole.DATA, 16, 900),
+    Section("index", SectionRole.INDEX, 900, 1000),
+)
+HEADER = Record(
+    "header",
+    source="test",
+    fields=(
+        Field("magic", ("u1", 4), FieldRole.MAGIC, "The magic."),
+        Field("index_offset", "<u4", FieldRole.OFFSET, "First byte of the index."),
+        Field("count", "<u8", FieldRole.COUNT, "Number of entries."),
+    ),
+)
+MEANINGS = {"offset": Meaning("first byte of the object", "byte"), "within": Meaning("", "byte", relative=True)}
+
+
+def drawn(*spans: Span, sections: tuple[Section, ...] = SECTIONS, **content: Any) -> Drawing:
+    """The drawing of one step."""
+
+    def lookup(look: Look) -> ObjectRef:
+        look.step("A step", "It reads.", *spans, **content)
+        raise KeyAbsent("key")
+
+    (step,) = tell("key", lookup, MEANINGS, sections=lambda: sections).steps
+    assert step.drawing is not None
+    return step.drawing
+
+
+def links(drawing: Drawing) -> list[tuple[str, str]]:
+    """The ends of its arrows."""
+    return [(link.start, link.stop) for link in drawing.links]
+
+
+def test_values_and_bytes() -> None:
+    """A stored value has its bytes, an offset refers to a mark on the file, and a relative one does not."""
+    place = Span("", 904, 912)
+    drawing = drawn(Span("", 900, 912), at={"offset": place}, offset=500, within=3, equal=True)
+    table, close, file = drawing.figures
+    assert isinstance(table, Table)
+    assert [[item.text for item in row[:2]] for row in table.rows] == [
+        ["offset", "byte 500"],
+        ["within", "byte 3"],
+        ["equal", "yes"],
+    ]
+    assert [row[1].spans for row in table.rows] == [(place,), (), ()]
+    assert isinstance(close, Ruler)
+    assert [(item.text, item.at, item.size) for item in close.items] == [("12 bytes", 900, 12), ("offset", 904, 8)]
+    assert [item.text for item in file.items] == ["header", "data", "index", "12 bytes", "offset"]
+    assert links(drawing) == [("value offset", "byte of offset")]
+    assert drawing.caption == "It reads."
+
+
+def test_fields_refer_to_sections() -> None:
+    """A field is a row with its bytes; an offset refers to the section that begins there, and is no value again."""
+    values = {"magic": b"TEST", "index_offset": 900, "count": 2}
+    drawing = drawn(Span("", 0, 16), shown=(Fields(HEADER, 0, values),), count=2)
+    fields, file = drawing.figures
+    assert [item.text for item in fields.items] == ["0", "magic", "TEST", "4", "index_offset", "900", "8", "count", "2"]
+    assert fields.items[3].spans == (Span("", 4, 8),)
+    assert links(drawing) == [("field index_offset", "section at 900")]
+    assert [item.text for item in file.items] == ["header", "data", "index", "16 bytes"]
+    assert links(drawn(Span("", 0, 16), shown=(Fields(HEADER, 0, values, relative=True),))) == []
+
+
+def test_compared_bytes() -> None:
+    """Groups that are equal and those that differ have different tones; a shorter string lacks its end."""
+    drawing = drawn(Span("", 900, 904), shown=(Compared("Stored", b"abcdef", b"abXd", Span("", 900, 904)),))
+    wanted, stored = drawing.figures[:2]
+    assert isinstance(stored, Cells)
+    assert [item.text for item in wanted.items] == ["61", "62", "63", "64", "65", "66"]
+    assert [item.text for item in stored.items] == ["61", "62", "58", "64", "none", "none"]
+    assert [item.tone is Tone.HIT for item in stored.items] == [True, True, False, True, False, False]
+    assert stored.items[2].spans == (Span("", 902, 903),)
+    words = drawn(shown=(Compared("Stored", bytes(range(16)), bytes(range(16)), words=True),)).figures[1]
+    assert [item.text for item in words.items] == ["0706050403020100", "0f0e0d0c0b0a0908"]
+
+
+def test_bytes_of_other_sources_have_rulers_of_their_own() -> None:
+    """A ruler begins and ends with them; an offset beyond the file is not drawn."""
+    drawing = drawn(Span("side.json", 10, 20), Span("@900-1000", 0, 8), offset=5000)
+    assert [figure.title for figure in drawing.figures if isinstance(figure, Ruler)] == [
+        "Bytes 10 to 19 of side.json",
+        "Bytes 0 to 7 of the decoded bytes 900 to 999",
+    ]
+    assert drawing.links == ()
+    assert drawn(Span("", 3, 5), sections=()).figures[0].title == "Bytes 3 to 4"
+
+
+def test_much_is_cut() -> None:
+    """Values, spans and sections beyond the bound of a drawing are left out, and values are counted."""
+    sections = tuple(Section(str(n), SectionRole.DATA, 100 * n, 100 * n + 100) for n in range(50))
+    spans = [Span("", 100 * n + 5, 100 * n + 6) for n in range(0, 50, 3)]
+    meta = {f"name {n}": "x" * 300 for n in range(40)}
+    drawing = drawn(*spans, sections=sections, meta=meta, **{f"offset {n}": n for n in range(10)})
+    assert len(drawing.items) <= MOST_ITEMS
+    table = drawing.figures[0]
+    assert isinstance(table, Table)
+    assert len(table.rows) + drawing.more == 50
+    assert table.rows[0][0].text == "meta.name 0"
+    assert len(table.rows[0][1].text) < 100
+
+
+def test_a_step_without_values_and_bytes() -> None:
+    """Its sentence is all there is."""
+    drawing = drawn()
+    assert drawing.figures == ()
+    assert drawing.caption == "It reads."
