@@ -184,9 +184,8 @@ def step_drawing(step: StepContent, sections: Sequence[Section] = ()) -> Drawing
         if target.item in names and (end := _end_of(target, step.spans, sections)) in names
     )
     legend = _LEGEND | (_VERDICTS if any(isinstance(one, Compared) for one in step.shown) else {})
-    return Drawing(
-        step.title, tuple(figures), links, step.caption, len(rows) - len(shown), legend=MappingProxyType(legend)
-    )
+    more = len(rows) - len(shown) + max(len(step.spans) - _MOST_SPANS, 0)
+    return Drawing(step.title, tuple(figures), links, step.caption, more, legend=MappingProxyType(legend))
 
 
 def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Item, ...]]:
@@ -223,9 +222,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
         name = f"field {field.name}" if refers else ""
         if refers:
             targets.append(_Target(field.name, name, value, section=True))
-        text = (
-            (letters_of(bytes(value)) or bytes(value).hex()) if isinstance(value, (bytes, bytearray)) else said(value)
-        )
+        text = (letters_of(value) if isinstance(value, bytes) else "") or said(value)
         tone = _ROLE_TONES.get(field.role, Tone.HEADER)
         rows.append(
             (
@@ -248,9 +245,8 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
         last = min(first + group, length)
         mine, other = pair.wanted[first:last], pair.stored[first:last]
         where = f"Bytes {first} to {last - 1}"
-        ours.append(
-            Item(mine[::order].hex() or "none", at=number, tone=Tone.KEY, doc=f"{where}: {pair.origin.lower()}.")
-        )
+        doc = f"{where}: {pair.origin.lower()}."
+        ours.append(Item(mine[::order].hex() or "none", at=number, tone=Tone.KEY, doc=doc))
         at = pair.span.start + first if pair.span is not None else 0
         spans = (Span(pair.span.source, at, at + len(other)),) if pair.span is not None and other else ()
         tone, verdict = (Tone.HIT, "equal") if mine == other else (Tone.MISS, "different")
@@ -321,11 +317,9 @@ def _source_text(name: str) -> str:
 
 
 def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> Ruler:
-    """The file: its sections, the bytes of the step, and marks where values refer to."""
+    """The file: its sections, the bytes of the step, and marks of the bytes that values refer to."""
     own = [span for span in step.spans if not span.source and span.size][:_MOST_SPANS]
-    before = [span for span in step.inputs if not span.source and span.size and span not in own][
-        : _MOST_SPANS - len(own)
-    ]
+    before = [span for span in step.inputs if not span.source and span.size and span not in own]
     items = [
         Item(
             section.name,
