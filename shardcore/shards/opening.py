@@ -15,7 +15,6 @@ from shardcore.model.budget import budgeted, operation
 from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
-from shardcore.shards.dataset import DataSet
 from shardcore.shards.detect import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
 from shardcore.shards.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
 from shardcore.shards.registry import all_formats, each_format, format_of, writes_of
@@ -140,7 +139,7 @@ def open(
         shard.tape = elsewhere.tape
         shard.chosen = {**({"format": format} if format else {}), **values}
         tell_purposes(shard)
-        place = shard.folder if isinstance(shard, DataSet) else target
+        place = getattr(shard, "folder", None) or target
         near = place.lists_cheaply if isinstance(place, Folder) else place.near
         shard.jobs = jobs if jobs is not None else 1 if near else REMOTE_JOBS
         return shard

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
-from shardcore.model.byte_shares import Share
-from shardcore.model.byte_shares import budget as section_shares
 from shardcore.model.finding import Depth, Finding, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
@@ -32,6 +30,7 @@ from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
+    from shardcore.model.byte_shares import Share
     from shardcore.model.drawing import Sketch
     from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
@@ -132,6 +131,8 @@ class Shard(ABC):
     @property
     def byte_shares(self) -> tuple[Share, ...]:
         """Return the uses of the bytes; they add up to the size of the file. Reads nothing."""
+        from shardcore.model.byte_shares import budget as section_shares
+
         return section_shares(self.sections)
 
     @property

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from shardcore.model.drawing import MOST_ITEMS, Cells, Drawing, Figure, Item, Link, Ruler, Table, Tone
 from shardcore.model.number_words import grouped_digits, plural
-from shardcore.model.record import FieldRole, Record
+from shardcore.model.record import FieldRole
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import letters_of, said, visible
+from shardcore.shards.step_content import Compared, Fields, StepContent, StepValue
 
 _LEGEND = {Tone.LOOKUP: "bytes of this step", Tone.FOUR: "bytes of an earlier step"}
 _VERDICTS = {Tone.HIT: "equal", Tone.MISS: "different"}
@@ -45,93 +45,6 @@ _SECTION_TONES = {
     SectionRole.METADATA: Tone.METADATA,
     SectionRole.FOOTER: Tone.HEADER,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """Fields of a record that a step reads.
-
-    Attributes:
-        record: The layout.
-        start: First byte of the record.
-        values: Values by name, as numbers, bytes or texts; fields without one are left out.
-        relative: Whether offsets count from elsewhere than the first byte of the file.
-    """
-
-    record: Record
-    start: int
-    values: Mapping[str, Any]
-    relative: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Two byte strings that a step compares.
-
-    Attributes:
-        title: Title of the second one: `The key in slot 7`.
-        wanted: The bytes that are looked for, or computed.
-        stored: The bytes that are stored.
-        span: Location of the stored bytes.
-        origin: Title of the first one.
-        words: Whether they are shown as little-endian numbers of 8 bytes, as hashes of Xet are.
-    """
-
-    title: str
-    wanted: bytes
-    stored: bytes
-    span: Span | None = None
-    origin: str = "Looked for"
-    words: bool = False
-
-
-Shown = Fields | Compared | Figure
-"""Additional figure of a step."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepValue:
-    """A value of a step, as it is drawn.
-
-    Attributes:
-        name: Its name.
-        text: The value with its unit.
-        meaning: Its meaning; empty where the format does not explain it.
-        span: Location where it is stored, or None.
-        target: The byte that it refers to, or None.
-    """
-
-    name: str
-    text: str
-    meaning: str = ""
-    span: Span | None = None
-    target: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StepContent:
-    """Content of a step, as it is drawn.
-
-    Attributes:
-        title: A few words.
-        caption: One sentence.
-        spans: The bytes looked at.
-        inputs: Bytes of earlier steps.
-        values: The values.
-        shown: Additional figures.
-    """
-
-    title: str
-    caption: str
-    spans: Sequence[Span]
-    inputs: Sequence[Span]
-    values: Sequence[StepValue]
-    shown: Sequence[Shown]
-
-    @property
-    def stored(self) -> dict[Span, str]:
-        """Locations of values, with their names."""
-        return {value.span: value.name.partition(".")[0] for value in self.values if value.span is not None}
 
 
 @dataclass(frozen=True, slots=True)

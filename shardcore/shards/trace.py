@@ -12,17 +12,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, Remedy, ShardError
-from shardcore.model.drawing import Drawing, moved
 from shardcore.model.member_nodes import placed_span
 from shardcore.model.objects import ObjectRef, State
-from shardcore.model.section import Section
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import said as value_text
 from shardcore.model.text import sentence, visible
-from shardcore.shards.step_drawing import Shown, StepContent, StepValue, step_drawing
+from shardcore.shards.step_content import Shown, StepContent, StepValue
 from shardcore.sources.wrapped import MeteredSource
 
 if TYPE_CHECKING:
+    from shardcore.model.drawing import Drawing
+    from shardcore.model.section import Section
     from shardcore.model.span import Span
     from shardcore.sources.base import Source
 
@@ -126,6 +126,8 @@ class Step:
         if self.drawing is not None:
             return self
         values = [one for name, value in self.values.items() for one in self._drawn_values(name, value)]
+        from shardcore.shards.step_drawing import step_drawing
+
         content = StepContent(self.title, self.text, self.spans, self.inputs, values, self.shown)
         return replace(self, drawing=step_drawing(content, sections), shown=(), at=NO_LOCATIONS)
 
@@ -328,6 +330,8 @@ def tell(
 
 def placed_step(step: Step, member: str) -> Step:
     """A step of a lookup in a member, in the words of its data set."""
+    from shardcore.model.drawing import moved
+
     drawing = moved(step.drawing, lambda span: placed_span(span, member)) if step.drawing is not None else None
     return replace(
         step,

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.content import Stored
+    from shardcore.formats.bloscpack.file import BloscpackFile
+    from shardcore.formats.bloscpack.header import Header
+    from shardcore.formats.bloscpack.objects import BloscpackObjects
+    from shardcore.model.drawing import Drawing
+    from shardcore.shards.trace import Look
+    from shardcore.sources.base import Source
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +22,7 @@ from numpy.typing import NDArray
 from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import ChunkMap, map_chunk
-from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.elements import Element, element_at, element_of, tell_none
-from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
@@ -23,15 +31,10 @@ from shardcore.formats.bloscpack.layout import (
     UNKNOWN,
     blosc_header_span,
 )
-from shardcore.formats.bloscpack.objects import BloscpackObjects
-from shardcore.formats.bloscpack.ruler_figures import blocks_figure, flags_figure
-from shardcore.model.drawing import Drawing
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.step_drawing import Compared, Fields
-from shardcore.shards.trace import Look
-from shardcore.sources.base import Source
+from shardcore.shards.step_content import Compared, Fields
 
 WALK_STEPS = 20
 """Chunks that a trace tells one by one while it follows the chunks from the first."""
@@ -311,6 +314,8 @@ class BloscpackLookup:
 
     def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
         """Steps 6 to 9: header, digest, block, byte."""
+        from shardcore.formats.bloscpack.ruler_figures import flags_figure
+
         header, start = stored.header, stored.span.start
         look.step(
             "Blosc header",
@@ -392,6 +397,9 @@ class BloscpackLookup:
 
 def _block_drawing(stored: Stored, found: ChunkMap, block: int, within: int) -> Drawing:
     """The blocks of a chunk, and where the one with the byte lies."""
+    from shardcore.formats.bloscpack.ruler_figures import blocks_figure
+    from shardcore.model.drawing import Drawing
+
     ribbon, left = blocks_figure(stored, found, block, within)
     caption = "The starts say where each block begins; to have one byte, one block is decompressed."
     return Drawing(f"Block {block}", (ribbon,), (), caption, left)

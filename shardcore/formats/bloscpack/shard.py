@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
-from shardcore.formats.bloscpack.block_sketch import BlockSketch
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE
@@ -21,21 +20,22 @@ from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.offsets import read_offsets
-from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
-from shardcore.model.drawing import Sketch
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS, Key
 from shardcore.model.number_words import grouped_digits, plural
-from shardcore.model.objects import ObjectRef
-from shardcore.model.record import Value
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, OpenContext, Verdict
 from shardcore.shards.shard import DEFAULT_LIMIT, PIECE
-from shardcore.shards.trace import Trace
-from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
+    from shardcore.model.objects import ObjectRef
+    from shardcore.model.record import Value
+    from shardcore.shards.trace import Trace
+    from shardcore.sources.opening import PrefetchedSource
 
 HEAD = 65536
 """Bytes that the first read brings; files up to this size are known as a whole when they are open."""
@@ -188,6 +188,9 @@ class BloscpackShard(FileShard):
 
 def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
     """Return what is drawn of a chunk."""
+    from shardcore.formats.bloscpack.block_sketch import BlockSketch
+    from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
+
     return RulersSketch(scene), BlockSketch(scene)
 
 

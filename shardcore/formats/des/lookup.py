@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shardcore.formats.des.file import DesFile
+    from shardcore.formats.des.objects import DesObjects
+    from shardcore.model.drawing import Bits, Drawing
+    from shardcore.model.objects import ObjectRef
+    from shardcore.shards.trace import Look
+
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,8 +21,6 @@ from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, UsageError
 from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_inline
-from shardcore.formats.des.entry_figures import tape
-from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
     BIGFILE_HEAD,
     BIGFILE_TAIL,
@@ -26,19 +33,15 @@ from shardcore.formats.des.layout import (
     PLACE_V1_SHORT,
     UID_HEAD,
 )
-from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Uid, shard_date
 from shardcore.formats.des.tombstone_span import tombstone_span
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
-from shardcore.model.drawing import Bits, Drawing, Item, Tone
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
-from shardcore.shards.step_drawing import Fields
-from shardcore.shards.trace import Look
+from shardcore.shards.step_content import Fields
 from shardcore.sources.local import read_side_file
 
 MAX_TOLD = 1 << 24
@@ -154,6 +157,9 @@ def _tell_ends(file: DesFile, look: Look) -> None:
 
 def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
     """The walk from entry to entry."""
+    from shardcore.formats.des.entry_figures import tape
+    from shardcore.model.drawing import Drawing
+
     walked = tape(file, row)
     caption = "Each entry says how long it is and so where the next begins; none can be jumped to."
     if row is None:
@@ -163,6 +169,8 @@ def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
 
 def _flags_figure(flags: int, at: int) -> Bits:
     """The flags of an entry, bit by bit."""
+    from shardcore.model.drawing import Bits, Item, Tone
+
     spans = (Span("", at, at + 1),)
     low = Item("BigFile" if flags & 1 else "inline", spans, 0, 1, Tone.KEY, "Bit 0: where the content is.", here=True)
     return Bits("One byte", 8, flags, (low, Item("not used", spans, 1, 7, Tone.FAINT, "Readers ignore these bits.")))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported
-from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -30,19 +29,21 @@ from shardcore.formats.des.sidecar_recovery import checksum_in
 from shardcore.formats.des.step_values import MEANINGS
 from shardcore.formats.des.tree import DesTree
 from shardcore.model.children import field_nodes
-from shardcore.model.drawing import Sketch
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
-from shardcore.model.record import Record, Value
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.shards.trace import Trace
-from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
+    from shardcore.model.objects import ObjectRef
+    from shardcore.model.record import Record, Value
+    from shardcore.shards.trace import Trace
+    from shardcore.sources.opening import PrefetchedSource
 
 MAX_INDEX = 1 << 30
 """Largest index read, 1 GiB: some ten million entries."""
@@ -121,6 +122,8 @@ class DesShard(FileShard):
         """The address of a uid; of the first one where none is looked up."""
         if trace is None and not len(self.file.entries):
             return ()
+        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
+
         return (AddressSketch(AddressScene(lambda: self.file, trace)),)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import SIZE, ZERO, as_rows, from_text, text_of_key, to_text, truncated
 from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, shown_key
-from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import (
     CHUNK,
     FILE,
@@ -34,12 +33,15 @@ from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref
 from shardcore.formats.mdb.recipe import tell_content
 from shardcore.model.keys import KeyForm
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.cache import Once
-from shardcore.shards.step_drawing import Compared, Fields
+from shardcore.shards.step_content import Compared, Fields
 from shardcore.shards.trace import Look
+
+if TYPE_CHECKING:
+    from shardcore.formats.mdb.file import MdbFile
+    from shardcore.model.objects import ObjectRef
 
 WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""

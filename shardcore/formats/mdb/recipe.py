@@ -19,7 +19,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import sentence
-from shardcore.shards.step_drawing import Fields
+from shardcore.shards.step_content import Fields
 from shardcore.shards.trace import Look
 
 TOLD_SEGMENTS = 16

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO
 from shardcore.errors import FormatError, LimitExceeded, ShardError
-from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
 from shardcore.formats.mdb.content import read_range, stream
-from shardcore.formats.mdb.cuts_sketch import CutsSketch
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
-from shardcore.formats.mdb.hash_lookup_sketch import HashLookupSketch
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO_EXPIRY, TAG, TAG_TEXT
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
@@ -25,20 +22,22 @@ from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.model.drawing import Sketch
 from shardcore.model.finding import Depth, Report
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
-from shardcore.model.record import Value
 from shardcore.model.section import Section, SectionRole
-from shardcore.model.source_name import SourceName
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, OpenContext, Verdict
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
-from shardcore.shards.trace import Trace
-from shardcore.sources.base import Source
-from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
+    from shardcore.model.objects import ObjectRef
+    from shardcore.model.record import Value
+    from shardcore.model.source_name import SourceName
+    from shardcore.shards.trace import Trace
+    from shardcore.sources.base import Source
+    from shardcore.sources.opening import PrefetchedSource
 
 SMALL = 65536
 """Shards of up to this many bytes are whole in what was fetched to recognise them."""
@@ -150,6 +149,10 @@ class MdbShard(FileShard):
 
 def sketches_of(scene: MdbScene) -> tuple[Sketch, ...]:
     """All sketches of a shard; formats of folders have them of one of their shards."""
+    from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
+    from shardcore.formats.mdb.cuts_sketch import CutsSketch
+    from shardcore.formats.mdb.hash_lookup_sketch import HashLookupSketch
+
     return (ChunkMapSketch(scene), CutsSketch(scene), HashLookupSketch(scene))
 
 

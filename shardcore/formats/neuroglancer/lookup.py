@@ -6,38 +6,41 @@ Steps one to four need no shard: they are the routing of a data set. The others 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress_stream
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
-from shardcore.formats.neuroglancer.bits_figures import (
-    cell_figure,
-    hash_figure,
-    key_figure,
-    keys_figure,
-    morton_figure,
-    places_figure,
-    row_spans,
-)
-from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import pair_span
-from shardcore.formats.neuroglancer.minishard import MinishardEntries
-from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
 from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.formats.neuroglancer.sharding import IDENTITY, KeyLocation, ShardingSpec, parse_key
 from shardcore.formats.neuroglancer.spec_origin import Origin, given_origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
-from shardcore.shards.step_drawing import Fields
-from shardcore.shards.trace import Look
-from shardcore.sources.base import Source
+from shardcore.shards.format import lazily
+from shardcore.shards.step_content import Fields
+
+if TYPE_CHECKING:
+    from shardcore.formats.neuroglancer.file import NeuroglancerFile
+    from shardcore.formats.neuroglancer.minishard import MinishardEntries
+    from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
+    from shardcore.model.objects import ObjectRef
+    from shardcore.shards.trace import Look
+    from shardcore.sources.base import Source
+
+_FIGURES = "shardcore.formats.neuroglancer.bits_figures"
+cell_figure = lazily(f"{_FIGURES}:cell_figure")
+hash_figure = lazily(f"{_FIGURES}:hash_figure")
+key_figure = lazily(f"{_FIGURES}:key_figure")
+keys_figure = lazily(f"{_FIGURES}:keys_figure")
+morton_figure = lazily(f"{_FIGURES}:morton_figure")
+places_figure = lazily(f"{_FIGURES}:places_figure")
+row_spans = lazily(f"{_FIGURES}:row_spans")
 
 TOLD_LIMIT = 16 << 20
 """Values of up to this many bytes, stored and plain, are read and hashed while a lookup is told."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, says_absent
-from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -20,20 +19,22 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, sha
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
-from shardcore.model.drawing import Sketch
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
-from shardcore.model.record import Value
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.shards.trace import Trace
-from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
+    from shardcore.model.record import Value
+    from shardcore.shards.trace import Trace
+    from shardcore.sources.base import Source
 
 MOST_FIRST = 1 << 20
 """Bytes of an index that are asked for before the size of the file is known."""
@@ -160,6 +161,8 @@ class NeuroglancerShard(FileShard):
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """The ruler of bits: of a key looked up, else of the first of the file."""
         key = None if trace is None else parse_key(trace.key)
+        from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
+
         return (BitsSketch(self.origin, key, lambda: self.file),)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:

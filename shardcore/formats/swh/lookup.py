@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError, shown_key
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import DisplacementLocation, bucket_places, displacements
-from shardcore.formats.swh.displacement_figures import displacement_drawing, place_drawing
 from shardcore.formats.swh.file import SwhFile, check_length
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, length_span
 from shardcore.formats.swh.objects import key_bytes, live_ref
@@ -21,9 +20,15 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
 from shardcore.model.span import Span
 from shardcore.model.text import short
-from shardcore.shards.step_drawing import Compared, Fields
-from shardcore.shards.trace import Look
-from shardcore.sources.base import Source
+from shardcore.shards.format import lazily
+from shardcore.shards.step_content import Compared, Fields
+
+if TYPE_CHECKING:
+    from shardcore.shards.trace import Look
+    from shardcore.sources.base import Source
+
+place_drawing = lazily("shardcore.formats.swh.displacement_figures:place_drawing")
+displacement_drawing = lazily("shardcore.formats.swh.displacement_figures:displacement_drawing")
 
 CONTENT_GUESS = 65536
 """Bytes fetched with an object's length, in the hope that they hold its content."""

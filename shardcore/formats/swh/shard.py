@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, Truncated
 from shardcore.formats.swh import layout
-from shardcore.formats.swh.displacement_sketch import DisplacementSketch
-from shardcore.formats.swh.drawn_hash import SwhHashing
-from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
 from shardcore.formats.swh.lookup import SwhLookup
 from shardcore.formats.swh.objects import KEY_FORM, SwhObjects
-from shardcore.formats.swh.slot_placement import SlotPlacementSketch
 from shardcore.formats.swh.step_values import MEANINGS
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
-from shardcore.model.drawing import Sketch
 from shardcore.model.number_words import grouped_digits, plural
-from shardcore.model.objects import ObjectRef
-from shardcore.model.record import Value
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.shards.trace import Trace
-from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.formats.swh.drawn_hash import SwhHashing
+    from shardcore.formats.swh.drawn_key import KeyedScene
+    from shardcore.model.drawing import Sketch
+    from shardcore.model.objects import ObjectRef
+    from shardcore.model.record import Value
+    from shardcore.shards.trace import Trace
+    from shardcore.sources.opening import PrefetchedSource
 
 LAST_SLOTS = 200
 """Slots before the hash function that are fetched with it: keys in them tell the dialect of the hash."""
@@ -45,7 +46,6 @@ class SwhShard(FileShard):
 
     Attributes:
         file: The open file.
-        hashing: Hashes keys for what is drawn of it.
     """
 
     file: SwhFile
@@ -59,7 +59,6 @@ class SwhShard(FileShard):
     def __init__(self, file: SwhFile) -> None:
         super().__init__(file, SwhObjects(file), SwhTree(file), SwhLookup(file))
         self.damage = file.damage
-        self.hashing = SwhHashing(file)
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -80,10 +79,19 @@ class SwhShard(FileShard):
         """`objects_count`; deletions do not lower it."""
         return self.file.geometry.declared
 
+    @cached_property
+    def hashing(self) -> SwhHashing:
+        """Hashes keys for what is drawn of it."""
+        from shardcore.formats.swh.drawn_hash import SwhHashing
+
+        return SwhHashing(self.file)
+
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Parking, and from bits to displacement: of a key looked up, else of the first; none without hash function."""
         if self.file.parts is None:
             return ()
+        from shardcore.formats.swh.drawn_key import KeyedScene
+
         return sketches_of(KeyedScene(lambda: self.hashing, trace))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
@@ -105,6 +113,9 @@ class SwhShard(FileShard):
 
 def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
     """Return what is drawn of a key: where it lives, and how the displacement of its bucket is found."""
+    from shardcore.formats.swh.displacement_sketch import DisplacementSketch
+    from shardcore.formats.swh.slot_placement import SlotPlacementSketch
+
     return SlotPlacementSketch(scene), DisplacementSketch(scene)
 
 

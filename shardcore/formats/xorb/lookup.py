@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import from_text, text_of_key, to_text
 from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH
 from shardcore.errors import FormatError, KeyAbsent, UsageError
-from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.model.keys import KeyForm, number_or_text
 from shardcore.model.number_words import plural
@@ -18,7 +18,10 @@ from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.shards.trace import Look
-from shardcore.sources.base import Source
+
+if TYPE_CHECKING:
+    from shardcore.formats.xorb.file import XorbFile
+    from shardcore.sources.base import Source
 
 ALL = "all"
 """The key of all chunks, one after the other."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,21 @@ from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, KEY_FORM, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
-from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
 from shardcore.formats.xorb.step_values import MEANINGS
 from shardcore.formats.xorb.tree import XorbTree
-from shardcore.model.drawing import Sketch
 from shardcore.model.number_words import plural
-from shardcore.model.objects import ObjectRef
-from shardcore.model.record import Value
-from shardcore.model.span import Span
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, OpenContext, Verdict
 from shardcore.shards.shard import DEFAULT_LIMIT
-from shardcore.shards.trace import Trace
-from shardcore.sources.base import Source
-from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
+    from shardcore.model.objects import ObjectRef
+    from shardcore.model.record import Value
+    from shardcore.model.span import Span
+    from shardcore.shards.trace import Trace
+    from shardcore.sources.base import Source
+    from shardcore.sources.opening import PrefetchedSource
 
 
 class XorbShard(FileShard):
@@ -107,6 +108,8 @@ class XorbShard(FileShard):
         """The records, and the lanes of one chunk; see `Shard.sketches`."""
         number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
         absent = "Nothing has this key. " if trace is not None and trace.ref is None else ""
+        from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
+
         return (RecordsSketch(self.file, number, absent), BytePlanesSketch(self.file, number, absent))
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
