@@ -177,6 +177,8 @@ class OpenedShard(QObject):
     """A sentence for the status bar: an acknowledgement that may be missed."""
     troubled = Signal(object, object)
     """Error as a sentence and its `Remedy`, or None."""
+    member_damaged = Signal(object, object)
+    """The name of a file of a data set, and the `FormatError` for which its bytes are not shown."""
     succeeded = Signal(object)
     """A sentence on the result of an operation."""
     remedy_wanted = Signal(object)

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
 
-from shardcore import CredentialsRefused, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
+from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
 from shardcore.errors import LargeRead
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.request_log import size_text
@@ -63,6 +63,7 @@ class ErrorNotices(QObject):
         session.failed.connect(self._failed)
         session.source_trouble.connect(self._source_trouble)
         session.troubled.connect(self._troubled)
+        session.member_damaged.connect(self._member_damaged)
         session.remedy_wanted.connect(self._mend)
         session.jobs.trouble.connect(lambda job: self._troubled(plain_words(job.error), None))
 
@@ -71,6 +72,22 @@ class ErrorNotices(QObject):
         tone = NoticeTone.WARNING if helps else NoticeTone.ERROR
         do = partial(self._mend, helps) if helps else None
         self._notices.tell(text, tone, action=ACTIONS[helps] if helps else "", do=do)
+
+    def _member_damaged(self, name: str, error: FormatError) -> None:
+        """A damaged file of a data set shows what is left of it when it is opened alone."""
+        shard = self._session.shard
+        if not isinstance(shard, DataSet):
+            return
+        uri, remote = f"{shard.folder.uri.rstrip('/')}/{name}", self._session.request.remote
+        request = OpenRequest(uri, format=shard.format, remote=remote)
+        text = self.tr("{0} is damaged: {1}. Opened alone, it shows what is left, and its objects can be recovered.")
+        self._notices.tell(
+            text.format(name, plain_words(error)),
+            NoticeTone.WARNING,
+            action=self.tr("Open it alone"),
+            do=partial(self._session.open, request),
+            about="damage",
+        )
 
     def _mend(self, remedy: Remedy) -> None:
         """Opens what is open in the way that helps; what is selected stays selected."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from shardscope.shell import notices as module
 from shardscope.shell.main_window import MainWindow
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.screenshot import settle
+from shardscope.startup import assets
 
 
 @pytest.fixture
@@ -199,6 +201,22 @@ def test_recovering_is_offered_where_it_is_needed(window: MainWindow, data: Path
     assert window.breaking.salvaging.sheet is not None
     window.breaking.salvaging.sheet.reject()
     settle(window, 60)
+
+
+def test_a_damaged_file_of_a_folder_is_opened_alone(window: MainWindow, tmp_path: Path) -> None:
+    """Its bytes are not shown in the folder; one button opens the file, which can be recovered."""
+    folder = tmp_path / "archive"
+    shutil.copytree(assets.resources() / "samples/des/archive", folder)
+    first = min(folder.glob("*.des"))
+    first.write_bytes(first.read_bytes()[:300])
+    window.open(str(folder))
+    settle(window, 60)
+    assert window.notices.text.startswith(f"{first.name} is damaged: ")
+    assert not window.breaking.actions.salvage.isEnabled()
+    window.notices.buttons[0].click()
+    settle(window, 60)
+    assert window.session.uri == str(first)
+    assert window.breaking.actions.salvage.isEnabled()
 
 
 def test_quitting_while_files_are_written_asks(shown: MainWindow, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Shard, Span
 from shardcore.model.children import RowRange
 from shardcore.model.copy_forms import curl_command, explain_command, read_lines
 from shardcore.model.details import headline, record_size
@@ -318,7 +318,12 @@ class HexPanel(QWidget):
             if found is not None:
                 self._show(OpenSource(name, *found), select)
             elif error is not None and not isinstance(error, Cancelled):
-                self._session.tell(self.tr("{0} cannot be shown").format(name), error)
+                shard = self._session.shard
+                damaged = isinstance(shard, DataSet) and any(member.name == name for member in shard.members)
+                if damaged and isinstance(error, FormatError):
+                    self._session.member_damaged.emit(name, error)
+                else:
+                    self._session.tell(self.tr("{0} cannot be shown").format(name), error)
 
         self.pages.describe(name, done, key=("describe", id(self)))
 
