@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
@@ -14,13 +17,48 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.byte_shares import Share
+from shardcore import SectionRole
+from shardcore.model.byte_shares import Share, Use
 from shardcore.model.number_words import plural
-from shardscope.learning.charts.colours import LETTERS, ROLES, use_colour
 from shardscope.session.words import grouped, share_text, short_size
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.theme import Palette
+
+ROLES: Mapping[Use, SectionRole] = MappingProxyType(
+    {
+        Use.PAYLOAD: SectionRole.DATA,
+        Use.INDEX: SectionRole.INDEX,
+        Use.LOOKUP: SectionRole.LOOKUP,
+        Use.HEAD: SectionRole.HEADER,
+        Use.PADDING: SectionRole.PADDING,
+        Use.SLACK: SectionRole.METADATA,
+        Use.DEAD: SectionRole.FOOTER,
+        Use.UNKNOWN: SectionRole.UNKNOWN,
+    }
+)
+"""Whose colour and hatch the bars of a use have."""
+
+LETTERS: Mapping[Use, str] = MappingProxyType(
+    {
+        Use.PAYLOAD: "D",
+        Use.INDEX: "I",
+        Use.LOOKUP: "L",
+        Use.HEAD: "H",
+        Use.PADDING: "P",
+        Use.SLACK: "S",
+        Use.DEAD: "X",
+        Use.UNKNOWN: "?",
+    }
+)
+"""Letter on the bars of each use."""
+
+
+def use_colour(colours: Palette, use: Use) -> QColor:
+    """The colour of a use."""
+    return colours.section(ROLES[use])
+
 
 Index = QModelIndex | QPersistentModelIndex
 

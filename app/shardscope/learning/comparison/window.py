@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont
-from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QLine, QSize, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QSlider,
+    QStyle,
+    QStyleOptionSlider,
+    QVBoxLayout,
+    QWidget,
+)
 
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import format_of, writes_of
@@ -20,7 +32,41 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.scrolled import scrolled
-from shardscope.widgets.ticked_slider import TickedSlider
+
+_HIGH = 4
+"""Pixels of a mark."""
+
+
+class TickedSlider(QSlider):
+    """A horizontal slider that steps from mark to mark.
+
+    The style paints marks in a darker shade of the window, which is not seen in a dark one.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self.setTickPosition(QSlider.TickPosition.TicksBelow)
+        self.setTickInterval(1)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        colours = theme.of(self)
+        painter.setPen(QPen(colours.muted if self.isEnabled() else colours.faint, 1))
+        painter.drawLines([QLine(x, self.height() - 1 - _HIGH, x, self.height() - 1) for x in self.marks()])
+        painter.end()
+
+    def marks(self) -> list[int]:
+        """Return where the marks stand, in pixels from the left."""
+        option = QStyleOptionSlider()
+        self.initStyleOption(option)
+        style = self.style()
+        length = style.pixelMetric(QStyle.PixelMetric.PM_SliderLength, option, self)
+        room = style.pixelMetric(QStyle.PixelMetric.PM_SliderSpaceAvailable, option, self)
+        least, most = self.minimum(), self.maximum()
+        return [
+            QStyle.sliderPositionFromValue(least, most, value, room) + length // 2 for value in range(least, most + 1)
+        ]
 
 
 class StepSlider(QWidget):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
@@ -33,16 +35,72 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.drawing import Drawing
+from shardcore.model.number_words import plural
 from shardcore.teaching.drawing.colours import Colours
 from shardcore.teaching.drawing.layout import LEAST_WIDTH, placed
-from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture
+from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect
 from shardcore.teaching.drawing.svg import tip_of
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.paint import paint_grip, paint_picture, polygon_of, rect_of
-from shardscope.learning.drawings.stops import Stop, spoken, stops_of, towards
 from shardscope.session.words import grouped
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import tip
+
+_ASIDE = 3.0
+"""Factor of the distance of an item that is not straight in the direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A place where the keyboard can be.
+
+    Attributes:
+        item: The number of the item.
+        rect: Where it is.
+        grip: The handle, where it is one.
+    """
+
+    item: int
+    rect: Rect
+    grip: Grip | None = None
+
+
+def stops_of(picture: Picture) -> tuple[Stop, ...]:
+    """All stops, in the order of the page; a handle comes after its item."""
+    found: list[Stop] = []
+    seen: set[int] = set()
+    for area in picture.areas:
+        if area.item in seen:
+            continue
+        seen.add(area.item)
+        found.append(Stop(area.item, area.bounds))
+        found += [Stop(area.item, grip.rect, grip) for grip in picture.grips if grip.item == area.item]
+    return tuple(found)
+
+
+def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
+    """The number of the nearest stop in a direction, of the same row first; the current one where there is none."""
+    here = stops[current].rect
+    x, y = here.middle
+    found: list[tuple[bool, bool, float, int]] = []
+    for number, stop in enumerate(stops):
+        along = (stop.rect.middle[0] - x) * across + (stop.rect.middle[1] - y) * down
+        aside = abs((stop.rect.middle[0] - x) * down) + abs((stop.rect.middle[1] - y) * across)
+        if stop.grip is None and along > 1:
+            other_row = bool(across) and not (stop.rect.y < here.bottom and here.y < stop.rect.bottom)
+            found.append((other_row, aside > along, along + _ASIDE * aside, number))
+    return min(found)[3] if found else current
+
+
+def spoken(picture: Picture, stop: Stop) -> str:
+    """Return what is said of a stop."""
+    item = picture.items[stop.item]
+    if stop.grip is not None:
+        return f"handle of {item.text or item.doc}, at {stop.grip.end:g}: the arrow keys move it"
+    size = sum(span.size for span in item.spans)
+    spans = f"{plural(size, 'byte')} at {item.spans[0].start:,}" if item.spans else "computed, no bytes"
+    return ", ".join(part.rstrip(".") for part in (item.text, item.doc, spans) if part)
+
 
 _LIT = 0.20
 _HOVER = 0.12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from shardcore.sources.remote.request_log import size_text
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import index_size
 from shardscope.session.jobs import Job, JobPriority, Pool
-from shardscope.session.object_counts import Census, count, countable
+from shardscope.session.object_counts import Census, Sum, add_up, count, countable
 from shardscope.session.object_filter import toggled
-from shardscope.session.object_rows import LooksAtAll, SomeRows, View, can_sort, rows_of
+from shardscope.session.object_rows import LooksAtAll, SomeRows, Sought, View, can_sort, rows_of, seek_file
 from shardscope.session.opened import AUTO_INDEX_BYTES
 from shardscope.session.selection import Selection
 from shardscope.session.session import IndexState, Session
@@ -27,11 +28,112 @@ from shardscope.startup.settings import Settings
 from shardscope.views.objects.actions import ObjectActions
 from shardscope.views.objects.chips import Chips
 from shardscope.views.objects.columns import ColumnVisibility
-from shardscope.views.objects.find_file import FileSeeker
-from shardscope.views.objects.sums import SelectionSums
 from shardscope.views.objects.table import ObjectTable
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.object_model import ObjectModel, place_in
+
+
+class FileSeeker(QObject):
+    """Seeks one file after the other, and selects the object that it is.
+
+    Args:
+        session: What is open.
+        note: Takes what is to be told: that it is looked for, then how that ended.
+        parent: The panel.
+    """
+
+    def __init__(self, session: Session, note: Callable[[str], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._note = note
+
+    def seek(self, path: Path) -> None:
+        """Asks about a file; reading it, and the objects, is a job."""
+        if self._session.shard is None:
+            return
+        # It ends with a look at all objects, unless a key tells.
+        self._session.with_index(self.tr("Looking for {0}").format(path.name), lambda: self._seek(path))
+
+    def _seek(self, path: Path) -> None:
+        def take(found: Sought) -> None:
+            tell(found.how)
+            if found.ref is not None:
+                self._session.select_row(found.ref.row)
+
+        def tell(words: object) -> None:
+            if job is not None:
+                job.note = str(words)
+            self._session.message.emit(str(words))
+            self._note(str(words))
+
+        self._note(self.tr("looking for {0} …").format(path.name))
+        job = self._session.ask(
+            lambda shard, job: seek_file(shard, path, job.progress),
+            take,
+            failed=lambda error: tell(plain_words(error)),
+            key=("seek", self),
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+            title=self.tr("Is {0} in here?").format(path.name),
+        )
+
+
+PAUSE_MILLISECONDS = 60
+"""A selection that stands still for so long is added up."""
+
+
+class SelectionSums(QObject):
+    """Follows the selection of a table; `changed()` tells that `text` is another."""
+
+    changed = Signal()
+
+    def __init__(self, session: Session, table: ObjectTable) -> None:
+        super().__init__(table)
+        self._session = session
+        self._table = table
+        self._sum: Sum | None = None
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(PAUSE_MILLISECONDS)
+        self._pause.timeout.connect(self._add_up)
+        table.selectionModel().selectionChanged.connect(self._start)
+        table.objects.modelReset.connect(self._start)
+
+    @property
+    def text(self) -> str:
+        """Return what to say; empty when at most one row is selected."""
+        count = self._table.selected_count()
+        if count < 2:
+            return ""
+        parts = [f"{count:,} selected"]
+        if self._sum is not None:
+            more = f" and {plural(self._sum.unknown, 'object')} of unknown size" if self._sum.unknown else ""
+            parts.append(f"{plural(self._sum.size, 'byte')}{more}")
+        return ", ".join(parts)
+
+    def _start(self, *_: object) -> None:
+        self._sum = None
+        if (older := self._session.jobs.newest(("sum", self))) is not None:
+            older.cancel()
+        self._pause.start()
+        self.changed.emit()
+
+    def _add_up(self) -> None:
+        chosen = self._table.selected_ranges()
+        if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
+            return
+
+        def take(found: Sum) -> None:
+            self._sum = found
+            self.changed.emit()
+
+        self._session.ask(
+            lambda shard, job: add_up(shard, chosen, job.progress),
+            take,
+            key=("sum", self),
+            pool=Pool.CPU,
+            priority=JobPriority.SCAN,
+        )
 
 
 class FilterField(QLineEdit):

@@ -16,9 +16,17 @@ from shardscope.session.session import IndexState, Session
 from shardscope.startup.settings import Settings
 from shardscope.views.transfers.request_log.waterfall import RequestTable
 from shardscope.views.transfers.transfers import Transfers
-from shardscope.widgets.request_log.columns import RequestColumns, measured
 from shardscope.widgets.request_log.costs import PRICES, Price, Totals, money_text, seconds_text
-from shardscope.widgets.request_log.model import ANSWER, BYTES, PURPOSE, RANGE, RequestLogModel, answer_text
+from shardscope.widgets.request_log.model import (
+    ANSWER,
+    BYTES,
+    PURPOSE,
+    RANGE,
+    RequestColumns,
+    RequestLogModel,
+    answer_text,
+    measured,
+)
 from tests.remote.servers import RangeServer
 
 WHERE = "https://example.org/a.shard"
