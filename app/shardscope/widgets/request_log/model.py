@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from shardcore.model.number_words import plural
-from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog, size_text
+from shardcore.model.number_words import plural, size_text
+from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.request_log.columns import RequestColumns, measured
 from shardscope.widgets.request_log.costs import seconds_text
