@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, worded
 from shardcore.errors import ShardError
+from shardcore.model.number_words import size_text
 from shardcore.model.objects import ObjectColumns, State, in_states, located
 from shardcore.model.parallel import in_order
 from shardcore.operations.extraction.default_objects import no_kind
@@ -20,7 +21,6 @@ from shardcore.shards.dataset import DataSet
 from shardcore.shards.member_work import ObjectRow, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
 from shardcore.shards.prefetch import fetched_ahead
 from shardcore.shards.shard import Shard
-from shardcore.teaching.comparison.words import short_size
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
@@ -251,7 +251,7 @@ def _tell(found: dict[str, Any], *, as_json: bool, human: bool) -> None:
 def _size_text(size: int, *, human: bool) -> str:
     if size < 0:
         return f"{'-':>12}"
-    return f"{short_size(size):>12}" if human else f"{size:>12}"
+    return f"{size_text(size):>12}" if human else f"{size:>12}"
 
 
 def warn_unreadable(shard: Shard) -> int:

@@ -9,6 +9,7 @@ from typing import SupportsInt
 
 _IRREGULAR = {"index": "indices", "entry": "entries", "copy": "copies", "key": "keys"}
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def grouped_digits(count: SupportsInt) -> str:
@@ -35,6 +36,17 @@ def _many(noun: str) -> str:
     """The plural of a noun."""
     head, space, last = noun.rpartition(" ")
     return f"{head}{space}{_IRREGULAR.get(last) or last + ('es' if last.endswith(_SIBILANTS) else 's')}"
+
+
+def size_text(size: int) -> str:
+    """A number of bytes in few characters: `512 B`, `4.2 KiB`, `98.5 GiB`; below zero with a minus sign."""
+    if size < 0:
+        return f"−{size_text(-size)}"
+    if size < 1024:
+        return f"{size:,} B"
+    power = min((size.bit_length() - 1) // 10, len(_UNITS))
+    value = size / 1024**power
+    return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:,.0f} {_UNITS[power - 1]}"
 
 
 def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:

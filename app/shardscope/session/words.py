@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 
 from shardcore import Node
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.model.source_name import SourceName
 from shardcore.model.text import without_marks
 
 LONGEST_NAME = 22
 """Characters of a name that are shown; of longer ones the middle is left out."""
-
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
 
 _ALONE = re.compile(
     r"""(?:(?<![^\s(\[=→×<>…])|(?<=\.\.))   # after a blank, a bracket, a sign, or the dots of a range
@@ -72,15 +69,6 @@ def source_words(name: str) -> str:
 def node_name(node: Node) -> str:
     """The name of a node; of one that is a whole source, that of the source in words."""
     return source_words(node.name) if node.name == node.span.source else node.name
-
-
-def size_text(size: int) -> str:
-    """A size in few characters: `512 B`, `4.2 KiB`, `98.5 GiB`."""
-    if size < 1024:
-        return f"{size:,} B"
-    power = min((size.bit_length() - 1) // 10, len(_UNITS))
-    value = size / 1024**power
-    return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:,.0f} {_UNITS[power - 1]}"
 
 
 def short_size(size: int) -> str:

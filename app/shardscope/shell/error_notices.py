@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction
 
 from shardcore import CredentialsRefused, DataSet, FormatError, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
 from shardcore.errors import LargeRead
+from shardcore.model.number_words import size_text
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.remote.request_log import size_text
 from shardscope.session.connections import Who, who_of
 from shardscope.session.error_words import ACTIONS, plain_words
 from shardscope.session.open_request import OpenRequest

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from shardcore import StoreUntrusted
-from shardcore.sources.remote.request_log import size_text
+from shardcore.model.number_words import size_text
 from shardscope.session.fetch_cost import Costly
 from shardscope.session.session import Session
 from shardscope.startup.settings import Settings

@@ -8,7 +8,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 
 from shardcore import Section, SectionRole
-from shardscope.session.words import cut_end, size_text
+from shardcore.model.number_words import size_text
+from shardscope.session.words import cut_end
 from shardscope.widgets import theme
 from shardscope.widgets.strip_scale import StripScale
 

@@ -9,7 +9,7 @@ from collections import deque
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.sources.base import PurposeAt
 from shardcore.sources.read_purpose import ReadPurpose
 
@@ -181,14 +181,3 @@ class RequestLog:
     def lines(self) -> str:
         """All records as JSON lines."""
         return "".join(json.dumps(record.to_json(), ensure_ascii=True) + "\n" for record in self.records)
-
-
-def size_text(size: int) -> str:
-    """A number of bytes, as people say it: `41 KB`, `100 GB`."""
-    if size < 1000:
-        return plural(size, "byte")
-    amount, units = float(size), iter(("KB", "MB", "GB", "TB", "PB", "EB"))
-    unit = "B"
-    while amount >= 999.5:
-        amount, unit = amount / 1000, next(units)
-    return f"{amount:.0f} {unit}" if amount >= 9.95 else f"{amount:.1f} {unit}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.teaching.comparison.costs import ACTIONS
 from shardcore.teaching.comparison.row import ActionCost, FormatRow, How
 
@@ -19,19 +19,6 @@ HEADINGS = (
 )
 """The columns that people see."""
 
-_UNITS = ("KiB", "MiB", "GiB")
-
-
-def short_size(size: int) -> str:
-    """A number of bytes in few letters: `560 B`, `1.1 MiB`."""
-    sign, size = "−" if size < 0 else "", abs(size)
-    if size < 1024:
-        return f"{sign}{size:,} B"
-    power = min((size.bit_length() - 1) // 10, len(_UNITS))
-    value = size / 1024**power
-    digits = f"{value:.1f}" if value < 100 else f"{value:,.0f}"
-    return f"{sign}{digits} {_UNITS[power - 1]}"
-
 
 def cells(row: FormatRow) -> tuple[str, ...]:
     """Return what stands in the columns, after the name of the format."""
@@ -40,9 +27,9 @@ def cells(row: FormatRow) -> tuple[str, ...]:
     if not row.pieces:
         return (*(UNKNOWN for _ in HEADINGS[1:-1]), row.cannot)
     return (
-        f"{short_size(row.size)}{files_text(row)}",
+        f"{size_text(row.size)}{files_text(row)}",
         overhead_text(row),
-        short_size(row.structure),
+        size_text(row.structure),
         lookup_text(row),
         *(cost_text(row.costs.get(action)) for action in ACTIONS),
         row.cannot,
@@ -57,7 +44,7 @@ def files_text(row: FormatRow) -> str:
 def overhead_text(row: FormatRow) -> str:
     """The overhead, in bytes and as a share."""
     sign = "+" if row.overhead > 0 else ""
-    return f"{sign}{short_size(row.overhead)}, {sign}{row.share * 100:.1f} %".replace("-", "−")
+    return f"{sign}{size_text(row.overhead)}, {sign}{row.share * 100:.1f} %".replace("-", "−")
 
 
 def lookup_text(row: FormatRow) -> str:
@@ -65,7 +52,7 @@ def lookup_text(row: FormatRow) -> str:
     if row.lookup is None:
         return UNKNOWN
     one = row.lookup
-    return f"{plural(one.requests, 'request')}, {short_size(one.bytes)}, {plural(one.rounds, 'round trip')}"
+    return f"{plural(one.requests, 'request')}, {size_text(one.bytes)}, {plural(one.rounds, 'round trip')}"
 
 
 def cost_text(cost: ActionCost | None) -> str:
@@ -73,12 +60,12 @@ def cost_text(cost: ActionCost | None) -> str:
     if cost is None:
         return UNKNOWN
     about = "" if cost.exact else ABOUT
-    written = f"{about}{short_size(cost.written)}"
+    written = f"{about}{size_text(cost.written)}"
     return {
         How.IN_PLACE: f"{written} in place",
         How.BESIDE: f"{written} beside it",
         How.REWRITE: f"rewrites {written}",
         How.REMOVE: "removes its file",
-        How.READ: f"reads {about}{short_size(cost.read or 0)}",
+        How.READ: f"reads {about}{size_text(cost.read or 0)}",
         How.NEVER: "not possible",
     }[cost.how]

@@ -271,7 +271,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert session.index_state is IndexState.NONE
     assert server.log.sent < 1 << 20
     assert panel.load_button.isVisibleTo(panel)
-    assert panel.load_button.text() == "Read index: 184 MB"
+    assert panel.load_button.text() == "Read index: 175 MiB"
     assert panel.model.total == HUGE["slots"]
     panel.filter.setText(bill.key)
     panel._apply_now()
@@ -282,13 +282,13 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     qtbot.waitUntil(lambda: question(window) is not None)
     asked = question(window)
     assert asked is not None
-    assert asked.text() == "Filtering and sorting fetches up to 184 MB."
+    assert asked.text() == "Filtering and sorting fetches up to 175 MiB."
     asked.reject()
     assert "reads the index first" in panel.status.text()
     panel.load_button.click()
     again = question(window)
     assert again is not None
-    assert again.text() == "Reading the index fetches up to 184 MB."
+    assert again.text() == "Reading the index fetches up to 175 MiB."
     again.reject()
     settle(window)
     assert session.index_state is IndexState.NONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardcore import Node, Span
+from shardcore.model.number_words import size_text
 from shardscope.session.words import (
     cut_end,
     grouped,
@@ -14,7 +15,6 @@ from shardscope.session.words import (
     share_text,
     short_name,
     short_size,
-    size_text,
     source_words,
 )
 

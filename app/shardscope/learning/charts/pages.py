@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Shard, Span
 from shardcore.model.byte_shares import Share
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.teaching.charts.charts import FEW_PLACES, Chart
 from shardcore.teaching.charts.export import chart_csv, shares_csv
 from shardscope.learning.charts.byte_shares_view import BudgetView
@@ -42,7 +42,7 @@ from shardscope.learning.charts.plot import Plot
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
-from shardscope.session.words import grouped, size_text
+from shardscope.session.words import grouped
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_target
 from shardscope.widgets.picture import ask_picture

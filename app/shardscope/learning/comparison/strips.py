@@ -10,10 +10,10 @@ from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEve
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import SectionRole
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import without_marks
 from shardcore.teaching.comparison import FormatRow, SectionShare
-from shardcore.teaching.comparison.words import overhead_text, short_size
+from shardcore.teaching.comparison.words import overhead_text
 from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
@@ -158,7 +158,7 @@ class Strips(QWidget):
         painter.drawLine(round(x), 2, round(x), round(bottom + 4))
         painter.setFont(sized(self.font(), SMALL))
         painter.setPen(colours.text)
-        text = self.tr("contents alone: {0}").format(short_size(self._content))
+        text = self.tr("contents alone: {0}").format(size_text(self._content))
         wide = QFontMetricsF(painter.font()).horizontalAdvance(text) + 2
         place = QRectF(x - wide - 2, bottom + 4, wide, self._line)
         # Where the legend needs the room the words are left out; the heading above has the size, too.

@@ -20,13 +20,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.shards.registry import format_of, writes_of
 from shardcore.teaching.comparison import BUILT_IN, MOST_OBJECTS
 from shardscope.learning.comparison.jobs import CompareJobs
 from shardscope.learning.comparison.strips import Strips
 from shardscope.learning.comparison.table import CompareTable
-from shardscope.session.words import size_text
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import LARGE, sized

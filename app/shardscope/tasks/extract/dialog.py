@@ -21,11 +21,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
 from shardscope.session.error_words import plain_words
 from shardscope.session.extraction import Outlook
-from shardscope.session.words import cut_middle, size_text
+from shardscope.session.words import cut_middle
 from shardscope.tasks.extract.choices import ASK, Choices
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder

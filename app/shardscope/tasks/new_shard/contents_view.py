@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore.model.number_words import plural
-from shardscope.session.words import size_text
+from shardcore.model.number_words import plural, size_text
 from shardscope.tasks.new_shard.contents import Input, InputCount
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided

@@ -21,13 +21,13 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Cancelled
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.operations.recover import REPORT, Salvage, Saved
 from shardcore.shards.salvage import Condition
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import Session
-from shardscope.session.words import cut_middle, grouped, size_text
+from shardscope.session.words import cut_middle, grouped
 from shardscope.tasks.extract.choices import first_folder
 from shardscope.widgets import theme
 from shardscope.widgets.file_dialogs import ask_folder

@@ -26,12 +26,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.model.text import without_marks
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Marks
 from shardscope.session.pages import PageCache
-from shardscope.session.words import grouped, share_text, size_text
+from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
 from shardscope.widgets.badges import badge_font, badge_size, paint_badge
 from shardscope.widgets.clipboard import copy_text

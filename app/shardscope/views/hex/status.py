@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
 from shardcore.model.details import headline
-from shardcore.model.number_words import plural
-from shardscope.session.words import size_text
+from shardcore.model.number_words import plural, size_text
 from shardscope.views.hex.tip import path_text
 from shardscope.widgets.elided import Elided
 

@@ -11,9 +11,8 @@ from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import NotAShard
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.remote.request_log import size_text
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import index_size
 from shardscope.session.jobs import Job, JobPriority, Pool

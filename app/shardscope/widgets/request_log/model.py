@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from shardcore.model.number_words import plural
-from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog, size_text
+from shardcore.model.number_words import plural, size_text
+from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.request_log.costs import seconds_text
 

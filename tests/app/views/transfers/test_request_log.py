@@ -105,8 +105,8 @@ def test_the_bill() -> None:
         "$1,234.50",
     ]
     totals = Totals(4, 41_000, 0.8, 0, 1, 100 * 10**9)
-    assert totals.spent(s3) == "4 requests · 41 KB of 100 GB · 0.80 s · about $0.0000016"
-    assert totals.download(PRICES[0]) == "100 GB · about $9.00"
+    assert totals.spent(s3) == "4 requests · 40.0 KiB of 93.1 GiB · 0.80 s · about $0.0000016"
+    assert totals.download(PRICES[0]) == "93.1 GiB · about $9.00"
     assert totals.download(Price("free", 0, 0, 0)).endswith("about $0")
 
 
@@ -182,7 +182,7 @@ def test_the_tape_of_a_remote_shard(
     assert shown.jobs.isVisible()
     assert shown.focusProxy() is panel
     texts = [[panel.model.index(0, column).data() for column in (PURPOSE, RANGE, BYTES, ANSWER)]]
-    assert texts[0] == ["head", "0..4,096", "4.1 KB", "206"]
+    assert texts[0] == ["head", "0..4,096", "4.0 KiB", "206"]
     count = panel.model.rowCount()
     assert count == len(server.log)
     assert panel.spent.text().startswith(f"{count} requests · ")

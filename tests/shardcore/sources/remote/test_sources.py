@@ -21,7 +21,7 @@ from shardcore.sources.read_purpose import ReadPriority, ReadPurpose, wanted
 from shardcore.sources.remote.connection_pool import Workers
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.range_request import RangeRequest
-from shardcore.sources.remote.request_log import Request, RequestLog, size_text
+from shardcore.sources.remote.request_log import Request, RequestLog
 from shardcore.sources.where import folder_of
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held
@@ -303,14 +303,3 @@ def test_blocks() -> None:
     cache.put("b", 0, bytes(50))
     assert cache.size <= 100
     assert missing(cache.pieces("a", 0, 80), 0, 80) == [(40, 80)]
-
-
-def test_sizes_in_words() -> None:
-    """Numbers of bytes as people say them."""
-    assert [size_text(n) for n in (1, 999, 41_000, 1_500_000, 100_000_000_000)] == [
-        "1 byte",
-        "999 bytes",
-        "41 KB",
-        "1.5 MB",
-        "100 GB",
-    ]

@@ -132,7 +132,7 @@ def test_what_is_no_shard_says_what_it_is(server: RangeServer, capsys: pytest.Ca
     told = capsys.readouterr().err
     assert "no more than 1 request may be made" in told
     assert run(["info", f"{server.url}/none.shard", "--tape", "-"]) == 4
-    assert "2 requests, 0 bytes\n" in capsys.readouterr().err
+    assert "2 requests, 0 B\n" in capsys.readouterr().err
     folder = server.put_folder("/set", DATA / "neuroglancer" / "skeletons_murmur_gzip")
     assert run(["info", folder]) == 0
     assert "bytes not counted, objects not counted (--count)" in capsys.readouterr().out

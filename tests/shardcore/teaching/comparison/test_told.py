@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shardcore import SourceError, UsageError
+from shardcore.model.number_words import size_text
 from shardcore.teaching.comparison import (
     BUILT_IN,
     COLUMNS,
@@ -21,7 +22,7 @@ from shardcore.teaching.comparison import (
     to_json,
 )
 from shardcore.teaching.comparison.comparison import write_text
-from shardcore.teaching.comparison.words import HEADINGS, cells, cost_text, overhead_text, short_size
+from shardcore.teaching.comparison.words import HEADINGS, cells, cost_text, overhead_text
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_json_adds_up(found: Comparison) -> None:
 
 def test_in_words(found: Comparison) -> None:
     """Few words that read at one glance; what was not counted has its sign."""
-    assert [short_size(size) for size in (0, 1023, 1024, -2_000, 5 << 20)] == [
+    assert [size_text(size) for size in (0, 1023, 1024, -2_000, 5 << 20)] == [
         *("0 B", "1,023 B", "1.0 KiB", "−2.0 KiB", "5.0 MiB"),
     ]
     row = found.rows[0]
