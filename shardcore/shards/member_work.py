@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import Remedy, ShardError
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.member_nodes import placed_span
@@ -162,16 +163,11 @@ def row_of(member: Shard, row: int, asked: RowsAsked) -> ObjectRow | None:
 
 def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
     """Reads a content."""
-    import hashlib
-
-    digest, size = hashlib.sha256(), 0
     try:
-        for piece in shard.stream(ref):
-            digest.update(piece)
-            size += len(piece)
+        digest, size = sha256_of(shard.stream(ref))
     except ShardError as error:
         return Digested(error=error.placed, remedy=error.remedy)
-    return Digested(size, digest.hexdigest())
+    return Digested(size, digest)
 
 
 def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]]) -> Report:

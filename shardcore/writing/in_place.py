@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import Remedy, SourceChanged, SourceError, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
@@ -93,10 +94,7 @@ class FileChange:
         """The sha256 of the new bytes in hex; empty for a stream, which is read only once."""
         if isinstance(self.new, Stream):
             return ""
-        found = hashlib.sha256()
-        for piece in self.pieces():
-            found.update(piece)
-        return found.hexdigest()
+        return sha256_of(self.pieces())[0]
 
     def head(self) -> bytes:
         """The first new bytes, as many as are shown."""

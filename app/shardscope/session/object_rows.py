@@ -6,12 +6,14 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import KeyAbsent, ObjectRef, Objects, Shard, ShardError, SourceError, State, UsageError
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.model.number_words import plural
 from shardcore.progress import Progress, no_progress
 from shardscope.session.object_filter import Filter, key_matcher, parse
@@ -252,17 +254,12 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
 
 
 def _digest(path: Path, progress: Progress) -> tuple[str, int]:
-    digest, at = hashlib.sha256(), 0
     try:
         total = path.stat().st_size
         with path.open("rb") as file:
-            while piece := file.read(PIECE):
-                digest.update(piece)
-                at += len(piece)
-                progress(min(at, total), total)
+            return sha256_of(iter(partial(file.read, PIECE), b""), lambda at: progress(min(at, total), total))
     except OSError as error:
         raise SourceError(f"cannot read {path}: {error.strerror}") from error
-    return digest.hexdigest(), at
 
 
 def _found(shard: Shard, key: str) -> ObjectRef | None:

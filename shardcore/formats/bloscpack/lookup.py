@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from shardcore.formats.bloscpack.content import Stored
-    from shardcore.formats.bloscpack.file import BloscpackFile
-    from shardcore.formats.bloscpack.header import Header
-    from shardcore.formats.bloscpack.objects import BloscpackObjects
-    from shardcore.model.drawing import Drawing
-    from shardcore.shards.trace import Look
-    from shardcore.sources.base import Source
-
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +24,15 @@ from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.span import Span
 from shardcore.shards.step_content import Compared, Fields
+
+if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.content import Stored
+    from shardcore.formats.bloscpack.file import BloscpackFile
+    from shardcore.formats.bloscpack.header import Header
+    from shardcore.formats.bloscpack.objects import BloscpackObjects
+    from shardcore.model.drawing import Drawing
+    from shardcore.shards.trace import Look
+    from shardcore.sources.base import Source
 
 WALK_STEPS = 20
 """Chunks that a trace tells one by one while it follows the chunks from the first."""

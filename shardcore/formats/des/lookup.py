@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from shardcore.formats.des.file import DesFile
-    from shardcore.formats.des.objects import DesObjects
-    from shardcore.model.drawing import Bits, Drawing
-    from shardcore.model.objects import ObjectRef
-    from shardcore.shards.trace import Look
-
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, UsageError
 from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_inline
 from shardcore.formats.des.layout import (
@@ -43,6 +34,13 @@ from shardcore.model.span import Span
 from shardcore.model.text import sentence
 from shardcore.shards.step_content import Fields
 from shardcore.sources.local import read_side_file
+
+if TYPE_CHECKING:
+    from shardcore.formats.des.file import DesFile
+    from shardcore.formats.des.objects import DesObjects
+    from shardcore.model.drawing import Bits, Drawing
+    from shardcore.model.objects import ObjectRef
+    from shardcore.shards.trace import Look
 
 MAX_TOLD = 1 << 24
 """Contents up to 16 MiB are read by a told lookup to show what comes out."""
@@ -341,17 +339,14 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
             if ref.codec == "none"
             else f"The {ref.codec} frame is decompressed."
         )
-    digest, size = hashlib.sha256(), 0
-    for piece in pieces:
-        digest.update(piece)
-        size += len(piece)
+    digest, size = sha256_of(pieces)
     look.step(
         "Payload",
         text,
         *ref.spans[:1],
         why=why,
         size=size,
-        sha256=digest.hexdigest(),
+        sha256=digest,
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import KeyAbsent, Remedy, UsageError
 from shardcore.formats.des.routing import ShardName, shard_date
@@ -219,7 +219,4 @@ def _checksums(shard: DesShard) -> Iterator[str]:
         if entries.columns.big[row]:
             yield entries.hash(row).decode("ascii", "replace").lower()
             continue
-        digest = hashlib.sha256()
-        for piece in shard.file.stream(row):
-            digest.update(piece)
-        yield digest.hexdigest()
+        yield sha256_of(shard.file.stream(row))[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.file import DesFile
@@ -294,19 +294,17 @@ def _content_digest(file: DesFile, row: int, place: tuple[int, ...]) -> _Checked
             f"not decompressed: {plural(c.size[row], 'byte')} declared, for {plural(c.length[row], 'stored byte')}"
         )
         return _Checked(place, "", "des.over-limit", message)
-    digest = hashlib.sha256()
     try:
         if c.big[row]:
             pieces = stream_bigfile(file.source.folder, file.entries, row)
         else:
             pieces = stream_inline(file.source, file.entries, row)
-        for piece in pieces:
-            digest.update(piece)
+        digest, _ = sha256_of(pieces)
     except ExternalMissing as error:
         return _Checked(place, "", "des.bigfile-missing", error.message)
     except FormatError as error:
         return _Checked(place, "", "des.bigfile" if c.big[row] else "des.content", error.message, error.span)
-    return _Checked(place, digest.hexdigest())
+    return _Checked(place, digest)
 
 
 def _compare(file: DesFile, row: int, checked: _Checked, findings: Findings) -> bool:

@@ -6,13 +6,13 @@ has. Where a length cannot be right, the walk goes on at the next place from whi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.formats.swh.layout import HEADER, MAGIC, NO_OBJECT, OBJECT, SLOT
 from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
@@ -141,10 +141,7 @@ def _content_at(source: Source, at: int, stop: int) -> Span | None:
 
 
 def _digest(source: Source, span: Span) -> str:
-    digest = hashlib.sha256()
-    for piece in pieces_of(source, span.start, span.stop):
-        digest.update(piece)
-    return digest.hexdigest()
+    return sha256_of(pieces_of(source, span.start, span.stop))[0]
 
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from itertools import chain
@@ -14,6 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import ObjectRef, Shard, ShardError, State
+from shardcore.codecs.content_hash import sha256_of
 from shardcore.model.number_words import plural
 from shardcore.model.text import key_text
 from shardscope.session.error_words import plain_words
@@ -242,9 +242,5 @@ def _json_text(names: list[str], rows: list[Values]) -> str:
 
 
 def _digest(shard: Shard, ref: ObjectRef, job: Job) -> str:
-    digest, size = hashlib.sha256(), 0
-    for piece in shard.stream(ref):
-        job.check()
-        digest.update(piece)
-        size += len(piece)
-    return f"readable: {size:,} bytes, sha256 {digest.hexdigest()}"
+    digest, size = sha256_of(shard.stream(ref), lambda _: job.check())
+    return f"readable: {size:,} bytes, sha256 {digest}"

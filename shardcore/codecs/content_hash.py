@@ -1,0 +1,22 @@
+"""The sha256 of contents that are read in pieces."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+
+def sha256_of(pieces: Iterable[bytes | memoryview], each: Callable[[int], object] | None = None) -> tuple[str, int]:
+    """Return the sha256 of a content in hex, and its size.
+
+    Args:
+        pieces: The content.
+        each: Called after each piece with the bytes read so far.
+    """
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+        if each is not None:
+            each(size)
+    return digest.hexdigest(), size
