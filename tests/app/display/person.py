@@ -59,6 +59,15 @@ class Person:
             time.sleep(BLINK)
         return state
 
+    def soon(self, so: Callable[[State], bool], seconds: float = 3.0) -> bool:
+        """Whether the window comes into some state within seconds."""
+        deadline = time.monotonic() + seconds
+        while not so(self.ask("state")):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(BLINK)
+        return True
+
     def until_written(self, path: Path) -> None:
         """Waits until a file is there and nothing is written any more."""
         self.until(lambda state: path.exists() and not state["busy"], f"{path.name} is written")

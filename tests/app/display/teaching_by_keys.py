@@ -265,11 +265,18 @@ def save_chart(person: Person, entry: int, path: Path) -> None:
 
 def save_as(person: Person, path: Path) -> None:
     """Types a name into the dialog for files."""
-    person.until(lambda state: state["front"] == "QFileDialog", "the dialog")
+    answer_file_dialog(person, "QFileDialog", path)
+    person.until_written(path)
+
+
+def answer_file_dialog(person: Person, name: str, path: Path) -> None:
+    """Types a path, and Return until the dialog goes: the first may only close the list of such names."""
+    person.until(lambda state: state["front"] == name, "the dialog")
     person.take_keyboard()
     person.type(str(path))
     person.press("Return")
-    person.until_written(path)
+    while not person.soon(lambda state: state["front"] != name):
+        person.press("Return")
 
 
 # --- cards ---
@@ -339,11 +346,8 @@ def break_and_salvage(person: Person, folder: Path) -> None:
     person.until(lambda state: not state["changes"] and state["compared"], "as it was")
     flip(person)
     person.press("ctrl+alt+s")
-    person.until(lambda state: state["front"] == "saveSandbox", "the dialog")
-    person.take_keyboard()
     copy = folder / "broken.bin"
-    person.type(str(copy))
-    person.press("Return")
+    answer_file_dialog(person, "saveSandbox", copy)
     person.until(lambda state: copy.is_file() and not state["busy"], "the copy")
     person.take_keyboard()
     salvage(person, folder / "whole")
@@ -369,10 +373,7 @@ def salvage(person: Person, folder: Path) -> None:
     person.press("Down")
     if state["can_extract"]:
         person.press("alt+e")
-        person.until(lambda state: state["front"] == "salvageFolder", "the dialog")
-        person.take_keyboard()
-        person.type(str(folder))
-        person.press("Return")
+        answer_file_dialog(person, "salvageFolder", folder)
         person.until(lambda state: "Written to" in state["salvage"], "what was written")
         assert any(folder.iterdir())
         person.take_keyboard("Recover objects$")

@@ -76,7 +76,7 @@ def own(one: MainWindow, file: Path) -> Iterator[MainWindow]:
 
 def until(there: Callable[[], bool]) -> None:
     """Waits until something is so."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not there():
         assert time.monotonic() < end
         QTest.qWait(2)
