@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError
 from shardcore.model.options import OptionPurpose
-from shardcore.shards.format import Certainty, Draft, Format, Verdict
+from shardcore.shards.format import Certainty, Format, Verdict
+from shardcore.shards.open_context import Draft
 
 if TYPE_CHECKING:
     from shardcore.sources.base import Folder

@@ -1,30 +1,20 @@
-"""Format as the registry uses it: detection, opening, creation; and the rest of a damaged file."""
+"""Format as the registry uses it: detection, opening, creation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
-
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
-from shardcore.model.finding import Depth, Findings, Report
-from shardcore.model.keys import KeyForm
-from shardcore.model.node import Node
-from shardcore.model.objects import NoObjects, ObjectRef, Objects
-from shardcore.model.record import FieldRole, Value
-from shardcore.model.section import Section, SectionRole, tile
-from shardcore.model.span import Span
-from shardcore.progress import Progress, no_progress
-from shardcore.shards.shard import Shard
-from shardcore.sources.base import Folder, Source
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardcore.model.options import Option, OptionPurpose
     from shardcore.model.other_readers import Peer
+    from shardcore.shards.open_context import OpenContext
     from shardcore.shards.salvage import Damaged, SalvagedObject
-    from shardcore.shards.trace import Look
+    from shardcore.shards.shard import Shard
+    from shardcore.sources.base import Folder
     from shardcore.sources.opening import PrefetchedSource
     from shardcore.writing.declaration import Writes
 
@@ -53,85 +43,6 @@ class Verdict:
 
     certainty: Certainty
     why: str
-
-
-class Draft:
-    """Parts of a file that are read while it is opened; if opening fails, these are still shown.
-
-    Attributes:
-        sections: What was claimed so far.
-        nodes: The nodes of these sections, in the same order.
-        fields: The fields read so far, `section.field` to value.
-        version: The version, once known.
-        declared: How many objects the file says it has, once that is read.
-        kept: Whether sections, nodes and fields are kept. Those of the members of a data set are not.
-    """
-
-    def __init__(self, *, kept: bool = True) -> None:
-        self.kept = kept
-        self.sections: list[Section] = []
-        self.nodes: list[Node] = []
-        self.fields: dict[str, Value] = {}
-        self.version = ""
-        self.declared = 0
-
-    def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
-        """Claims a section; `fields` are those of its record, by plain name."""
-        if not self.kept:
-            return
-        self.sections.append(section)
-        self.nodes.append(node or Node(section.name, Span("", section.start, section.stop), doc=section.doc))
-        self.fields.update({f"{section.name}.{name}": value for name, value in (fields or {}).items()})
-
-
-def _nowhere(
-    address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
-) -> Folder:
-    raise UsageError(f"{address} cannot be opened from here")
-
-
-class Reach(Protocol):
-    """Opens the folder at an address that a file names."""
-
-    def __call__(
-        self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
-    ) -> Folder:
-        """Opens the folder; what the caller of `open` chose counts more than what the file says.
-
-        Raises:
-            SourceError: It cannot be had.
-        """
-
-
-Opener = Callable[[Source, str], Shard]
-"""Opens a source as the format of that name; how a format opens what belongs to another one."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenContext:
-    """Arguments that a format gets to open something.
-
-    Attributes:
-        opener: Opens sources of other formats.
-        draft: Where the format notes what it knows so far.
-        partial: Whether a shard with `damage` is wanted rather than an error, where something can be shown.
-        progress: For openings that take long.
-        values: What the caller chose, by the names that the format declares; a folder is a `Folder`.
-        forced: Whether the caller named the format, which lifts the bar of inference.
-        reach: Opens folders at addresses that a file names.
-    """
-
-    opener: Opener
-    draft: Draft = field(default_factory=Draft)
-    partial: bool = False
-    progress: Progress = no_progress
-    values: Mapping[str, Any] = field(default_factory=dict)
-    forced: bool = False
-    reach: Reach = _nowhere
-
-    def member(self) -> OpenContext:
-        """Context for the members of a data set: they are opened without progress, and keep no draft."""
-        return replace(self, draft=Draft(kept=False), progress=no_progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,81 +118,3 @@ def lazily(place: str) -> Callable[..., Any]:
         return getattr(import_module(module), name)(*arguments, **named)
 
     return call
-
-
-class PartialShard(Shard):
-    """Rest of a file that cannot be opened: its bytes, the tree up to the damage, and the error.
-
-    Args:
-        name: The format, or `unknown`.
-        source: The file.
-        draft: What was known when opening failed.
-        damage: Why it failed.
-    """
-
-    key_form = KeyForm(of_bytes=bytes.hex, numbers=True)
-    no_loads = "The file is damaged where it says what it holds, so there is nothing to count."
-
-    def __init__(self, name: str, source: Source, draft: Draft, damage: ShardError) -> None:
-        self.format = name
-        self.version = draft.version
-        self.source = source
-        self.damage = damage
-        self.sections, _ = tile(draft.sections, source.size)
-        self._draft = draft
-
-    @property
-    def objects(self) -> Objects:
-        """None can be had."""
-        return NoObjects()
-
-    @property
-    def tree(self) -> Node:
-        """The nodes known before the damage, what nobody claims, and a node that points to the damage."""
-        size = self.source.size if self.source else 0
-        place = self.damage.span if self.damage else None
-        known = [node for node in self._draft.nodes if node.span.stop <= size]
-        rest = [
-            Node(s.name, Span("", s.start, s.stop), role=FieldRole.UNKNOWN, doc=s.doc)
-            for s in self.sections
-            if s.role is SectionRole.UNKNOWN
-        ]
-        kids = sorted([*known, *rest], key=lambda node: (node.span.start, node.span.stop))
-        what = "not a shard" if isinstance(self.damage, NotAShard) else "damage"
-        error = Node(what, Span("", size, size), text=str(self.damage), error=str(self.damage), target=place)
-        name = self.source.name if self.source else ""
-        return Node(name, Span("", 0, size), children=(*kids, error), error=str(self.damage))
-
-    @property
-    def fields(self) -> dict[str, Value]:
-        """The fields read before the damage."""
-        return dict(self._draft.fields)
-
-    @property
-    def declared_objects(self) -> int:
-        """Return what the file says, as far as that was read."""
-        return self._draft.declared
-
-    @property
-    def loaded(self) -> bool:
-        """True: there is nothing more to load."""
-        return True
-
-    def load_index(self, progress: Progress = no_progress) -> None:
-        """There is nothing to load."""
-
-    def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Raises the damage."""
-        raise self.damage or KeyAbsent(key)
-
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Raises: there are no objects."""
-        raise UsageError("a shard that cannot be opened has no objects")
-
-    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """One finding: the damage."""
-        findings = Findings()
-        if self.damage is not None:
-            code = "damaged" if isinstance(self.damage, FormatError) else "unreadable"
-            findings.error(f"{self.format}.{code}", self.damage.span, self.damage.message)
-        return Report(Depth(depth), 0, findings.all())

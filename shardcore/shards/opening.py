@@ -16,7 +16,8 @@ from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.detect import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
-from shardcore.shards.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
+from shardcore.shards.format import Certainty, Format, Verdict
+from shardcore.shards.open_context import Draft, OpenContext, PartialShard
 from shardcore.shards.registry import all_formats, each_format, format_of, writes_of
 from shardcore.shards.shard import Shard, tell_purposes
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source

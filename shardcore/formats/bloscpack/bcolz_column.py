@@ -27,7 +27,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef
 from shardcore.model.record import Value
 from shardcore.model.span import Span
-from shardcore.shards.format import OpenContext
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.shards.trace import Look
 from shardcore.sources.base import Folder

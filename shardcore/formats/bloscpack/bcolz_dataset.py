@@ -34,7 +34,7 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
-from shardcore.shards.format import OpenContext
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, PIECE, Shard, SourcePart
 from shardcore.shards.trace import FOUND, Trace
 from shardcore.sources.base import Folder, Source

@@ -24,7 +24,7 @@ from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress
 from shardcore.shards.dataset import DataSet, Member
-from shardcore.shards.format import OpenContext
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, Shard
 from shardcore.shards.trace import Look
 from shardcore.sources.base import Entry, Folder, Source

@@ -35,7 +35,8 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
 from shardcore.shards.dataset import DataSet, Member
-from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source

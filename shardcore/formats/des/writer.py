@@ -23,7 +23,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import NoObjects
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.text import short
-from shardcore.shards.format import OpenContext
+from shardcore.shards.open_context import OpenContext
 from shardcore.sources.local import FileSource
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_error

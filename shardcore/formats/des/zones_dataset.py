@@ -24,7 +24,7 @@ from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import OnceEach
 from shardcore.shards.dataset import Member
-from shardcore.shards.format import OpenContext
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder

@@ -17,7 +17,8 @@ from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.drawing import Sketch
 from shardcore.model.source_name import SourceName
 from shardcore.shards.dataset import DataSet, Member
-from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source

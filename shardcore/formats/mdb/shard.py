@@ -27,7 +27,8 @@ from shardcore.model.number_words import plural
 from shardcore.model.section import Section, SectionRole
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
-from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from shardcore.model.member_nodes import placed, placed_span
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.shards.cache import LruCache, Once
-from shardcore.shards.format import Opener
+from shardcore.shards.open_context import Opener
 from shardcore.shards.shard import SourcePart
 from shardcore.sources.base import Folder, Source
 

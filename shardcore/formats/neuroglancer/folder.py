@@ -55,7 +55,8 @@ from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
-from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder, Source

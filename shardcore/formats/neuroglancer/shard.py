@@ -25,7 +25,8 @@ from shardcore.model.objects import ObjectRef, State
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
 from shardcore.shards.file_shard import FileShard
-from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource

@@ -21,7 +21,8 @@ from shardcore.model.drawing import Sketch
 from shardcore.model.number_words import plural
 from shardcore.model.parallel import in_order
 from shardcore.shards.dataset import DataSet, Member
-from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource

@@ -19,7 +19,8 @@ from shardcore.formats.swh.step_values import MEANINGS
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.shards.file_shard import FileShard
-from shardcore.shards.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import Draft, OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from shardcore.formats.xorb.step_values import MEANINGS
 from shardcore.formats.xorb.tree import XorbTree
 from shardcore.model.number_words import plural
 from shardcore.shards.file_shard import FileShard
-from shardcore.shards.format import Certainty, OpenContext, Verdict
+from shardcore.shards.format import Certainty, Verdict
+from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT
 
 if TYPE_CHECKING:

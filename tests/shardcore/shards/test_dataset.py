@@ -16,8 +16,8 @@ from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotASh
 from shardcore.model.finding import Depth
 from shardcore.model.objects import State
 from shardcore.model.span import Span
-from shardcore.shards.format import Draft
 from shardcore.shards.member_work import RowsAsked, rows_of
+from shardcore.shards.open_context import Draft
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineSet, LineShard, line_set
 

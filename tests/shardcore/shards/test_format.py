@@ -10,7 +10,7 @@ from shardcore.model.node import Node
 from shardcore.model.objects import ObjectRef
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.shards.format import Draft, PartialShard
+from shardcore.shards.open_context import Draft, PartialShard
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_tiling
 
