@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -15,9 +15,10 @@ import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
-from shardcore.model.options import Option, OptionType
+from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
+from shardcore.shards.registry import FORMATS, all_formats
 from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.sources.where import local_path
 
@@ -75,7 +76,8 @@ class Opening:
 
     Attributes:
         format: The name of the format, instead of recognising it.
-        options: Values of options that formats declare, by name.
+        options: Values of options that formats declare for opening, by name.
+        written: Values of options that formats declare for writing, by name.
         remote: How remote things are reached; None as usual.
         tape: Where requests are noted; None when nobody wants to know.
         jobs: How many members or objects are worked on at the same time; None as usual.
@@ -86,6 +88,7 @@ class Opening:
     remote: RemoteOptions | None = None
     tape: RequestLog | None = None
     jobs: int | None = None
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Opens what a command names."""
@@ -117,29 +120,12 @@ class Opening:
                 **self.options,
             )
         try:
-            self._check_options(shard)
+            if shard.format in FORMATS:
+                check_flags(self.options, shard.format, OptionPurpose.OPEN)
         except UsageError:
             shard.close()
             raise
         return shard
-
-    def _check_options(self, shard: Shard) -> None:
-        """Refuse options that the format of a shard does not have.
-
-        Raises:
-            UsageError: One of them was given.
-        """
-        given = [name for name, value in self.options.items() if value not in (None, False, "") and name != "deleted"]
-        if not given:
-            return
-        from shardcore.model.options import OptionPurpose
-        from shardcore.shards.registry import all_formats
-
-        formats = {one.name: {option.name for option in one.options_for(OptionPurpose.OPEN)} for one in all_formats()}
-        for name in given:
-            users = [format for format, options in formats.items() if name in options]
-            if shard.format in formats and shard.format not in users:
-                raise UsageError(f"--{name} is not supported for {shard.format} (supported: {', '.join(users)})")
 
     def open_rest(self, uri: str) -> Shard:
         """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
@@ -172,39 +158,54 @@ def _tell_interrupted(uri: str) -> None:
             warn(told)
 
 
+def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpose) -> dict[str, Any]:
+    """Return the flags that have a value; what is only switched on for opening does no harm where it means nothing.
+
+    Raises:
+        UsageError: The format has no such option.
+    """
+    values = {name: value for name, value in given.items() if value not in (None, False, "")}
+    for name, value in values.items():
+        users = [one.name for one in all_formats() if any(name == option.name for option in one.options_for(purpose))]
+        if format_name not in users and not (value is True and purpose is OptionPurpose.OPEN):
+            raise UsageError(f"--{name} is not supported for {format_name} (supported: {', '.join(users)})")
+    return values
+
+
 USUAL = Opening()
 """Recognised, without options; what a command gets without flags."""
 
-# The flags of every command that opens something: `--format`, and one for each option that deserves one. Formats
-# declare the options; a command that prints its help must not import the formats to learn of them.
 _FORMAT = Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format, instead of recognising it.")]
-_FLAGS: dict[str, tuple[Any, Any]] = {
-    "spec": (
-        Annotated[
-            str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
-        ],
-        None,
-    ),
-    "xorbs": (
-        Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder that holds the xorbs.")],
-        None,
-    ),
-    "date": (
-        Annotated[
-            str | None,
-            typer.Option("--date", metavar="DATE", help="des: created_at of the objects; looks in shards of that day."),
-        ],
-        None,
-    ),
-    "zones": (
-        Annotated[
-            str | None,
-            typer.Option("--zones", metavar="FILE", help="des: this zones file, whose stores are trusted."),
-        ],
-        None,
-    ),
-    "deleted": (Annotated[bool, typer.Option("--deleted", help="Read tombstoned objects, too.")], False),
-}
+
+
+SOURCE = "source_"
+"""Put before the name of a flag of opening where a flag of writing has that name."""
+
+
+def _format_flags(purpose: OptionPurpose, beside: Container[str] = ()) -> dict[str, tuple[Any, Any]]:
+    """The flags that formats declare for one purpose: annotation and default, by name.
+
+    Args:
+        purpose: The purpose.
+        beside: Names that are taken.
+    """
+    users: dict[str, list[str]] = {}
+    options: dict[str, Option] = {}
+    for one in all_formats():
+        for option in one.options_for(purpose):
+            if option.flag is not None:
+                users.setdefault(option.name, []).append(one.name)
+                options.setdefault(option.name, option)
+    names = {name: SOURCE + name if name in beside else name for name in options}
+    return {names[name]: _flag_of(names[name], option, ", ".join(users[name])) for name, option in options.items()}
+
+
+def _flag_of(name: str, option: Option, users: str) -> tuple[Any, Any]:
+    name = f"--{name.replace('_', '-')}"
+    words = f"{users}: {option.help[0].lower()}{option.help[1:]}"
+    if option.type is OptionType.FLAG:
+        return Annotated[bool, typer.Option(name, help=words)], False
+    return Annotated[str | None, typer.Option(name, metavar=option.flag, help=words)], None
 
 
 # The flags of whatever may be remote, by the names that `RemoteOptions` has; two are called otherwise there.
@@ -258,50 +259,60 @@ _JOBS = Annotated[
 
 def opens(command: Callable[..., int]) -> Callable[..., int]:
     """Gives a command with a parameter `how: Opening` the flags that say how to open."""
-    return _with_flags(command, _FLAGS)
-
-
-def reaches(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of remote addresses to a command with format options of its own."""
-    return _with_flags(command, {})
+    return _with_flags(command, opening=True)
 
 
 def opens_local(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options of a command that changes a local file: those of `opens` without remote ones."""
-    return _with_flags(command, _FLAGS, local=True)
+    return _with_flags(command, opening=True, remote=False)
+
+
+def reaches(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the flags of remote addresses."""
+    return _with_flags(command)
+
+
+def writes(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the flags of remote addresses, and those that say how to write."""
+    return _with_flags(command, writing=True)
+
+
+def opens_and_writes(command: Callable[..., int]) -> Callable[..., int]:
+    """Add both; where both have a flag of one name, that of opening is called `--source-NAME`."""
+    return _with_flags(command, opening=True, writing=True)
 
 
 def _with_flags(
-    command: Callable[..., int], flags: dict[str, tuple[Any, Any]], *, local: bool = False
+    command: Callable[..., int], *, opening: bool = False, writing: bool = False, remote: bool = True
 ) -> Callable[..., int]:
     hints = get_type_hints(command, include_extras=True)
     own = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
     own = [one for one in own if one.name != "how"]
-    first = {"format_name": (_FORMAT, None)} if flags else {}
+    to_write = _format_flags(OptionPurpose.WRITE) if writing else {}
+    to_open = _format_flags(OptionPurpose.OPEN, beside=to_write) if opening else {}
+    flags: dict[str, tuple[Any, Any]] = {"source_format": (_FORMAT, None)} if opening else {}
+    flags |= to_open | to_write
+    asks = opening and all(one.name != "yes" for one in own)
+    if asks:
+        flags["yes"] = (_YES, False)
+    if remote:
+        flags |= _REMOTE | {"tape": (_TAPE, None), "jobs": (_JOBS, None)}
     common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in (first | flags).items()
-    ]
-    remote_flags = [] if local else [(name, *flag) for name, flag in _REMOTE.items()]
-    remote_flags += [] if local else [("tape", _TAPE, None), ("jobs", _JOBS, None)]
-    asks = flags and all(one.name != "yes" for one in own)
-    if asks:
-        common.append(Parameter("yes", Parameter.KEYWORD_ONLY, default=False, annotation=_YES))
-    common += [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, annotation, default in remote_flags
+        for name, (annotation, default) in flags.items()
     ]
 
     @wraps(command)
     def run(**given: Any) -> int:
-        name, target = given.pop("format_name", None) if flags else None, given.pop("tape", None)
-        values = {flag: given.pop(flag) for flag in flags}
+        name, target = given.pop("source_format", None), given.pop("tape", None)
+        options = {flag.removeprefix(SOURCE): given.pop(flag) for flag in to_open}
+        written = {flag: given.pop(flag) for flag in to_write}
         reached = {flag: given.pop(flag, default) for flag, (_, default) in _REMOTE.items()}
         yes = given.pop("yes") if asks else given.get("yes", False)
-        remote = _remote_options(reached | ({"trusted": frozenset("*")} if yes else {}))
+        reach = _remote_options(reached | ({"trusted": frozenset("*")} if yes else {}))
         jobs = given.pop("jobs", None)
         with _taped(target) as tape:
-            return command(**given, how=Opening(name, values, remote, tape, jobs))
+            return command(**given, how=Opening(name, options, reach, tape, jobs, written))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
     run.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]

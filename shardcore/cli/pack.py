@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,18 +17,19 @@ from shardcore.cli.options import (
     Json,
     Opening,
     Uri,
+    check_flags,
     format_options,
     opens,
+    opens_and_writes,
     progress_bar,
-    reaches,
     size_from,
+    writes,
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn, write_text_to
 from shardcore.cli.targets import OutputTarget, target_of
-from shardcore.errors import UsageError
 from shardcore.model.finding import Depth, Severity
 from shardcore.model.number_words import plural
-from shardcore.model.options import OptionPurpose
+from shardcore.model.options import OptionPurpose, OptionType
 from shardcore.shards.registry import FORMATS
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be writ
 NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index always is.")]
 
 
-@reaches
+@writes
 def pack(
     format_name: WrittenFormat,
     out: Annotated[
@@ -69,13 +69,7 @@ def pack(
         str | None,
         typer.Option("--manifest", metavar="FILE|-", help="The key of each file: JSON Lines, or extract's manifest."),
     ] = None,
-    spec: Annotated[
-        str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
-    ] = None,
     option: Options = None,
-    dedupe: Annotated[
-        bool, typer.Option("--dedupe", help="swh: keep one of several objects with the same content.")
-    ] = False,
     skip_unreadable: Annotated[
         bool,
         typer.Option(
@@ -100,15 +94,10 @@ def pack(
 ) -> int:
     """Pack files into a new shard; it appears when it is complete, and is read back."""
     from shardcore.operations.pack import pack as pack_files
-    from shardcore.shards.registry import format_of
 
     if option == ["help"]:
         return tell_options(format_name)
-    options = written_with(option, spec, how)
-    if dedupe:
-        if not any(one.name == "dedupe" for one in format_of(format_name).options_for(OptionPurpose.WRITE)):
-            raise UsageError(f"--dedupe is not supported for {format_name} (supported: swh)")
-        options["dedupe"] = True
+    options = written_with(option, format_name, how)
     with target_of(out, how, force=force) as target, _report_file(report) as report_path:
         with progress_bar("packing") as progress:
             done = pack_files(
@@ -143,7 +132,7 @@ def _report_file(report: Path | None) -> Iterator[Path | None]:
         yield Path(folder) / "report.json"
 
 
-@reaches
+@opens_and_writes
 def convert(
     uri: Uri,
     format_name: WrittenFormat,
@@ -163,15 +152,6 @@ def convert(
             help="The result manifest of the conversion that wrote URI: restores its keys.",
         ),
     ] = None,
-    spec: Annotated[
-        str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the specification to write with.")
-    ] = None,
-    source_format: Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format of URI.")] = None,
-    source_spec: Annotated[
-        str | None, typer.Option("--source-spec", metavar="JSON|FILE", help="neuroglancer: the specification of URI.")
-    ] = None,
-    xorbs: Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder of the xorbs.")] = None,
-    deleted: Annotated[bool, typer.Option("--deleted", help="Convert tombstoned objects, too.")] = False,
     option: Options = None,
     plan: PlanOnly = False,
     no_verify: NoVerify = False,
@@ -194,8 +174,7 @@ def convert(
 
     if option == ["help"]:
         return tell_options(format_name)
-    options = written_with(option, spec, how)
-    how = replace(how, format=source_format, options={"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
+    options = written_with(option, format_name, how)
     with target_of(out, how, force=force) as target:
         with how.open(uri) as shard, progress_bar("converting") as progress:
             done = convert_shard(
@@ -204,7 +183,7 @@ def convert(
                 target.path,
                 keys=key,
                 manifest=manifest,
-                deleted=deleted,
+                deleted=bool(how.options["deleted"]),
                 options=options,
                 force=force,
                 plan=plan,
@@ -259,20 +238,26 @@ def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE)
     return 0
 
 
-def written_with(option: list[str] | None, spec: str | None, how: Opening) -> dict[str, Any]:
-    """The options of `-O`, and `--spec`, which is `-O spec=`.
+def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
+    """The options of `-O`, and those that have a flag: `--spec` is `-O spec=`.
 
     Raises:
-        UsageError: One is not `NAME=VALUE`.
-        SourceError: The specification is at an address, and cannot be had.
+        UsageError: One is not `NAME=VALUE`, or the format does not have it.
+        SourceError: The JSON of one is at an address, and cannot be had.
     """
+    from shardcore.shards.registry import format_of
     from shardcore.sources.remote.address import is_address
     from shardcore.sources.where import text_at
 
     given = dict(format_options(option))
-    if is_address(spec):
-        spec = text_at(str(spec), how.remote, how.tape).decode("utf-8", "surrogateescape")
-    return given if spec is None else given | {"spec": spec}
+    flags = check_flags(how.written, format_name, OptionPurpose.WRITE)
+    for one in format_of(format_name).options_for(OptionPurpose.WRITE):
+        value = flags.get(one.name)
+        if value is not None and one.type is OptionType.JSON and is_address(value):
+            value = text_at(value, how.remote, how.tape).decode("utf-8", "surrogateescape")
+        if value is not None:
+            given[one.name] = value
+    return given
 
 
 def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:

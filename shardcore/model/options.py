@@ -60,6 +60,8 @@ class Option:
         hidden: Whether people do not choose it: programs do.
         content: For writing: whether it names content by itself, so that no other input is needed.
         path: Whether its text is the path of a file or folder.
+        flag: For opening and writing: commands have a flag of its name, whose value is called so in help, empty where
+            the flag alone is the value. None: it is given by `-O`, or by programs.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Option:
     hidden: bool = False
     content: bool = False
     path: bool = False
+    flag: str | None = None
 
     def opens(self, given: Any) -> bool:
         """Return whether a value names a file, folder or address, and is not what it says itself."""

@@ -33,10 +33,22 @@ FORMAT = Format(
     ),
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
-        Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too."),
-        Option("date", OptionType.TEXT, "Look only in shards of this created_at, in ISO 8601; its date counts."),
+        Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too.", flag=""),
+        Option(
+            "date",
+            OptionType.TEXT,
+            "Look only in shards of this created_at, in ISO 8601; its date counts.",
+            flag="DATE",
+        ),
         # Not offered in the window, which asks by name of the store.
-        Option("zones", OptionType.TEXT, "The zones file to open; its stores are trusted.", path=True, hidden=True),
+        Option(
+            "zones",
+            OptionType.TEXT,
+            "The zones file to open; its stores are trusted.",
+            path=True,
+            hidden=True,
+            flag="FILE",
+        ),
         Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", OptionPurpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", OptionPurpose.LOCATE),
         Option(

@@ -38,7 +38,7 @@ FORMAT = Format(
     ),
     edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(
-        Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),
+        Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs.", flag="DIR"),
         Option(
             "form",
             OptionType.CHOICE,

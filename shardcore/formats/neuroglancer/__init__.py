@@ -49,7 +49,7 @@ FORMAT = Format(
         },
     ),
     options=(
-        Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),
+        Option("spec", OptionType.JSON, "The sharding specification.", names_format=True, flag="JSON|FILE"),
         Option(
             "info", OptionType.JSON, "The info of a data set, or its folder; a path or address.", OptionPurpose.LOCATE
         ),
@@ -62,6 +62,7 @@ FORMAT = Format(
             OptionType.JSON,
             "The sharding specification, or an info that has it; default: a suggestion, which is explained.",
             OptionPurpose.WRITE,
+            flag="JSON|FILE",
         ),
         Option(
             "order",

@@ -44,6 +44,7 @@ FORMAT = Format(
             "Keep one of several objects with the same key and content; otherwise they are refused.",
             OptionPurpose.WRITE,
             default=False,
+            flag="",
         ),
     ),
     begins=(b"SWHShard",),

@@ -10,13 +10,14 @@ import typer
 from typer.core import TyperGroup
 
 from shardcore import State
-from shardcore.cli.options import _FLAGS, _REMOTE
+from shardcore.cli.options import _REMOTE, _format_flags
 from shardcore.cli.output import FLAGS
-from shardcore.cli.program import app
+from shardcore.cli.program import app, run
 from shardcore.errors import Remedy
 from shardcore.model.options import OptionPurpose
 from shardcore.shards.registry import FORMATS, all_formats
 
+SWH = Path(__file__).parents[3] / "resources" / "samples" / "swh" / "small.shard"
 PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
 
 
@@ -58,11 +59,33 @@ def test_every_command_and_its_options_are_named() -> None:
             assert re.search(rf"{option}(?![\w-])", PAGE), (name, option)
 
 
+def test_the_flags_of_formats_are_declared_by_them() -> None:
+    """`convert` has those of opening and of writing; of one name, the source's is told by its name."""
+    convert = typer.main.get_command(app).commands["convert"]  # type: ignore[attr-defined]
+    there = {name for one in convert.params for name in one.opts}
+    for one in all_formats():
+        for option in one.options:
+            if option.flag is not None:
+                both = option.purpose is OptionPurpose.OPEN and option.name in _format_flags(OptionPurpose.WRITE)
+                assert f"--source-{option.name}" in there or not both
+                assert f"--{option.name}" in there, (one.name, option.name)
+
+
+def test_a_flag_of_another_format_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It is named with the formats that have it."""
+    (tmp_path / "a").write_bytes(b"a")
+    assert run(["pack", "swh", str(tmp_path / "out"), str(tmp_path / "a"), "--spec", "{}"]) == 2
+    assert "--spec is not supported for swh (supported: neuroglancer)" in capsys.readouterr().err
+    assert run(["convert", str(SWH), "des", str(tmp_path / "out"), "--xorbs", str(tmp_path)]) == 2
+    assert "--xorbs is not supported for swh (supported: mdb)" in capsys.readouterr().err
+
+
 def test_every_remedy_names_a_flag() -> None:
     """What helps against a failure is said in the words of the command line, with flags that exist."""
     assert set(FLAGS) == set(Remedy)
     known = {
-        *_FLAGS,
+        *_format_flags(OptionPurpose.OPEN),
+        *_format_flags(OptionPurpose.WRITE),
         *(name.replace("_", "-") for name in _REMOTE),
         "limit-bytes",
         "force",
@@ -70,6 +93,6 @@ def test_every_remedy_names_a_flag() -> None:
         "hard-links",
         "trust",
     }
-    known |= {"dedupe", "manifest", "skip-unreadable", "yes"}
+    known |= {"manifest", "skip-unreadable", "yes"}
     for words in FLAGS.values():
         assert set(re.findall(r"--([a-z-]+)", words)) <= known
