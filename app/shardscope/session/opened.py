@@ -28,6 +28,7 @@ from shardcore import (
 from shardcore.errors import LargeRead, RemoteError, ends_reading
 from shardcore.model.budget import count_source
 from shardcore.sources.read_purpose import at_most
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import MUCH, Costly, index_size
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
@@ -49,10 +50,7 @@ class SourceWatch(QObject):
         super().__init__(parent)
         self._uri = ""
         self._files: QFileSystemWatcher | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON_MILLISECONDS)
-        self._soon.timeout.connect(self._tell)
+        self._soon = Debounce(self, self._tell, SOON_MILLISECONDS)
         self._rarely = QTimer(self)
         self._rarely.setTimerType(Qt.TimerType.VeryCoarseTimer)
         self._rarely.setInterval(RARELY_MILLISECONDS)

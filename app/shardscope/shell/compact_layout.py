@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAccessible, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMainWindow, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
@@ -10,6 +10,7 @@ from shardscope.learning.lessons.answers import AnswerVerdict
 from shardscope.learning.lessons.lesson import Answer
 from shardscope.learning.lessons.panel import LessonPanel
 from shardscope.learning.lessons.prose import Prose
+from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
 from shardscope.session.words import grouped
 from shardscope.shell.docks import PanelDocks, focused_in
@@ -157,9 +158,7 @@ class CompactLayout(QObject):
         column = bytes_.layout()
         assert isinstance(column, QVBoxLayout)
         column.insertWidget(1, self.words)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self.fit)
+        self._soon = Debounce(self, self.fit)
         bytes_.drawings.shown_changed.connect(self._drawing_shown)
         panels.asked_for.connect(self._asked_for)
         panels.tab_pressed.connect(self._tab_pressed)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence, Set
 from functools import partial
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QToolButton, QWidget
 
+from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
 from shardscope.shell.panels import LAYOUT_VERSION, Area, Panel, default_widths
 from shardscope.shell.still import FixedSizeFrame
@@ -73,25 +74,16 @@ class PanelDocks(QObject):
         super().__init__(window)
         self._window = window
         self._panels = tuple(panels)
-        self._titles_soon = QTimer(self)
-        self._titles_soon.setSingleShot(True)
-        self._titles_soon.setInterval(0)
-        self._titles_soon.timeout.connect(self._name)
+        self._titles_soon = Debounce(self, self._name)
         self.by_name: dict[str, QDockWidget] = {}
         self.folded = self.lowered = False
         self._last = ""
         self._unfolded = QByteArray()
         self._closed_before: frozenset[str] = frozenset()
         self._calm = QByteArray()
-        self._calm_soon = QTimer(self)
-        self._calm_soon.setSingleShot(True)
-        self._calm_soon.setInterval(0)
-        self._calm_soon.timeout.connect(self._remember)
+        self._calm_soon = Debounce(self, self._remember)
         self._wanted: list[tuple[QDockWidget, QSize]] = []
-        self._settle_soon = QTimer(self)
-        self._settle_soon.setSingleShot(True)
-        self._settle_soon.setInterval(0)
-        self._settle_soon.timeout.connect(self._settle)
+        self._settle_soon = Debounce(self, self._settle)
         window.installEventFilter(self)
         window.setAnimated(False)
         window.setDockNestingEnabled(True)
@@ -106,14 +98,14 @@ class PanelDocks(QObject):
             if not part.accessibleName():
                 part.setAccessibleName(panel.shown_title)
             still = FixedSizeFrame(part, LEAST, dock)
-            still.resized.connect(self._calm_soon.start)
+            still.resized.connect(self._calm_soon.again)
             dock.setWidget(still)
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
-            dock.dockLocationChanged.connect(self._titles_soon.start)
-            dock.topLevelChanged.connect(self._titles_soon.start)
+            dock.dockLocationChanged.connect(self._titles_soon.again)
+            dock.topLevelChanged.connect(self._titles_soon.again)
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
-            dock.visibilityChanged.connect(self._titles_soon.start)
+            dock.visibilityChanged.connect(self._titles_soon.again)
             # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
             dock.visibilityChanged.connect(partial(_tell_seen, dock, part))
 

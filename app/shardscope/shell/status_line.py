@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
+from shardscope.session.debounce import Debounce
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import tip
 
@@ -45,9 +46,7 @@ class StatusLine(QStatusBar):
         self._selection = selection
         self._pages.addWidget(selection)
         self._pages.addWidget(self.note)
-        self._over = QTimer(self)
-        self._over.setSingleShot(True)
-        self._over.timeout.connect(lambda: self.say(""))
+        self._over = Debounce(self, lambda: self.say(""))
         self.addWidget(self._pages, 3)
         self.addPermanentWidget(self.busy)
         self._signs = 2

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QTableView
 
+from shardscope.session.debounce import Debounce
 from shardscope.widgets.column_widths import MOST_ROUNDS, Room, share_room
 
 _BETWEEN = 8
@@ -43,18 +44,15 @@ class ColumnRoom(QObject):
         super().__init__(table)
         self._table, self._rules, self._stretched, self._wrapped = table, tuple(rules), stretched, wrapped
         self._seen, self._fitting = [0] * len(self._rules), False
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
-        self._soon.timeout.connect(self.fit)
+        self._soon = Debounce(self, self.fit)
         table.setWordWrap(wrapped)
         # Only rows on the screen are measured.
         table.horizontalHeader().setResizeContentsPrecision(0)
         table.viewport().installEventFilter(self)
-        table.verticalScrollBar().valueChanged.connect(self._soon.start)
+        table.verticalScrollBar().valueChanged.connect(self._soon.again)
         model = table.model()
         for changed in (model.dataChanged, model.rowsInserted, model.layoutChanged):
-            changed.connect(self._soon.start)
+            changed.connect(self._soon.again)
         model.modelReset.connect(self._forget)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

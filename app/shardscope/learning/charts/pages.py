@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -39,6 +39,7 @@ from shardscope.learning.charts.count import (
     spread_target,
 )
 from shardscope.learning.charts.plot import Plot
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.session import IndexState, Session
@@ -122,10 +123,7 @@ class ChartPages(QWidget):
         self._wanted: dict[ChartKind, str] = {}
         self._agreed: set[tuple[ChartKind, str]] = set()
         self._by_number: bool | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
-        self._soon.timeout.connect(self._count)
+        self._soon = Debounce(self, self._count)
         self._make()
         self._lay_out()
         session.opened.connect(self._forget)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QAccessible, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from shardscope.session.debounce import Debounce
 from shardscope.session.session import Session
 
 
@@ -27,10 +28,7 @@ class Charts(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self.pages: QWidget | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
-        self._soon.timeout.connect(self.fill)
+        self._soon = Debounce(self, self.fill)
 
     def sizeHint(self) -> QSize:
         return QSize(360, 420)

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import ArrayLike, NDArray
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QAccessible, QBrush, QColor, QKeyEvent, QMouseEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
 from shardcore.model.section import Section
 from shardcore.teaching.charts.charts import AxisScale, Chart
+from shardscope.session.debounce import Debounce
 from shardscope.session.sections import section_at
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
@@ -147,10 +148,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._press_at = QPointF()
         self._items: list[Any] = []
         self._marked: Any = None
-        self._again = QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.setInterval(0)
-        self._again.timeout.connect(self._draw)
+        self._again = Debounce(self, self._draw)
         item = self.getPlotItem()
         item.setMenuEnabled(False)
         item.hideButtons()

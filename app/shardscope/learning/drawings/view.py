@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -42,6 +42,7 @@ from shardcore.teaching.drawing.picture import NO_ITEM, Grip, Ink, Picture, Rect
 from shardcore.teaching.drawing.svg import tip_of
 from shardscope.learning.drawings.colours import Fonts, colours_of
 from shardscope.learning.drawings.paint import paint_grip, paint_picture, polygon_of, rect_of
+from shardscope.session.debounce import Debounce
 from shardscope.session.words import grouped
 from shardscope.widgets import theme
 from shardscope.widgets.plain_text import tip
@@ -281,9 +282,7 @@ class DrawingView(QGraphicsView):
         scene.addItem(self._sheet.paper)
         scene.addItem(self._sheet)
         self.setScene(scene)
-        self._again = QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.timeout.connect(self._place)
+        self._again = Debounce(self, self._place)
 
     @property
     def pointed_at(self) -> int:

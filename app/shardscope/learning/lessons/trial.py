@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, QObject, Signal
 from shiboken6 import delete
 
 from shardscope.learning.lessons.lesson import Lesson
 from shardscope.learning.lessons.library import read_lesson
+from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import Jobs
 
 SOON_MILLISECONDS = 100
@@ -32,17 +33,14 @@ class LessonTrial(QObject):
         self._jobs = jobs
         self.path: Path | None = None
         self._files: QFileSystemWatcher | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON_MILLISECONDS)
-        self._soon.timeout.connect(self.reload)
+        self._soon = Debounce(self, self.reload, SOON_MILLISECONDS)
 
     def start(self, path: Path) -> None:
         """Reads a file, and watches it from now on."""
         self.stop()
         self.path = path
         self._files = QFileSystemWatcher([str(path)])
-        self._files.fileChanged.connect(lambda _: self._soon.start())
+        self._files.fileChanged.connect(self._soon.again)
         self.reload()
 
     def stop(self) -> None:

@@ -22,6 +22,7 @@ from shardcore.sources.patched import (
 )
 from shardcore.teaching.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.writing.temporary import write_whole
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Pool
 from shardscope.session.open_request import members_at_hand
@@ -70,10 +71,7 @@ class Sandbox(QObject):
         self._member = self._begin_at = ""
         self._there: tuple[tuple[Change, ...], tuple[Change, ...]] = ((), ())
         self._asked: tuple[Change, ...] | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON_MILLISECONDS)
-        self._soon.timeout.connect(self._open_soon)
+        self._soon = Debounce(self, self._open_soon, SOON_MILLISECONDS)
         session.selection_changed.connect(lambda _: self._selected())
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)

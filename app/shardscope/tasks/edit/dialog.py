@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore.model.options import Option
+from shardscope.session.debounce import Debounce
 from shardscope.session.words import cut_end, cut_middle
 from shardscope.tasks.edit.proposal import ChangeRow, Proposal
 from shardscope.widgets import theme
@@ -188,9 +189,7 @@ class EditDialog(QDialog):
         self.cancel = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         for button in (self.apply, self.cancel):
             button.setAutoDefault(False)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(TYPING_MILLISECONDS)
+        self._soon = Debounce(self, self._ask, TYPING_MILLISECONDS)
         self._lay_out()
         self._connect()
         self.tell_busy() if self.ready else self._update()
@@ -307,7 +306,6 @@ class EditDialog(QDialog):
         lines = [*self.fields.values(), *([self.file] if self.file is not None else [])]
         for line in lines:
             line.textChanged.connect(lambda _: self._typed())
-        self._soon.timeout.connect(self._ask)
         self.table.selectionModel().currentRowChanged.connect(self._chosen)
         self.new.toggled.connect(self.side_chosen)
         self.takedown.toggled.connect(lambda _: self._update())

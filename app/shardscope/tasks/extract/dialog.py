@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.model.number_words import plural, size_text
 from shardcore.operations.extraction import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.extraction import Outlook
 from shardscope.session.words import cut_middle
@@ -66,10 +67,7 @@ class ExtractDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self._answer: Conflict | None = None
         self._outlook: Outlook | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(TYPING_MILLISECONDS)
-        self._soon.timeout.connect(self.changed)
+        self._soon = Debounce(self, self.changed, TYPING_MILLISECONDS)
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self._make_choices(choices, folders))
         self.pages.addWidget(self._make_question())

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 from shardcore import Cancelled, UsageError
 from shardcore.model.number_words import plural
 from shardcore.shards.registry import writes_of
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 from shardscope.tasks.new_shard.contents import InputCount, count
@@ -42,10 +43,7 @@ class FormJobs(QObject):
         self._form = form
         self._jobs = jobs
         self._planned: tuple[NewShardJob, Planned] | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(SOON_MILLISECONDS)
-        self._soon.timeout.connect(self._plan)
+        self._soon = Debounce(self, self._plan, SOON_MILLISECONDS)
         self._clock = QTimer(self)
         self._clock.setInterval(LOOK_MILLISECONDS)
         self._clock.timeout.connect(self._look)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer
+from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QPersistentModelIndex, QPoint, Qt
 from PySide6.QtWidgets import (
     QLabel,
     QMenu,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Shard, ShardError
 from shardcore.model.number_words import plural
+from shardscope.session.debounce import Debounce
 from shardscope.session.hit_list import HitList
 from shardscope.session.jobs import Job
 from shardscope.session.session import Session
@@ -134,11 +135,8 @@ class HitsTable(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self.state)
         layout.addLayout(self._stack)
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_SOON_MILLISECONDS)
-        self._soon.timeout.connect(self._name)
-        self.table.verticalScrollBar().valueChanged.connect(lambda _: self._soon.start())
+        self._soon = Debounce(self, self._name, _SOON_MILLISECONDS)
+        self.table.verticalScrollBar().valueChanged.connect(self._soon.again)
         session.opened.connect(lambda _: self.set_hits(HitList()))
         session.closed.connect(lambda: self.set_hits(HitList()))
         self.set_hits(HitList())

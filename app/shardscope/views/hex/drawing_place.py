@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtWidgets import QSplitter
 
 from shardcore import Shard, Span
 from shardcore.model.drawing import Item, Sketch, StaticSketch
 from shardscope.learning.drawings.space import LEAST_HEIGHT, STEP, DrawingRequest
+from shardscope.session.debounce import Debounce
 from shardscope.session.jobs import JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -60,9 +61,7 @@ class DrawingPlace(QObject):
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
         # The bytes get their new height one after the other with everything else.
-        self._settling = QTimer(self)
-        self._settling.setSingleShot(True)
-        self._settling.timeout.connect(self._reveal)
+        self._settling = Debounce(self, self._reveal)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.addWidget(view)

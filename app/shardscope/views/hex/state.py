@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
+from PySide6.QtCore import QObject, QPointF, QRectF, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
 from shardcore.operations.search import Pattern, find_any
+from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Arrow, Light, arrows_in, lights_in
 from shardscope.session.marks import Mark, Marks
 from shardscope.session.pages import PAGE, PageCache
@@ -163,9 +164,7 @@ class HexState(QObject):
         self._caret = self._anchor = 0
         self._span = (0, 0)
         self._ahead = 0
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self.view_changed)
+        self._soon = Debounce(self, self.view_changed)
         self._across = area.horizontalScrollBar()
         self._scroller = RowScroller(area.verticalScrollBar(), self._scrolled)
         pages.changed.connect(self._page_changed)

@@ -24,6 +24,7 @@ from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
 from shardcore.operations.references import Lead, Leads
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import ReferenceQuery
 from shardscope.session.jobs import Job
@@ -167,10 +168,7 @@ class Inspector(QScrollArea):
         self._node: Node | None = None
         self._caret: Span | None = None
         self._trouble = ""
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(LATE_MILLISECONDS)
-        self._late.timeout.connect(self._show_late)
+        self._late = Debounce(self, self._show_late, LATE_MILLISECONDS)
         self._bytes = _Bytes()
         self._build()
         session.opened.connect(self._show_selection)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSizePolicy, 
 from shardcore import NotAShard
 from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.address import is_address
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import index_size
 from shardscope.session.jobs import Job, JobPriority, Pool
@@ -91,10 +92,7 @@ class SelectionSums(QObject):
         self._session = session
         self._table = table
         self._sum: Sum | None = None
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MILLISECONDS)
-        self._pause.timeout.connect(self._add_up)
+        self._pause = Debounce(self, self._add_up, PAUSE_MILLISECONDS)
         table.selectionModel().selectionChanged.connect(self._start)
         table.objects.modelReset.connect(self._start)
 
@@ -251,13 +249,8 @@ class ObjectPanel(QWidget):
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
-        self._typing = QTimer(self)
-        self._typing.setSingleShot(True)
-        self._typing.setInterval(TYPING_MILLISECONDS)
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(DIM_MILLISECONDS)
-        self._late.timeout.connect(lambda: self.table.dim(self._looking is not None))
+        self._typing = Debounce(self, self._apply, TYPING_MILLISECONDS)
+        self._late = Debounce(self, lambda: self.table.dim(self._looking is not None), DIM_MILLISECONDS)
         self.setFocusProxy(self.table)
         self._lay_out()
         self._connect()
@@ -327,11 +320,10 @@ class ObjectPanel(QWidget):
         self.sums.changed.connect(self._update)
         self.model.blocks_changed.connect(self._update)
         self.model.page_failed.connect(self._failed)
-        self.filter.textChanged.connect(lambda _: self._typing.start())
+        self.filter.textChanged.connect(self._typing.again)
         self.filter.returnPressed.connect(self._apply_now)
         self.filter.file_dropped.connect(self.seek)
         self.filter.installEventFilter(self)
-        self._typing.timeout.connect(self._apply)
         self.hide_unused.triggered.connect(self._hide)
         self.chips.chosen.connect(lambda name, value: self._set_filter(toggled(self.filter.text(), name, value)))
         self.load_button.clicked.connect(lambda _: session.want_index())

@@ -19,7 +19,6 @@ from PySide6.QtCore import (
     QSize,
     QSizeF,
     Qt,
-    QTimer,
     Signal,
 )
 from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
@@ -39,6 +38,7 @@ from shardcore import Node, SectionRole, Shard, ShardError, Span
 from shardcore.model.copy_forms import explain_command, explain_line, node_json
 from shardcore.model.details import headline
 from shardcore.model.node import ExternalBytes, named, nearest_row
+from shardscope.session.debounce import Debounce
 from shardscope.session.highlights import Light
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -339,14 +339,11 @@ class StructureTree(QTreeView):
         header.setResizeContentsPrecision(0)
         self._make_differs()
         self._seen, self._longest = [0] * len(COLUMNS), 0
-        self._size_soon = QTimer(self)
-        self._size_soon.setSingleShot(True)
-        self._size_soon.setInterval(0)
-        self._size_soon.timeout.connect(self._size_columns)
+        self._size_soon = Debounce(self, self._size_columns)
         self.nodes.modelReset.connect(self._forget_widths)
         for shown in (self.nodes.dataChanged, self.nodes.layoutChanged, self.nodes.rowsInserted, self.expanded):
-            shown.connect(self._size_soon.start)
-        self.verticalScrollBar().valueChanged.connect(self._size_soon.start)
+            shown.connect(self._size_soon.again)
+        self.verticalScrollBar().valueChanged.connect(self._size_soon.again)
         self.nodes.modelReset.connect(self._expand_root)
         # The same file read again, or with more of it known, keeps what was expanded.
         self._expanded: tuple[str, set[tuple[str, ...]]] = ("", set())

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span, Trace
+from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
@@ -62,9 +63,7 @@ class TracePanel(QWidget):
         self.timer.setInterval(STEP_MILLISECONDS)
         self.timer.timeout.connect(self._tick)
         # The list, its range and its cards get their new sizes one after the other.
-        self._settling = QTimer(self)
-        self._settling.setSingleShot(True)
-        self._settling.timeout.connect(self._reveal)
+        self._settling = Debounce(self, self._reveal)
         self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", self._back)
         self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", self._on)
         self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
@@ -340,7 +339,7 @@ class TracePanel(QWidget):
         self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.area.installEventFilter(self)
         steps.installEventFilter(self)
-        self.area.verticalScrollBar().rangeChanged.connect(lambda *_: self._settling.start())
+        self.area.verticalScrollBar().rangeChanged.connect(self._settling.again)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.area)
         self.pages.addWidget(self._built_empty())

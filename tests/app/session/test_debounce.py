@@ -1,0 +1,33 @@
+"""Signals that come quickly are answered once, after the time that was chosen."""
+
+from __future__ import annotations
+
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QScrollBar
+
+from shardscope.session.debounce import Debounce
+
+
+def test_the_argument_of_a_signal_is_no_time(qapp: QApplication) -> None:
+    """A scroll bar at 60,000 does not make it wait a minute; many signals are one call."""
+    called: list[int] = []
+    bar = QScrollBar()
+    bar.setRange(0, 60_000)
+    soon = Debounce(bar, lambda: called.append(bar.value()))
+    bar.valueChanged.connect(soon.again)
+    for value in (1, 500, 60_000):
+        bar.setValue(value)
+    QTest.qWait(50)
+    assert called == [60_000]
+    assert soon.interval() == 0
+
+
+def test_each_start_begins_anew(qapp: QApplication) -> None:
+    """The time counts from the last of them."""
+    called: list[bool] = []
+    bar = QScrollBar()
+    soon = Debounce(bar, lambda: called.append(True), 10_000)
+    soon.start()
+    soon.start(0)
+    QTest.qWait(50)
+    assert called == [True]
