@@ -36,7 +36,7 @@ class FileShard(Shard):
 
     Args:
         file: The open file; it has `source` and `sections`, and where opening does not read everything also
-            `loaded`, `index_bytes` and `load(progress)`.
+            `loaded`, `index_bytes` and `load(progress)`; `links()` yields the `Links` of its tables that are in memory.
         objects: Its objects.
         tree: Makes its nodes: `root()`, and `part(name)` where bytes decode to others.
         lookup: Finds its keys: `parse(text)` and `find(key, look)`, and `find_all(key)` where keys come twice. None for
@@ -136,7 +136,9 @@ class FileShard(Shard):
         return report
 
     def point_to(self, into: ReferenceCollector) -> None:
-        """Gathers the rows of tables that refer to some bytes."""
+        """Gathers the rows of tables that refer to some bytes, and what `references` of the format adds."""
+        for links in self.file.links() if hasattr(self.file, "links") else ():
+            links.gather(into)
         if (references := self._module("references")) is not None:
             references.gather(self.file, into)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, OFFSET, UNKNOWN
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN
 from shardcore.model.byte_shares import Share, Use, budget, share_of
 from shardcore.model.occupancy import Load, LoadSource
 from shardcore.progress import Progress
@@ -15,7 +16,7 @@ from shardcore.progress import Progress
 
 def shares(file: BloscpackFile) -> tuple[Share, ...]:
     """The shares of the file; of the chunks once their headers are read."""
-    inside: dict[str, list[Share]] = {}
+    inside: dict[str, Sequence[Share]] = {}
     if file.metadata is not None:
         room = file.metadata.padding
         doc = "Room after the metadata, so that they can grow in place."
@@ -25,14 +26,9 @@ def shares(file: BloscpackFile) -> tuple[Share, ...]:
             share_of(Use.HEAD, "digest of the metadata", room.stop, file.metadata.stop),
         ]
     if file.offsets.count:
-        span, slots = file.offsets.span, file.offsets.slots
-        used = min(slots.count if slots is not None else 0, file.offsets.count)
-        middle = min(span.start + used * OFFSET.size, span.stop)
-        doc = "Offset slots, -1, for chunks that are appended later."
-        inside["offsets"] = [
-            share_of(Use.INDEX, "offsets of chunks", span.start, middle, "8 bytes for each chunk."),
-            share_of(Use.SLACK, "spare offsets", middle, span.stop, doc),
-        ]
+        slots = file.offsets.slots
+        filled = np.arange(file.offsets.count) < (slots.count if slots is not None else 0)
+        inside["offsets"] = file.offset_table.shares(filled)
     if file.table.loaded:
         inside["chunks"] = _chunks(file)
     return budget(file.sections, inside)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import ShardError, SourceError
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.content import ChunkReader
 from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import UNKNOWN, section
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, OffsetTable, blosc_header_span, section
 from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
 from shardcore.formats.bloscpack.offsets import Offsets
 from shardcore.formats.bloscpack.worker import Worker
 from shardcore.model.section import Section, tile
+from shardcore.model.span import Span
+from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
@@ -108,6 +114,40 @@ class BloscpackFile:
 
     def _has_all_chunks(self) -> bool:
         return self._complete.get(lambda: bool((self.table.places != UNKNOWN).all()))
+
+    # --- the references --------------------------------------------------------------------------------------------
+
+    @property
+    def offset_table(self) -> OffsetTable:
+        """The offsets as a table, with the spare slots."""
+        offsets = self.offsets
+
+        def read(first: int, last: int) -> NDArray[Any]:
+            data = self.source.read(offsets.start + first * OFFSET.size, offsets.start + last * OFFSET.size)
+            return OFFSET.read(data, count=last - first)
+
+        return OffsetTable(offsets.start, offsets.count, len(self.table), offsets.geometry, read)
+
+    def links(self) -> Iterator[Links]:
+        """Yield the references to chunks: from offsets, and without offsets from each chunk to the next one."""
+        table = self.table
+        if not table.loaded:
+            return
+        numbers = np.flatnonzero(table.places != UNKNOWN)
+        starts = table.places[numbers]
+        stops = table.geometry.stops(starts, table.headers[numbers]) + table.geometry.digest
+
+        def pointer(at: int) -> tuple[Span, str]:
+            number, slots = int(numbers[at]), table.slots
+            if slots is not None and slots.place(table.source, number) == starts[at]:
+                span = self.offset_table.pointer_span(number)
+                return span, f"Slot {number} of the offsets says where chunk {number} begins."
+            if number == 0 or table.places[number - 1] == UNKNOWN:
+                return Span("", 0, self.header.size), "The first chunk follows the header."
+            before = blosc_header_span(int(table.places[number - 1]))
+            return before, f"Chunk {number - 1} says how long it is: chunk {number} begins after it."
+
+        yield Links(starts, stops, pointer)
 
     # --- the metadata ----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ inside.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
@@ -17,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import Truncated
+from shardcore.model.byte_shares import Use
+from shardcore.model.objects import State
 from shardcore.model.record import Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.table import Table
 
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)
@@ -307,3 +311,45 @@ class BloscpackGeometry:
         """One past the last byte of each chunk without its digest, cut at the end of the file; -1 where unknown."""
         ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
+
+
+class OffsetTable(Table):
+    """The offsets: one slot for each chunk, then spare ones.
+
+    Args:
+        start: First byte of the offsets.
+        rows: Number of slots, with the spare ones.
+        chunks: Number of chunks, each an object.
+        geometry: Locations that chunks can have.
+        read: Reads the slots `[first, last)`.
+    """
+
+    layout = OFFSET
+    pointer = "offset"
+    used = (Use.INDEX, "offsets of chunks", "8 bytes for each chunk.")
+    unused = (Use.SLACK, "spare offsets", "Offset slots, -1, for chunks that are appended later.")
+
+    def __init__(
+        self, start: int, rows: int, chunks: int, geometry: BloscpackGeometry, read: Callable[[int, int], NDArray[Any]]
+    ) -> None:
+        super().__init__(start, rows, read)
+        self.chunks = chunks
+        self.geometry = geometry
+
+    def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
+        states = np.where(self.geometry.allowed(rows["offset"]), State.LIVE, State.DAMAGED)
+        return np.where(rows["offset"] == UNKNOWN, State.UNUSED, states).astype(np.uint8)
+
+    def _target(self, number: int, row: Any) -> Span:
+        return blosc_header_span(int(row["offset"]))
+
+    def _fault(self, number: int, row: Any) -> str:
+        return "no chunk can begin there: it is not between the offsets and the end of the file"
+
+    def _field_texts(self, number: int, row: Any, state: State) -> dict[str, str]:
+        if state is not State.UNUSED:
+            return {}
+        return {"offset": "-1: a spare slot" if number >= self.geometry.nchunks else "-1: not filled in"}
+
+    def _object_row(self, number: int, row: Any) -> int | None:
+        return number if number < self.chunks else None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
@@ -16,15 +15,13 @@ from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.layout import (
     CHUNK_HEADER,
     METADATA_HEADER,
-    OFFSET,
     SENTENCES,
     UNKNOWN,
     HeaderOption,
-    blosc_header_span,
     section,
 )
 from shardcore.formats.bloscpack.metadata import MetadataSection
-from shardcore.model.children import Deferred, Extents, RecordTable, field_nodes, grouped
+from shardcore.model.children import Deferred, Extents, field_nodes, grouped
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import grouped_digits, plural, product_text
 from shardcore.model.record import FieldRole, Record
@@ -152,37 +149,8 @@ class BloscpackTree:
         return (JsonTree(text, source, base).root(),)
 
     def _offsets_node(self, part: Section) -> Node:
-        offsets = self._file.offsets
-
-        def read(first: int, last: int) -> NDArray[Any]:
-            start = offsets.start + first * OFFSET.size
-            data = self._file.source.read(start, start + (last - first) * OFFSET.size)
-            return OFFSET.read(data, count=last - first)
-
-        def paint(rows: NDArray[Any]) -> NDArray[np.uint8]:
-            roles = np.where(rows["offset"] == UNKNOWN, FieldRole.UNUSED, FieldRole.OFFSET)
-            return roles.astype(np.uint8)[:, None]
-
-        rows = RecordTable(OFFSET, offsets.start, offsets.count, read, describe=self._slot_node, paint=paint)
-        return Node("offsets", Span("", part.start, part.stop), doc=part.doc, children=grouped(rows))
-
-    def _slot_node(self, number: int, row: Any) -> Node:
-        start, place = self._file.offsets.start + number * OFFSET.size, int(row["offset"])
-        unused = "-1: a spare slot" if number >= self._file.header.nchunks else "-1: not filled in"
-        fine = self._file.offsets.geometry.allows(place)
-        return Node(
-            f"[{number}]",
-            Span("", start, start + OFFSET.size),
-            value=place,
-            text=f"{place}" if place != UNKNOWN else unused,
-            role=FieldRole.UNUSED if place == UNKNOWN else FieldRole.OFFSET,
-            doc=OFFSET.fields[0].doc,
-            spec=OFFSET.source,
-            differs=OFFSET.fields[0].differs,
-            error="" if fine or place == UNKNOWN else _OUTSIDE,
-            target=blosc_header_span(place) if fine else None,
-            row=number if number < len(self._table) else None,
-        )
+        rows = grouped(self._file.offset_table)
+        return Node("offsets", Span("", part.start, part.stop), doc=part.doc, children=rows)
 
     def _chunks_node(self, part: Section) -> Node:
         span = Span("", part.start, part.stop)
@@ -237,7 +205,6 @@ class BloscpackTree:
         return self._kept.put(number, chunk_nodes(stored, span, self._file.header.checksum))
 
 
-_OUTSIDE = "no chunk can begin there: it is not between the offsets and the end of the file"
 _DIGEST_DOC = "The digest of the stored metadata, without the zeros after it: it shows damage."
 
 

@@ -34,6 +34,7 @@ from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.walk import EntryShape, EntryWalk, Positions, ShapeV1, ShapeV1Short, ShapeV2, walk
 from shardcore.model.record import Record
 from shardcore.model.span import Span
+from shardcore.model.table import Links
 
 Rows = NDArray[np.int64]
 
@@ -150,6 +151,22 @@ class Entries:
     def span(self, row: int) -> Span:
         """The bytes of an entry in the file."""
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
+
+    @property
+    def links(self) -> Links:
+        """The references from entries to their payloads."""
+        c = self.columns
+        rows = np.flatnonzero(~c.big & (c.offset <= np.uint64(self.data_stop)))
+        starts = c.offset[rows].astype(np.int64)
+        stops = starts + np.minimum(c.length[rows], np.uint64(1 << 62)).astype(np.int64)
+        record = INLINE if isinstance(self.shape, ShapeV2) else PLACE_V1
+
+        def pointer(at: int) -> tuple[Span, str]:
+            row = int(rows[at])
+            start = self.span(row).start + UID_HEAD.size + int(c.uid_length[row]) + record.offsets["offset"]
+            return Span("", start, start + record.sizes["offset"]), f"Entry {row} says where its content begins."
+
+        return Links(starts, stops, pointer)
 
     @property
     def lost_span(self) -> Span:

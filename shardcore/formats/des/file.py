@@ -16,6 +16,7 @@ from shardcore.formats.des.layout import HEADER, read_uid, section_claims
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
 from shardcore.model.section import tile
 from shardcore.model.span import Span
+from shardcore.model.table import Links
 from shardcore.model.text import short
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
@@ -99,6 +100,10 @@ class DesFile:
         self._sidecar: Once[tuple[Sidecar | None, ShardError | None]] = Once()
         self._tombstoned: Once[NDArray[np.int64]] = Once()
         self._decoded: LruCache[int, bytes] = LruCache(KEPT_DECODED)
+
+    def links(self) -> Iterator[Links]:
+        """Yield the references from entries to payloads."""
+        yield self.entries.links
 
     @property
     def data_map(self) -> DataMap:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded
@@ -11,6 +12,7 @@ from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.model.budget import charge_memory
 from shardcore.model.number_words import grouped_digits
 from shardcore.model.section import tile
+from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.shards.trace import Look
@@ -90,6 +92,13 @@ class MdbFile:
             return sum(index.counts)
         tables = self.geometry.tables
         return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
+
+    def links(self) -> Iterator[Links]:
+        """Yield the references to records: from segments and lookup tables, once the index is read."""
+        if (index := self.index) is not None:
+            yield index.segment_links
+            for table in self.geometry.tables.values():
+                yield index.entry_links(table)
 
     def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
         """The index; when it was not read yet, the file is read whole and its sections are walked.

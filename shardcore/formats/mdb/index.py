@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import ZERO, HashArray
 from shardcore.errors import FormatError
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, MdbGeometry, range_fault, size_fault
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, LookupTable, MdbGeometry, range_fault, size_fault
 from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     CAS_HEADER,
@@ -20,6 +20,8 @@ from shardcore.formats.mdb.layout import (
     SECTIONS_START,
 )
 from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
+from shardcore.model.span import Span
+from shardcore.model.table import Links
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -195,6 +197,47 @@ class MdbIndex:
         if table is None:
             return np.zeros(0, _EMPTY[kind])
         return table.record.read(self.data, table.start, table.count)
+
+    @property
+    def segment_links(self) -> Links:
+        """The references from segments of files to the records of their chunks."""
+        xorbs, segments = self.segment_xorbs, self.segments
+        known = np.flatnonzero((xorbs >= 0) & ~self.segment_faults)
+        first = self.xorbs.headers[xorbs[known]] + 1
+        starts, stops = (
+            self.xorbs.start + RECORD_SIZE * (first + segments[f"chunk_index_{edge}"][known])
+            for edge in ("start", "end")
+        )
+
+        def pointer(at: int) -> tuple[Span, str]:
+            number = int(known[at])
+            place = self.files.byte_of(int(self.files.entries[number]))
+            start, stop = (int(segments[number][f"chunk_index_{edge}"]) for edge in ("start", "end"))
+            chunks = f"chunk {start}" if stop == start + 1 else f"chunks {start} to {stop - 1}"
+            return Span("", place, place + RECORD_SIZE), f"A file uses {chunks} of this xorb in this segment."
+
+        return Links(starts, stops, pointer)
+
+    def entry_links(self, table: LookupTable) -> Links:
+        """The references from a lookup table: to all records of files and xorbs, or to those of chunks."""
+        rows, section = self.table_rows(table.kind), self.section(table.kind)
+        first = rows["index"].astype(np.int64)
+        if table.kind == CHUNK:
+            first = first + 1 + rows["chunk"]
+        last = first + 1
+        block = np.searchsorted(section.headers, first)
+        if table.kind != CHUNK and len(section.headers):
+            block = np.minimum(block, len(section.headers) - 1)
+            last = np.where(section.headers[block] == first, section.ends[block], last)
+        fine = np.flatnonzero(last <= section.stop)
+
+        def pointer(at: int) -> tuple[Span, str]:
+            number = int(fine[at])
+            why = f"Entry {number} of the {table.kind} lookup table refers to this record."
+            return table.span(number, number + 1), why
+
+        start = section.start
+        return Links(start + RECORD_SIZE * first[fine], start + RECORD_SIZE * last[fine], pointer)
 
     @cached_property
     def tables(self) -> dict[str, tuple[KeyMap, NDArray[np.int64]]]:

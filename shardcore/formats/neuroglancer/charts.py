@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
 from shardcore.model.byte_shares import Share, Use, budget, share_of
@@ -25,18 +25,10 @@ _NAMES = (
 
 def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
     """The shares of the file; of what comes after the shard index once all minishard indices are read."""
-    inside: dict[str, list[Share]] = {}
+    inside: dict[str, Sequence[Share]] = {}
     pairs = file.levels.known_pairs()
     if pairs is not None:
-        size = SHARD_INDEX_ENTRY.size
-        starts = size * np.arange(len(pairs), dtype=np.int64)
-        used = pairs[:, 0] != pairs[:, 1]
-        doc = "Start and end of the index of each minishard."
-        empty = "Minishards without keys have a pair all the same."
-        inside[SHARD_INDEX] = [
-            share_of(Use.LOOKUP, "pairs of minishards", starts[used], starts[used] + size, doc),
-            share_of(Use.SLACK, "pairs of empty minishards", starts[~used], starts[~used] + size, empty),
-        ]
+        inside[SHARD_INDEX] = file.levels.shard_index.shares(pairs[:, 0] != pairs[:, 1])
     table = file.levels.known_table
     if table is not None:
         for section in file.sections:

@@ -12,15 +12,17 @@ from shardcore.codecs.decompress import decompress_many, decompress_shown, decom
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
-from shardcore.formats.neuroglancer.levels import IndexLevels
+from shardcore.formats.neuroglancer.levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
-from shardcore.formats.neuroglancer.regions import sections_of
+from shardcore.formats.neuroglancer.regions import WORD, sections_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.spec_origin import Origin
 from shardcore.model.finding import ContentBudget
 from shardcore.model.number_words import plural
 from shardcore.model.section import tile
+from shardcore.model.source_name import decoded_name
 from shardcore.model.span import Span
+from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import LruCache, Once
 from shardcore.sources.base import Source
@@ -121,6 +123,40 @@ class NeuroglancerFile:
         """
         table = self.levels.table()
         return self._meshes.get(lambda: read_meshes(self.source, self.spec, table, progress))
+
+    def links(self) -> Iterator[Links]:
+        """Yield the references to minishard indices, values and mesh fragments that are in memory."""
+        levels, table = self.levels, self.levels.known_table
+        if (pairs := levels.known_pairs()) is not None:
+            yield levels.shard_index.links_of(pairs)
+        if table is None:
+            return
+        entries = table.entries
+        rows = np.flatnonzero(entries.inside)
+        starts = entries.starts[rows].astype(np.int64)
+        yield Links(
+            starts, starts + entries.sizes[rows].astype(np.int64), lambda at: self._gap_field(table, int(rows[at]))
+        )
+        if (meshes := self.known_meshes) is not None:
+            owners = rows[meshes.fragments[rows] >= 0]
+            manifests = entries.starts[owners].astype(np.int64)
+
+            def manifest(at: int) -> tuple[Span, str]:
+                start = int(manifests[at])
+                why = "The manifest tells the sizes of its fragments, which end where it begins."
+                return Span("", start, start + int(entries.sizes[owners[at]])), why
+
+            yield Links(meshes.fragments[owners], manifests, manifest)
+
+    def _gap_field(self, table: MinishardTable, row: int) -> tuple[Span, str]:
+        """Return the number in a minishard index that, added to those before it, says where a value begins."""
+        minishard = int(table.entries.minishards[row])
+        listed = table.rows_of(minishard)
+        first, last = (self.base + edge for edge in table.pairs[minishard].tolist())
+        gzipped = self.spec.minishard_index_encoding == "gzip"
+        at = (0 if gzipped else first) + WORD * (len(listed) + row - listed.start)
+        why = f"Number {row - listed.start} of minishard {minishard}: gaps and sizes add up to where this value begins."
+        return Span(decoded_name(first, last) if gzipped else "", at, at + WORD), why
 
     def stream(self, span: Span) -> Iterator[bytes]:
         """A value without its encoding, in pieces.

@@ -6,18 +6,22 @@ Follows the page "Sharded format" of the precomputed specification, and for mani
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError
+from shardcore.model.byte_shares import Use
 from shardcore.model.number_words import plural
+from shardcore.model.objects import State
 from shardcore.model.record import Columns, Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.span import Span
+from shardcore.model.table import Links, Table
 
 SHARD_INDEX_ENTRY = Record(
     "shard index entry",
@@ -132,6 +136,62 @@ def range_fault_text(fault: int, minishard: int, start: int, end: int, index_siz
     if fault == RangeFault.OUTSIDE:
         return f"minishard {minishard}: its index ends at byte {index_size + end}; the file ends at {file_size}"
     return ""
+
+
+class ShardIndex(Table):
+    """The shard index: for each minishard, the bytes of its index.
+
+    Args:
+        rows: Number of minishards.
+        file_size: Bytes of the whole shard.
+        read: Reads the entries `[first, last)`.
+    """
+
+    layout = SHARD_INDEX_ENTRY
+    row_name = "minishard {}"
+    why = "The shard index says where minishard {} has its index."
+    used = (Use.LOOKUP, "pairs of minishards", "Start and end of the index of each minishard.")
+    unused = (Use.SLACK, "pairs of empty minishards", "Minishards without keys have a pair all the same.")
+
+    def __init__(self, rows: int, file_size: int, read: Callable[[int, int], npt.NDArray[Any]]) -> None:
+        super().__init__(0, rows, read)
+        self.base = rows * SHARD_INDEX_ENTRY.size
+        self.file_size = file_size
+
+    def links_of(self, pairs: npt.NDArray[np.uint64]) -> Links:
+        """Return the references from minishards to their indices.
+
+        Args:
+            pairs: Start and end of every minishard's index, shape `(rows, 2)`.
+        """
+        fine = (pairs[:, 0] < pairs[:, 1]) & (range_faults(pairs, self.base, self.file_size) == RangeFault.NONE)
+        edges = self.base + pairs[fine].astype(np.int64)
+        return self.links(np.flatnonzero(fine), edges[:, 0], edges[:, 1])
+
+    def _states(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+        pairs = as_pairs(rows)
+        faults = range_faults(pairs, self.base, self.file_size)
+        states = np.where(faults == RangeFault.NONE, State.LIVE, State.DAMAGED)
+        return np.where(pairs[:, 0] == pairs[:, 1], State.UNUSED, states).astype(np.uint8)
+
+    def _target(self, number: int, row: Any) -> Span:
+        return Span("", self.base + int(row["start_offset"]), self.base + int(row["end_offset"]))
+
+    def _fault(self, number: int, row: Any) -> str:
+        return range_fault(number, int(row["start_offset"]), int(row["end_offset"]), self.base, self.file_size)
+
+    def _text(self, number: int, row: Any, state: State) -> str:
+        if state is State.UNUSED:
+            return "empty"
+        return str(self._target(number, row)) if state is State.LIVE else ""
+
+    def _object_row(self, number: int, row: Any) -> None:
+        return None
+
+
+def as_pairs(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return rows of a shard index as an array of shape `(n, 2)`."""
+    return np.stack([rows["start_offset"], rows["end_offset"]], axis=1).astype(np.uint64)
 
 
 def is_whole(index_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -20,6 +20,8 @@ from shardcore.formats.neuroglancer.layout import (
     ENTRY_SIZE,
     SHARD_INDEX_ENTRY,
     RangeFault,
+    ShardIndex,
+    as_pairs,
     entry_count,
     range_fault,
 )
@@ -101,6 +103,11 @@ class IndexLevels:
     def known_table(self) -> MinishardTable | None:
         """The whole table, if it is there."""
         return self._table.value
+
+    @property
+    def shard_index(self) -> ShardIndex:
+        """The shard index as a table."""
+        return ShardIndex(self.spec.minishards, self.source.size, self.rows)
 
     def rows(self, first: int, last: int) -> npt.NDArray[np.void]:
         """The entries `[first, last)` of the shard index, as rows of its record."""
@@ -272,5 +279,4 @@ def pair_span(minishard: int) -> Span:
 
 
 def _as_pairs(data: bytes) -> Numbers:
-    rows = SHARD_INDEX_ENTRY.read(data, count=len(data) // SHARD_INDEX_ENTRY.size)
-    return np.stack([rows["start_offset"], rows["end_offset"]], axis=1).astype(np.uint64)
+    return as_pairs(SHARD_INDEX_ENTRY.read(data, count=len(data) // SHARD_INDEX_ENTRY.size))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.formats.neuroglancer.damage import MinishardDamage
@@ -14,14 +12,12 @@ from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_HEAD,
     MINISHARD_INDEX,
-    SHARD_INDEX_ENTRY,
     entry_count,
     is_whole,
     manifest_arrays,
-    range_fault,
     read_manifest,
 )
-from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
+from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import MinishardEntries, entries_of
 from shardcore.formats.neuroglancer.regions import (
@@ -35,7 +31,7 @@ from shardcore.formats.neuroglancer.regions import (
 )
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.model.children import Deferred, Extents, RecordTable, field_nodes, grouped, section_nodes
+from shardcore.model.children import Deferred, Extents, field_nodes, grouped, section_nodes
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import plural
 from shardcore.model.record import FieldRole
@@ -265,27 +261,8 @@ class NeuroglancerTree:
 
     def _shard_index(self, section: Section) -> Node:
         """The node of the shard index."""
-        pairs = RecordTable(
-            SHARD_INDEX_ENTRY,
-            section.start,
-            self._file.spec.minishards,
-            self._file.levels.rows,
-            describe=self._pair_node,
-            paint=_pair_roles,
-        )
         span = Span("", section.start, section.stop)
-        return Node(section.name, span, doc=section.doc, children=grouped(pairs))
-
-    def _pair_node(self, number: int, row: Any) -> Node:
-        start, end = int(row["start_offset"]), int(row["end_offset"])
-        base = self._file.base
-        error = range_fault(number, start, end, base, self._file.source.size)
-        target = None if error or start == end else Span("", base + start, base + end)
-        text = "empty" if start == end else str(target) if target else ""
-        roles = _pair_roles(np.array([row], SHARD_INDEX_ENTRY.dtype))[0]
-        span = pair_span(number)
-        fields = field_nodes(SHARD_INDEX_ENTRY, row, span.start, roles=roles.tolist())
-        return Node(f"minishard {number}", span, text=text, error=error, children=fields, target=target)
+        return Node(section.name, span, doc=section.doc, children=grouped(self._file.levels.shard_index))
 
     def index_node(self, number: int, start: int, stop: int, table: MinishardTable | None) -> Node:
         """The node of one minishard index."""
@@ -387,13 +364,6 @@ class _Describer:
             return tree.fragments_node(number, start, stop, self._table)
         span, doc = Span("", start, stop), "No minishard index lists these bytes, so no lookup reads them."
         return Node("unlisted bytes", span, text=plural(span.size, "byte"), role=FieldRole.UNKNOWN, doc=doc)
-
-
-def _pair_roles(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Offsets, or nothing where a minishard is empty; shape `(rows, 2)`."""
-    empty = rows["start_offset"] == rows["end_offset"]
-    roles = np.where(empty, FieldRole.UNUSED, FieldRole.OFFSET).astype(np.uint8)
-    return np.repeat(roles[:, None], 2, axis=1)
 
 
 def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -42,23 +43,17 @@ def _objects(file: SwhFile, order: SlotOrder) -> list[Share]:
 
 def _index(file: SwhFile, order: SlotOrder) -> list[Share]:
     live, slots = len(order.slots), file.geometry.slots
-    filled = np.zeros(slots, bool)
-    filled[order.slots] = True
-    empty = file.geometry.index_start + SLOT.size * np.flatnonzero(~filled)
+    used, rest = file.table.shares(order.row_sizes >= 0)
     deleted = min(max(file.geometry.declared - live, 0), slots - live)
-    used = file.geometry.index_start + SLOT.size * np.sort(order.slots)
-    found = [share_of(Use.INDEX, "slots of objects", used, used + SLOT.size, "Key and offset of each object.")]
-    rest = share_of(Use.SLACK, "unused slots", empty, empty + SLOT.size, _UNUSED)
-    if deleted:
-        # Both look alike: how many of each there are is known, which are which is not.
-        doc = f"Of {plural(len(empty), 'slot')} without object, so many had one; they look alike."
-        found.append(Share(Use.DEAD, "slots of deleted objects", deleted * SLOT.size, rest.span, deleted, doc))
-        kept = rest.size - deleted * SLOT.size
-        rest = Share(Use.SLACK, "unused slots", kept, rest.span, kept // SLOT.size, _UNUSED)
-    return [*found, rest]
-
-
-_UNUSED = "A perfect hash needs a few more slots than there are objects, or it could not be found in reasonable time."
+    if not deleted:
+        return [used, rest]
+    # Both look alike: how many of each there are is known, which are which is not.
+    doc = f"Of {plural(slots - live, 'slot')} without object, so many had one; they look alike."
+    gone = replace(
+        rest, use=Use.DEAD, name="slots of deleted objects", size=deleted * SLOT.size, stretches=deleted, doc=doc
+    )
+    left = rest.size - gone.size
+    return [used, gone, replace(rest, size=left, stretches=left // SLOT.size)]
 
 
 def loads(file: SwhFile) -> tuple[LoadSource, ...]:

@@ -17,12 +17,13 @@ from shardcore.errors import FormatError, ShardError
 from shardcore.formats.swh import chd, chd_code
 from shardcore.formats.swh.displacement import slot_of_key, together
 from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
-from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, SwhGeometry, length_span, sections_of
+from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, SlotTable, SwhGeometry, length_span, sections_of
 from shardcore.formats.swh.slots import SlotOrder, load_order, read_slots
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.section import tile
 from shardcore.model.span import Span
+from shardcore.model.table import Links
 from shardcore.progress import Progress
 from shardcore.shards.cache import Once
 from shardcore.shards.shard import PIECE
@@ -143,6 +144,16 @@ class SwhFile:
         """
         with self.enough_memory():
             return self._order.get(lambda: load_order(self.source, self.geometry, progress))
+
+    @property
+    def table(self) -> SlotTable:
+        """The index as a table."""
+        return SlotTable(self.geometry, lambda first, last: read_slots(self.source, self.geometry, first, last))
+
+    def links(self) -> Iterator[Links]:
+        """Yield the references from slots to objects, once the index is loaded."""
+        if (order := self.order) is not None:
+            yield self.table.links(order.slots, order.offsets, order.stops)
 
     @contextmanager
     def enough_memory(self) -> Iterator[None]:

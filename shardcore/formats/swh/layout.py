@@ -6,7 +6,7 @@ holds between its fields stands in `hash_section.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
+from shardcore.model.byte_shares import Use
 from shardcore.model.number_words import grouped_digits, plural
 from shardcore.model.objects import State
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
+from shardcore.model.table import Table
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"
@@ -223,12 +225,17 @@ class SwhGeometry:
         states = np.full(len(offsets), State.DAMAGED, np.uint8)
         inside = (offsets >= np.uint64(self.objects_start)) & (offsets <= np.uint64(max(last, 0)))
         states[inside & np.bool_(last >= self.objects_start)] = State.LIVE
-        states[(offsets == np.uint64(NO_OBJECT)) | (offsets == np.uint64(0))] = State.UNUSED
+        states[~self.holds(offsets)] = State.UNUSED
         return states
 
     def state(self, offset: int) -> State:
         """Return what the offset of one slot says; see `states`."""
         return State(int(self.states(np.array([offset], np.uint64))[0]))
+
+    @staticmethod
+    def holds(offsets: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which slots have an object, by their offsets; whether it can be read is left open."""
+        return np.asarray((offsets != np.uint64(NO_OBJECT)) & (offsets != np.uint64(0)))
 
     def outside(self, slot: int, offset: int) -> FormatError:
         """Return what is wrong with a slot whose state is damaged."""
@@ -247,6 +254,51 @@ class SwhGeometry:
             return None
         message = f"the object's length says {plural(size, 'byte')}, but the objects end after {grouped_digits(room)}"
         return FormatError(message, span=length_span(offset))
+
+
+class SlotTable(Table):
+    """The index: one slot for each value of the hash function.
+
+    Args:
+        geometry: Locations of the parts, and the rules of slots.
+        read: Reads the slots `[first, last)`.
+    """
+
+    layout = SLOT
+    row_name = "slot {}"
+    row_doc = "One slot of the index: a key, and where its object begins."
+    pointer = "offset"
+    why = "Slot {} says where this object begins."
+    used = (Use.INDEX, "slots of objects", "Key and offset of each object.")
+    unused = (
+        Use.SLACK,
+        "unused slots",
+        "A perfect hash needs a few more slots than there are objects, or it could not be found in reasonable time.",
+    )
+
+    def __init__(self, geometry: SwhGeometry, read: Callable[[int, int], NDArray[Any]]) -> None:
+        super().__init__(geometry.index_start, geometry.slots, read)
+        self.geometry = geometry
+
+    def _states(self, rows: NDArray[Any]) -> NDArray[np.uint8]:
+        return self.geometry.states(rows["offset"])
+
+    def _target(self, number: int, row: Any) -> Span:
+        return length_span(int(row["offset"]))
+
+    def _fault(self, number: int, row: Any) -> str:
+        return self.geometry.outside(number, int(row["offset"])).message
+
+    def _text(self, number: int, row: Any, state: State) -> str:
+        if state is State.LIVE:
+            return str(row["key"].tobytes().hex())
+        return "no object: unused, or deleted" if state is State.UNUSED else "points outside the objects"
+
+    def _field_texts(self, number: int, row: Any, state: State) -> dict[str, str]:
+        if state is not State.UNUSED:
+            return {}
+        none = int(row["offset"]) == NO_OBJECT
+        return {"offset": "2^64 - 1: no object" if none else "0: no object, by an older writer"}
 
 
 def read_header(data: bytes) -> dict[str, Any]:

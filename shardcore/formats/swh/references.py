@@ -1,8 +1,6 @@
-"""References to bytes of a shard: slots to objects, displacements to slots."""
+"""References to slots of a shard: the displacements of the hash function."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from shardcore.errors import FormatError
 from shardcore.formats.swh import chd
@@ -11,23 +9,13 @@ from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import SLOT
 from shardcore.model.objects import State
 from shardcore.model.references import Pointing, ReferenceCollector
-from shardcore.model.span import Span
 
 
 def gather(file: SwhFile, into: ReferenceCollector) -> None:
-    """Gathers what leads to bytes of the file, from what is in memory."""
+    """Collect the displacement that leads to a slot; references from slots come from the table."""
     if into.span.source:
         return
-    geometry, order = file.geometry, file.order
-    if order is not None:
-        found = np.flatnonzero((order.offsets < into.span.stop) & (order.stops > into.span.start))
-
-        def slot_to(number: int) -> Pointing:
-            slot = int(order.slots[number])
-            target = Span("", int(order.offsets[number]), int(order.stops[number]))
-            return Pointing(geometry.offset_span(slot), target, f"Slot {slot} says where this object begins.")
-
-        into.add_rows(found.tolist(), slot_to)
+    geometry = file.geometry
     first = (into.span.start - geometry.index_start) // SLOT.size
     last = (into.span.stop - 1 - geometry.index_start) // SLOT.size
     if 0 <= first == last < geometry.slots:

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from shardcore.codecs.content_hash import sha256_of
-from shardcore.formats.swh.layout import HEADER, MAGIC, NO_OBJECT, OBJECT, SLOT
+from shardcore.formats.swh.layout import HEADER, MAGIC, OBJECT, SLOT, SwhGeometry
 from shardcore.model.finding import ContentBudget
 from shardcore.model.span import Span
 from shardcore.shards.salvage import MOST_FOUND, Covered, Damaged, Near, SalvagedObject, occurrences, pieces_of
@@ -115,7 +115,7 @@ def _layout(damaged: Damaged) -> _Layout:
     slots = min((min(hashes, size) - index) // SLOT.size, MOST_FOUND)
     rows = SLOT.read(source.read(index, index + slots * SLOT.size), count=slots)
     offsets, keys = rows["offset"], np.ascontiguousarray(rows["key"])
-    used = np.flatnonzero((offsets != np.uint64(NO_OBJECT)) & (offsets != np.uint64(0)))
+    used = np.flatnonzero(SwhGeometry.holds(offsets))
     places = {keys[row].tobytes().hex(): int(offsets[row]) for row in used.tolist()}
     return _Layout(start, index, index, places)
 

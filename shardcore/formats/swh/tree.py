@@ -16,21 +16,18 @@ from shardcore.formats.swh.layout import (
     HASH_HEAD,
     HASH_TAIL,
     HEADER,
-    NO_OBJECT,
     OBJECT,
     SENTENCES,
     SLOT,
     VARIABLE_PARTS,
     WHOLE_MAGIC,
-    SwhGeometry,
     cut_sections,
     length_span,
 )
-from shardcore.formats.swh.slots import SlotOrder, read_slots, read_slots_at
+from shardcore.formats.swh.slots import SlotOrder, read_slots_at
 from shardcore.model.children import BitFields, Deferred, Extents, RecordTable, field_nodes, grouped
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import grouped_digits, plural, product_text
-from shardcore.model.objects import State
 from shardcore.model.record import FieldRole
 from shardcore.model.runs import Runs
 from shardcore.model.section import Section
@@ -129,17 +126,9 @@ class SwhTree:
         return Node("objects", span, role=role, text=text, doc=section.doc, children=grouped(kids))
 
     def _index_node(self, section: Section) -> Node:
-        geometry = self._geometry
-        table = RecordTable(
-            SLOT,
-            section.start,
-            geometry.slots,
-            lambda first, last: read_slots(self._file.source, geometry, first, last),
-            describe=lambda number, row: _slot_node(geometry, number, row),
-            paint=lambda rows: _slot_roles(geometry, rows),
-        )
+        table = self._file.table
         span = Span("", section.start, section.stop)
-        return Node("index", span, text=plural(geometry.slots, "slot"), doc=section.doc, children=grouped(table))
+        return Node("index", span, text=plural(table.rows, "slot"), doc=section.doc, children=grouped(table))
 
     def _hash_node(self, section: Section) -> Node:
         span = Span("", section.start, section.stop)
@@ -306,35 +295,6 @@ class ObjectExtents(Extents):
         both_stops = np.stack([edge, stops], axis=1)
         both_roles = np.stack([roles, np.full(len(roles), FieldRole.DATA)], axis=1)
         return Runs.of(both_starts, both_stops, both_roles, np.repeat(parity, 2))
-
-
-def _slot_roles(geometry: SwhGeometry, rows: NDArray[Any]) -> NDArray[np.uint8]:
-    roles = np.empty((len(rows), 2), np.uint8)
-    roles[:] = (FieldRole.KEY, FieldRole.OFFSET)
-    roles[geometry.states(rows["offset"]) == State.UNUSED] = FieldRole.UNUSED
-    return roles
-
-
-def _slot_node(geometry: SwhGeometry, number: int, row: Any) -> Node:
-    values, span = SLOT.values(row), geometry.slot_span(number)
-    state = geometry.state(values["offset"])
-    texts: dict[str, str] = {}
-    errors: dict[str, str] = {}
-    targets: dict[str, Span] = {}
-    if state is State.LIVE:
-        text = values["key"].hex()
-        targets["offset"] = length_span(values["offset"])
-    elif state is State.UNUSED:
-        text = "no object: unused, or deleted"
-        texts["offset"] = "2^64 - 1: no object" if values["offset"] == NO_OBJECT else "0: no object, by an older writer"
-    else:
-        text = "points outside the objects"
-        errors["offset"] = geometry.outside(number, values["offset"]).message
-    roles = _slot_roles(geometry, np.asarray(row).reshape(1))[0].tolist()
-    fields = field_nodes(SLOT, values, span.start, texts=texts, targets=targets, errors=errors, roles=roles)
-    doc = "One slot of the index: a key, and where its object begins."
-    error = errors.get("offset", "")
-    return Node(f"slot {number}", span, text=text, doc=doc, children=fields, error=error, row=number)
 
 
 def _directory_node(parts: HashParts, number: int, row: Any) -> Node:

@@ -9,14 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash
+from shardcore.codecs.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
 from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
-from shardcore.codecs.xet.xorb_layout import CHUNK_HEADER, CHUNKS, HEADER_SIZE, IDENT, INFO_BLOCK, SENTENCES
+from shardcore.codecs.xet.xorb_layout import (
+    CHUNK_HASH,
+    CHUNK_HEADER,
+    CHUNKS,
+    HEADER_SIZE,
+    IDENT,
+    INFO_BLOCK,
+    SENTENCES,
+    STORED_END,
+)
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.records import Records, chunks, read_headers, stored_records, unpack
 from shardcore.model.number_words import plural
+from shardcore.model.objects import State
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
+from shardcore.model.table import Links, Table
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
@@ -31,6 +42,34 @@ TAIL_FAULT = f"an info block begins here with letters of {IDENT.decode()}, but i
 """Fault of a tail. The published reference xorb ends so; some readers stop there, others fail."""
 
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
+
+
+class InfoList(Table):
+    """A list of the info block, one entry for each chunk; hashes and stored ends refer to the chunk's record.
+
+    Args:
+        part: The list in the info block.
+        start: First byte of the info block.
+        records: The chunk records.
+        data: The info block; empty where no entry is read.
+    """
+
+    def __init__(self, part: InfoPart, start: int, records: Records, data: bytes = b"") -> None:
+        self.layout, self.pointer = part.record, part.record.fields[0].name
+        self.refers = part.record in (CHUNK_HASH, STORED_END)
+        ends = part.record is STORED_END
+        self.why = "The info block says where record {} ends." if ends else "The info block lists the hash of chunk {}."
+        at, size = part.start, part.record.size
+        super().__init__(
+            start + at, part.count, lambda first, last: part.record.read(data, at + first * size, last - first)
+        )
+        self.chunk_records = records
+
+    def _target(self, number: int, row: Any) -> Span | None:
+        return self.chunk_records.span(number) if self.refers else None
+
+    def _field_texts(self, number: int, row: Any, state: State) -> dict[str, str]:
+        return {self.pointer: to_text(row[self.pointer].tobytes())} if self.layout is CHUNK_HASH else {}
 
 
 class XorbFile:
@@ -90,6 +129,23 @@ class XorbFile:
         parts = info_parts(self.info.version, self.info.count) if self.info is not None else ()
         start = self.info_span.start
         return next(((one, Span("", start + one.start, start + one.stop)) for one in parts if one.name == name), None)
+
+    def links(self) -> Iterator[Links]:
+        """Yield the references to records: from the info block, or without one from each record to the next one."""
+        records = self.records
+        starts, numbers = records.starts, np.arange(records.count)
+        if self.info is not None:
+            for part in info_parts(self.info.version, self.info.count):
+                if part.is_list and (table := InfoList(part, self.info_span.start, records)).refers:
+                    yield table.links(numbers, starts, records.ends)
+            return
+
+        def before(number: int) -> tuple[Span, str]:
+            at = records.span(number).start
+            why = f"Record {number} says how long it is: record {number + 1} begins after it."
+            return Span("", at, at + HEADER_SIZE), why
+
+        yield Links(starts[1:], records.ends[1:], before)
 
     @property
     def headers(self) -> NDArray[Any] | None:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.codecs.xet.hashes import to_text
 from shardcore.codecs.xet.xorb_info import InfoPart, XorbInfo, info_parts
 from shardcore.codecs.xet.xorb_layout import (
-    CHUNK_HASH,
     CHUNK_HEADER,
     CHUNKS,
     HEADER_SIZE,
     INFO_BLOCK,
     INFO_LENGTH,
-    STORED_END,
     Scheme,
     read_u24,
 )
-from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, XorbFile
+from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, InfoList, XorbFile
 from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
-from shardcore.model.children import Extents, RecordTable, field_nodes, grouped, section_leaf, section_nodes
+from shardcore.model.children import Extents, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.model.node import Children, Node
 from shardcore.model.number_words import plural
 from shardcore.model.record import FieldRole
@@ -184,30 +180,5 @@ def _part_node(data: bytes, start: int, part: InfoPart, records: Records) -> Nod
         texts |= {name: value.decode() for name, value in row.items() if name.startswith("ident") and value.isascii()}
         return Node(part.name, span, children=field_nodes(part.record, row, span.start, texts=texts))
 
-    def read(first: int, last: int) -> NDArray[Any]:
-        return part.record.read(data, part.start + first * part.record.size, last - first)
-
-    def describe(number: int, row: Any) -> Node:
-        field = part.record.fields[0]
-        at = span.start + number * part.record.size
-        value = part.record.values(row)[field.name]
-        text = to_text(value) if part.record is CHUNK_HASH else str(value)
-        target = records.span(number) if part.record in (CHUNK_HASH, STORED_END) else None
-        whole = Span("", at, at + part.record.size)
-        return Node(
-            f"[{number}]",
-            whole,
-            value=value,
-            text=text,
-            role=FieldRole(field.role),
-            doc=field.doc,
-            target=target,
-            row=number,
-        )
-
-    return Node(
-        part.name,
-        span,
-        text=plural(part.count, "entry"),
-        children=grouped(RecordTable(part.record, span.start, part.count, read, describe=describe)),
-    )
+    rows = grouped(InfoList(part, start, records, data))
+    return Node(part.name, span, text=plural(part.count, "entry"), children=rows)
