@@ -46,6 +46,30 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Detail:
+    """Presentation of one of the facts that a format adds to an object (`ObjectRef.extras`).
+
+    Attributes:
+        label: Name for people; empty where other rows show the fact.
+        form: Format string of the value, `{}`, and of other facts by their names; of a list of mappings, one line for
+            each with its members. Empty: the value as it is.
+        unit: Noun of a number: `byte`.
+        yes: Text where the value is true.
+        no: Text where it is not.
+        by: Joins the numbers of a list.
+        until: Name of the fact with the ends of the ranges that begin at these numbers.
+    """
+
+    label: str = ""
+    form: str = ""
+    unit: str = ""
+    yes: str = ""
+    no: str = ""
+    by: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """One format, as the registry lists it.
 
@@ -72,6 +96,7 @@ class Format:
         head_names: Pattern (a regular expression) of the names of files that are opened by their first 64 KiB; others
             begin with a few bytes, and go on at another place.
         folder_mark: Whether a data set of the format is known by one file that is opened by its name.
+        details: Presentation of the facts about its objects, by name; a fact that is not listed is shown by its name.
         peers: What other readers do about damage, as far as it is known.
         salvage: Objects that can still be read from a damaged file; see `shardcore.shards.salvage`. None where a
             lookup finds all of them.
@@ -96,6 +121,7 @@ class Format:
     marks: tuple[bytes, ...] = ()
     folder_mark: bool = False
     head_names: str = ""
+    details: Mapping[str, Detail] = field(default_factory=dict)
     peers: Callable[[], tuple[Peer, ...]] = tuple
     salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
 

@@ -1,7 +1,7 @@
 """Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
-from shardcore.shards.format import Format, lazily
+from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
@@ -122,6 +122,12 @@ FORMAT = Format(
         ),
     ),
     begins=(b"blpk",),
+    details={
+        "offset": Detail(),
+        "shape": Detail("shape", by=" × "),
+        "chunklen": Detail("chunk length"),
+        "typesize": Detail("typesize", unit="byte"),
+    },
     peers=lazily("shardcore.formats.bloscpack.other_readers:peers"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

@@ -1,7 +1,7 @@
 """Data Easy Store: shards of business documents by uid and date, big contents beside them."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
-from shardcore.shards.format import Format, lazily
+from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
@@ -112,6 +112,15 @@ FORMAT = Format(
         ),
     ),
     marks=(b"DES2",),
+    details={
+        "key_hex": Detail("key in hex"),
+        "checksum": Detail("digest", "{checksum_algo} {}"),
+        "checksum_algo": Detail(),
+        "created_at": Detail("created"),
+        "compressed_size": Detail(),
+        "uncompressed_size": Detail(),
+        "flags": Detail(),
+    },
     peers=lazily("shardcore.formats.des.other_readers:peers"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

@@ -1,7 +1,7 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
-from shardcore.shards.format import Format, lazily
+from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
@@ -94,6 +94,15 @@ FORMAT = Format(
         ),
     ),
     begins=(b"HFRepoMetaData\0",),
+    details={
+        "codec": Detail("stored", "in a {}"),
+        "verified": Detail("range hashes", yes="one for each segment", no="none"),
+        "eligible": Detail("deduplication", yes="global: eligible", no="global: not eligible"),
+        "keyed": Detail("hash stored", yes="under the HMAC key of the footer", no="as it is"),
+        "chunk": Detail("place in xorb", "chunk {:,}"),
+        "start": Detail("uncompressed offset", "byte {:,}"),
+        "segments": Detail("segments", "chunks {start:,}..{end:,} of xorb {xorb}, {bytes:,} bytes"),
+    },
     peers=lazily("shardcore.formats.mdb.other_readers:peers"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

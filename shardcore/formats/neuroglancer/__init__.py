@@ -1,7 +1,7 @@
 """Neuroglancer precomputed, sharded: volumes, meshes, skeletons and annotations packed by unsigned 64-bit keys."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
-from shardcore.shards.format import Format, lazily
+from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
@@ -113,6 +113,13 @@ FORMAT = Format(
             "template", OptionType.JSON, "The info of a data set that is not sharded.", OptionPurpose.WRITE, hidden=True
         ),
     ),
+    details={
+        "voxel_begin": Detail("voxels", until="voxel_end"),
+        "voxel_end": Detail(),
+        "shape": Detail("shape", by=" × "),
+        "order": Detail("order", yes="Fortran: x varies fastest"),
+        "index_size": Detail(),
+    },
     peers=lazily("shardcore.formats.neuroglancer.other_readers:peers"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

@@ -1,7 +1,7 @@
 """Software Heritage Read Shard: many small objects, found through a perfect hash function."""
 
 from shardcore.model.options import Option, OptionPurpose, OptionType
-from shardcore.shards.format import Format, lazily
+from shardcore.shards.format import Detail, Format, lazily
 from shardcore.writing.declaration import Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
@@ -48,6 +48,7 @@ FORMAT = Format(
         ),
     ),
     begins=(b"SWHShard",),
+    details={"offset": Detail()},
     peers=lazily("shardcore.formats.swh.other_readers:peers"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

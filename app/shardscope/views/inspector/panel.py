@@ -24,6 +24,7 @@ from shardcore.model.node import ExternalBytes
 from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
 from shardcore.operations.references import Lead, Leads
+from shardcore.shards.registry import format_of
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
 from shardscope.session.highlights import ReferenceQuery
@@ -240,8 +241,8 @@ class Inspector(QScrollArea):
             self._show_value(node)
             self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
         self.object_form.setVisible(ref is not None)
-        if ref is not None:
-            self.object_form.set_rows(object_rows(ref))
+        if ref is not None and (shard := self._session.shard) is not None:
+            self.object_form.set_rows(object_rows(ref, format_of(shard.format).details))
         self.cards.setVisible(node is not None)
         self._show_numbers()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import shardcore
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.model.details import headline
+from shardcore.shards.registry import all_formats, format_of
 from shardscope.startup import assets
 from shardscope.views.inspector.node_details import PENDING, DetailRow, node_rows
 from shardscope.views.inspector.object_details import object_rows
@@ -68,14 +69,15 @@ def test_facts_about_objects_are_told_as_their_users_say_them() -> None:
         "verified": True,
         "start": 70_000,
     }
-    rows = {row.name: row.text for row in object_rows(ObjectRef("k", 0, (), 5, 9, extras=extras))}
+    details = {name: one for found in all_formats() for name, one in found.details.items()}
+    rows = {row.name: row.text for row in object_rows(ObjectRef("k", 0, (), 5, 9, extras=extras), details)}
     assert {"member_row", "record", "compressed_size", "offset", "copies", "index size"} & set(rows) == set()
     assert rows["digest"] == "md5 " + "ab" * 16
     assert (rows["voxels"], rows["shape"], rows["typesize"]) == ("8..16 × 0..8", "8 × 8 × 1", "8 bytes")
     segments = rows["segments"].split("\n")
     assert segments[0] == "chunks 3..1,200 of xorb 6d6d6d6d…d6d6d6d, 2,000 bytes"
     assert segments[-1] == "and 5 more"
-    assert (rows["key in hex"], rows["plain xorb from"]) == ("ff", "byte 70,000")
+    assert (rows["key in hex"], rows["uncompressed offset"]) == ("ff", "byte 70,000")
     unused = [row.name for row in object_rows(ObjectRef(None, 9, (), -1, -1, state=State.UNUSED))]
     assert unused == ["key", "state"]
 
@@ -94,7 +96,7 @@ def test_every_sample_reads_as_words(data: Path) -> None:
         with shardcore.open(path, partial=True) as shard:
             shard.load_index()
             refs = [shard.objects.ref(row) for row in range(min(len(shard.objects), 12))]
-            rows = [row for ref in refs for row in object_rows(ref)]
+            rows = [row for ref in refs for row in object_rows(ref, format_of(shard.format).details)]
             # What a file says itself, as JSON, it may say as it likes.
             for node in (one for one in first_nodes(shard.tree, 4) if one.role is not FieldRole.TEXT):
                 rows += node_rows(node, b"")
