@@ -82,9 +82,9 @@ def ls(
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
         code = kind_code(shard, kind)
-        for rows, columns in shown_rows(shard, code, skip, limit, hidden):
+        for columns, keys in shown_rows(shard, code, skip, limit, hidden, keys=not json and not digest):
             errors += list_rows(
-                shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare, human=human
+                shard, columns, keys, as_json=json, digest=digest is not None, without_content=bare, human=human
             )
         if shard.damage is not None:
             warn(f"damaged: {error_line(shard.damage)}")

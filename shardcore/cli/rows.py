@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import error_line, object_json, print_json, print_line, printable, warn, worded
@@ -38,9 +37,9 @@ def unserved(deleted: bool) -> tuple[State, ...]:
 
 
 def shown_rows(
-    shard: Shard, kind: int | None, skip: int, limit: int | None, hidden: Collection[State]
-) -> Iterator[tuple[NDArray[np.int64], ObjectColumns]]:
-    """The rows to list, with their columns, in the order of the slots."""
+    shard: Shard, kind: int | None, skip: int, limit: int | None, hidden: Collection[State], *, keys: bool
+) -> Iterator[tuple[ObjectColumns, list[str | None]]]:
+    """The columns of the rows to list, in the order of the slots, and their keys where these are printed."""
     left = limit
     # Each row of a data set may open a file.
     step = FILES_AT_ONCE if shard.source is None and not shard.loaded else ROWS_AT_ONCE
@@ -48,7 +47,7 @@ def shown_rows(
         if left == 0:
             return
         rows = np.arange(first, min(first + step, len(shard.objects)), dtype=np.int64)
-        columns = shard.objects.columns(rows)
+        columns, texts = shard.objects.page(rows) if keys else (shard.objects.columns(rows), [])
         keep = ~in_states(columns.state, hidden)
         if kind is not None:
             keep &= columns.kind == kind
@@ -59,14 +58,17 @@ def shown_rows(
         left = None if left is None else left - len(chosen)
         if len(chosen):
             # Sizes that are not known yet are read for the rows that are shown, not for all.
-            sized = shard.objects.columns(chosen, sizes=True) if not shard.loaded else columns.take(chosen - first)
-            yield chosen, sized
+            taken = columns.take(chosen - first)
+            yield (
+                taken if shard.loaded else shard.objects.with_sizes(taken),
+                [texts[at] for at in chosen - first if keys],
+            )
 
 
 def list_rows(
     shard: Shard,
-    rows: NDArray[np.int64],
     columns: ObjectColumns,
+    keys: Sequence[str | None],
     *,
     as_json: bool,
     digest: bool,
@@ -78,8 +80,8 @@ def list_rows(
 
     Args:
         shard: Whose rows they are.
-        rows: Which.
-        columns: What is known of them.
+        columns: Their columns.
+        keys: Their keys; empty where neither they nor their columns are printed as lines of text.
         as_json: Whether each is a JSON value.
         digest: Whether the sha256 of the content is told, too.
         without_content: States of rows that have none to digest.
@@ -88,7 +90,7 @@ def list_rows(
     """
     damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
     if not as_json and not digest:
-        _print_columns(columns, shard.objects.key_texts(rows), shard.objects.kinds, human=human)
+        _print_columns(columns, keys, shard.objects.kinds, human=human)
         return damaged
     asked = RowsAsked(refs=True, digest=digest, bare=tuple(without_content))
     errors = 0
@@ -97,7 +99,7 @@ def list_rows(
         found = row_of(shard, row, asked)
         return None if found is None else _line(found, member)
 
-    things: Iterable[int] = rows.tolist()
+    things: Iterable[int] = columns.row.tolist()
     if digest:
         things = fetched_ahead(shard, things, shard.objects.ref)
     with closing(in_order(told, things, shard.jobs if digest else 1)) as lines:
@@ -201,13 +203,13 @@ class _Printing:
             member.jobs = self._shard.jobs
             for at in range(0, len(member.objects), ROWS_AT_ONCE):
                 rows = np.arange(at, min(at + ROWS_AT_ONCE, len(member.objects)), dtype=np.int64)
-                columns = member.objects.columns(rows)
-                columns = columns.take(np.flatnonzero(wanted_rows(member, columns, self._asked)))
-                columns = columns.take(slice(*self._window(len(columns.row))))
+                columns, keys = member.objects.page(rows)
+                chosen = np.flatnonzero(wanted_rows(member, columns, self._asked))
+                chosen = chosen[slice(*self._window(len(chosen)))]
                 self.errors += list_rows(
                     member,
-                    columns.row,
-                    columns,
+                    columns.take(chosen),
+                    [keys[number] for number in chosen.tolist()],
                     as_json=self._as_json,
                     digest=self._asked.digest,
                     without_content=self._asked.bare,
@@ -262,7 +264,7 @@ def warn_unreadable(shard: Shard) -> int:
     return len(unreadable)
 
 
-def _print_columns(columns: ObjectColumns, texts: list[str | None], kinds: tuple[str, ...], *, human: bool) -> None:
+def _print_columns(columns: ObjectColumns, texts: Sequence[str | None], kinds: tuple[str, ...], *, human: bool) -> None:
     """Print state, kind, size and key of many rows. No Python object per row."""
     if not texts:
         return

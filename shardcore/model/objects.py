@@ -331,6 +331,22 @@ class Objects(Sequence[ObjectRef]):
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """The keys of some rows, as text; None for unused rows and keys that have no text."""
 
+    def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
+        """Return the columns and the keys of some rows; formats that read rows from the file read them once for both.
+
+        Args:
+            rows: Row numbers, int64.
+            sizes: See `columns`.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return self.columns(rows, sizes=sizes), self.key_texts(rows)
+
+    def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
+        """Return columns with the sizes that are not known yet, which are read from the file."""
+        return self.columns(columns.row, sizes=True)
+
     @abstractmethod
     def ref(self, row: int) -> ObjectRef:
         """One row as an object.
@@ -491,6 +507,14 @@ class LazyObjects(Objects):
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """See `Objects.key_texts`."""
         return self._load().key_texts(rows)
+
+    def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
+        """See `Objects.page`."""
+        return self._load().page(rows, sizes=sizes)
+
+    def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
+        """See `Objects.with_sizes`."""
+        return self._load().with_sizes(columns)
 
     def ref(self, row: int) -> ObjectRef:
         """See `Objects.ref`."""

@@ -87,6 +87,18 @@ class JoinedObjects(Objects):
         order = np.argsort(np.concatenate(places), kind="stable")
         return ObjectColumns.join(pieces).take(order)
 
+    def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
+        """Columns and keys of some rows, member by member; see `Objects.page`."""
+        pieces, texts = [], dict[int, str | None]()
+        for number, inside, where in self._by_part(rows):
+            columns, keys = self._parts[number][2].page(inside, sizes=sizes)
+            pieces.append((where, replace(self._as_ours(number, columns, 0), row=rows[where])))
+            texts |= zip(where.tolist(), keys, strict=True)
+        if not pieces:
+            return ObjectColumns.of([], [], [], []), []
+        order = np.argsort(np.concatenate([where for where, _ in pieces]), kind="stable")
+        return ObjectColumns.join([one for _, one in pieces]).take(order), [texts[at] for at in range(len(rows))]
+
     def known(self, first: int, last: int) -> ObjectColumns:
         """Return what the members know; see `Objects.known`."""
         pieces = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import shardcore
@@ -173,6 +175,21 @@ class ShardContract:
         with self.opened(sample) as shard:
             shard.load_index()
             check_columns(shard)
+
+    def test_a_page_of_objects_reads_no_byte_twice(self, sample: Path) -> None:
+        """`page` returns what `columns` and `key_texts` return, and reads each byte once."""
+        source = self.counting(sample)
+        with self.opened(source) as shard:
+            objects = shard.objects
+            rows = np.arange(min(len(objects), 256), dtype=np.int64)
+            source.ranges.clear()
+            columns, keys = objects.page(rows, sizes=True)
+            read = sorted(source.ranges)
+            assert all(one[1] <= other[0] for one, other in pairwise(read)), read
+            assert keys == objects.key_texts(rows)
+            expected = objects.columns(rows, sizes=True)
+            for name in ("row", "start", "stop", "size", "stored_size", "state", "kind", "codec"):
+                assert np.array_equal(getattr(columns, name), getattr(expected, name)), name
 
     def test_objects_read_in_ranges(self, sample: Path) -> None:
         """`stream`, `read` and `read_range` give the same bytes."""

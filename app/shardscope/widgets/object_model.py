@@ -94,7 +94,7 @@ class RowPage:
     @classmethod
     def read(cls, objects: Objects, rows: NDArray[np.int64]) -> RowPage:
         """Read rows of a sequence of objects."""
-        return cls(objects.columns(rows, sizes=True), objects.key_texts(rows))
+        return cls(*objects.page(rows, sizes=True))
 
     def value(self, shard: Shard, at: int, name: str) -> str | int | None:
         """Return the value of a column in one row; None where it is unknown or absent.

@@ -40,16 +40,26 @@ class SwhObjects(Objects):
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """The columns of some slots; see `Objects.columns`."""
+        return self._columns(rows, read_slots_at(self._file.source, self._geometry, rows), sizes=sizes)
+
+    def page(self, rows: I64, *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
+        """Columns and keys of some slots, which are read once; see `Objects.page`."""
         slots = read_slots_at(self._file.source, self._geometry, rows)
+        return self._columns(rows, slots, sizes=sizes), self._keys(slots)
+
+    def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
+        """Columns with the sizes, from the length fields; see `Objects.with_sizes`."""
+        live = columns.state == State.LIVE
+        sizes = self._sizes(columns.row, columns.start - OBJECT.size, live)
+        stops = np.where(live & (sizes >= 0), columns.start + sizes, -1)
+        return ObjectColumns.of(columns.row, columns.start, stops, sizes, state=columns.state)
+
+    def _columns(self, rows: I64, slots: NDArray[Any], *, sizes: bool) -> ObjectColumns:
         states = self._states(slots)
-        live = states == State.LIVE
-        starts = np.where(live, slots["offset"].astype(np.int64) + OBJECT.size, -1)
-        if sizes or self._file.order is not None:
-            known = self._sizes(rows, starts - OBJECT.size, live)
-        else:
-            known = np.full(len(rows), -1, np.int64)
-        stops = np.where(live & (known >= 0), starts + known, -1)
-        return ObjectColumns.of(rows, starts, stops, known, state=states)
+        starts = np.where(states == State.LIVE, slots["offset"].astype(np.int64) + OBJECT.size, -1)
+        unknown = np.full(len(rows), -1, np.int64)
+        columns = ObjectColumns.of(rows, starts, unknown, unknown, state=states)
+        return self.with_sizes(columns) if sizes or self._file.order is not None else columns
 
     def known(self, first: int, last: int) -> ObjectColumns:
         """Return what the loaded index knows of slots: places and sizes, without reading the slots again."""
@@ -67,7 +77,9 @@ class SwhObjects(Objects):
 
     def key_texts(self, rows: I64) -> list[str | None]:
         """The keys of some slots in hex; None for slots without object."""
-        slots = read_slots_at(self._file.source, self._geometry, rows)
+        return self._keys(read_slots_at(self._file.source, self._geometry, rows))
+
+    def _keys(self, slots: NDArray[Any]) -> list[str | None]:
         text = slots["key"].tobytes().hex()
         filled = in_states(self._states(slots), (State.LIVE, State.DAMAGED)).tolist()
         return [text[at : at + 64] if full else None for at, full in zip(range(0, len(text), 64), filled, strict=True)]
