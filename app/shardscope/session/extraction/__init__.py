@@ -1,7 +1,7 @@
 """Writing objects into files: which, what that would give, and what became of it. No Qt here."""
 
-from shardscope.session.extraction.preview import Outlook, existing, outlook
-from shardscope.session.extraction.request import ExtractionRequest
+from shardscope.session.extraction.preview import existing, outlook
+from shardscope.session.extraction.request import ExtractionRequest, Outlook
 from shardscope.session.extraction.write import ExtractionOutcome, Failure, write
 
 __all__ = ["ExtractionOutcome", "ExtractionRequest", "Failure", "Outlook", "existing", "outlook", "write"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 
 from shardcore import ObjectRef, ShardError, State
 from shardcore.operations.extraction import MANIFEST, Names, files_of
-from shardcore.operations.extraction.default_objects import taken_rows
 from shardcore.operations.extraction.files import HEAD, MAGICS, ending_of
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.shard import bounded
-from shardscope.session.extraction.request import ExtractionRequest
+from shardscope.session.extraction.request import ExtractionRequest, Outlook
 
 EXAMPLES = 3
 """Paths that are shown beforehand."""
@@ -25,35 +23,13 @@ EXAMPLES = 3
 FEW = 10_000
 """Up to so many rows their sizes are read where they are not known yet."""
 
+MOST_KEPT = 1 << 22
+"""Rows of up to so many are kept by a preview, and not counted again when they are written."""
+
 LOOKED_INTO = 1 << 26
 """Objects up to so many bytes are read for the ending of an example."""
 
 _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """Files that would be written.
-
-    Attributes:
-        objects: How many objects.
-        size: Their bytes, as far as they are known.
-        unknown: Objects whose size is not known before reading.
-        unused: Slots without an object among the rows.
-        deleted: Tombstoned objects among the rows, which are not served unless that is asked for.
-        parts: Names of the parts that the first objects have.
-        examples: The first files, relative to the folder.
-        joined: Whether all objects are written into one file, one after the other.
-    """
-
-    objects: int = 0
-    size: int = 0
-    unknown: int = 0
-    unused: int = 0
-    deleted: int = 0
-    parts: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
-    joined: bool = False
 
 
 def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
@@ -70,6 +46,7 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
     total = len(wanted.rows) if wanted.rows is not None else -1
     done = count = size = unknown = unused = dead = 0
     first: list[int] = []
+    taken: list[NDArray[np.int64]] = []
     for rows in wanted.pieces(progress):
         progress(done, max(total, done, 1))
         done += len(rows)
@@ -77,6 +54,8 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
         kept = np.isin(columns.state, (State.LIVE, State.EXTERNAL, State.DAMAGED, State.TOMBSTONED))
         if wanted.kinds is not None:
             kept &= np.isin(columns.kind, wanted.kinds)
+        if done <= MOST_KEPT:
+            taken.append(rows[wanted.takes(columns)])
         unused += int(np.count_nonzero(np.isin(columns.state, (State.UNUSED, State.DELETED))))
         if not wanted.request.deleted:
             tombstoned = kept & (columns.state == State.TOMBSTONED)
@@ -89,7 +68,8 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
         first += rows[kept][: EXAMPLES - len(first)].tolist()
     refs = list(_refs(wanted, first))
     parts = tuple(dict.fromkeys(part for ref in refs for part in ref.parts))
-    return Outlook(count, size, unknown, unused, dead, parts, _examples(wanted, refs))
+    kept_rows = tuple(taken) if done <= MOST_KEPT else None
+    return Outlook(count, size, unknown, unused, dead, parts, _examples(wanted, refs), rows=kept_rows)
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
@@ -149,8 +129,7 @@ def _wanted_refs(wanted: ExtractionRequest, progress: Progress) -> Iterator[Obje
     if view is not None:
         yield view
         return
-    pieces = taken_rows(wanted.shard.objects, wanted.pieces(progress), wanted.options, wanted.kinds)
-    for rows in pieces:
+    for rows in wanted.taken(progress):
         yield from _refs(wanted, rows.tolist())
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore import ObjectRef, Shard
+from shardcore import ObjectColumns, ObjectRef, Shard
+from shardcore.model.objects import in_states
 from shardcore.operations.extraction import ExtractOptions
 from shardcore.operations.extraction.default_objects import outer_kinds, rows_in_file_order
 from shardcore.progress import Progress
@@ -17,6 +18,33 @@ from shardscope.session.open_request import OpenRequest
 from shardscope.session.row_ranges import RowRanges
 
 Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Files that would be written.
+
+    Attributes:
+        objects: How many objects.
+        size: Their bytes, as far as they are known.
+        unknown: Objects whose size is not known before reading.
+        unused: Slots without an object among the rows.
+        deleted: Tombstoned objects among the rows, which are not served unless that is asked for.
+        parts: Names of the parts that the first objects have.
+        examples: The first files, relative to the folder.
+        joined: Whether all objects are written into one file, one after the other.
+        rows: Rows of the objects, in pieces, as the options take them; None for a view, or where they are too many.
+    """
+
+    objects: int = 0
+    size: int = 0
+    unknown: int = 0
+    unused: int = 0
+    deleted: int = 0
+    parts: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    joined: bool = False
+    rows: tuple[Rows, ...] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +58,7 @@ class ExtractionRequest:
         where: The folder.
         options: How. `deleted` has tombstoned objects read through a second opening.
         afresh: Whether everything is read through a second opening, because the server of the first was lost.
+        counted: What a preview of the same rows and options counted; None where there was none.
     """
 
     shard: Shard
@@ -38,6 +67,7 @@ class ExtractionRequest:
     where: Path
     options: ExtractOptions = field(default_factory=ExtractOptions)
     afresh: bool = False
+    counted: Outlook | None = field(default=None, compare=False, repr=False)
 
     @property
     def view(self) -> ObjectRef | None:
@@ -48,6 +78,22 @@ class ExtractionRequest:
     def kinds(self) -> tuple[int, ...] | None:
         """The kinds of objects that are taken; None for all, where rows were chosen."""
         return outer_kinds(self.shard.objects) if self.rows is None else None
+
+    def takes(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        """Return which rows are written, by their columns."""
+        keep = in_states(columns.state, self.options.states)
+        return keep if self.kinds is None else keep & np.isin(columns.kind, self.kinds)
+
+    def taken(self, progress: Progress) -> Iterator[Rows]:
+        """The rows that are written, in pieces; those that a preview has are not looked at again.
+
+        Raises:
+            ShardError: The index cannot be read.
+        """
+        if self.counted is not None and self.counted.rows is not None:
+            return iter(self.counted.rows)
+        objects = self.shard.objects
+        return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
         """The rows that were asked for, in pieces, whatever became of their objects.

@@ -11,7 +11,6 @@ from shardcore import ObjectRef, Remedy, Shard, ShardError, SourceChanged
 from shardcore.model.number_words import plural
 from shardcore.operations.extraction import Extracted as Taken
 from shardcore.operations.extraction import extract_objects
-from shardcore.operations.extraction.default_objects import taken_rows
 from shardcore.progress import Progress
 from shardscope.session.extraction.preview import outlook
 from shardscope.session.extraction.request import ExtractionRequest
@@ -111,8 +110,10 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
     found = ExtractionOutcome() if found is None else found
     if wanted.afresh:
         with _second(wanted, progress, deleted=False) as shard:
-            return write(replace(wanted, shard=shard, afresh=False), progress, found)
-    ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
+            return write(replace(wanted, shard=shard, afresh=False, counted=None), progress, found)
+    ahead = wanted.counted
+    if ahead is None:
+        ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
     hidden = ahead.deleted
     serve = bool(hidden and wanted.options.deleted)
     found.total, found.left_out = ahead.objects, 0 if serve else hidden
@@ -120,7 +121,8 @@ def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcom
         return found
     # Where the shard serves them anyway, nothing is hidden.
     options = replace(wanted.options, deleted=wanted.options.deleted or wanted.request.deleted)
-    wanted = replace(wanted, options=options)
+    # Rows of other states are taken then than were counted.
+    wanted = replace(wanted, options=options, counted=ahead if options.states == wanted.options.states else None)
     with _second(wanted, progress, deleted=True) if serve else nullcontext(wanted.shard) as source:
         _write(replace(wanted, shard=source), ahead.size, progress, found)
     return found
@@ -177,8 +179,8 @@ class _Refs:
         self._objects = wanted.shard.objects
         view = wanted.view
         self._view = [view] if view is not None else []
-        pieces = taken_rows(self._objects, wanted.pieces(progress), wanted.options, wanted.kinds)
-        self._rows: Iterator[int] = iter(()) if view is not None else (row for rows in pieces for row in rows.tolist())
+        pieces = iter(()) if view is not None else wanted.taken(progress)
+        self._rows: Iterator[int] = (row for rows in pieces for row in rows.tolist())
 
     def __iter__(self) -> Iterator[ObjectRef]:
         return self

@@ -49,7 +49,7 @@ class Result:
             return _going_on(replace(self.wanted, afresh=self.found.lost))
         rows = [row for row in self.found.again if row >= 0]
         rest = replace(self.wanted, afresh=self.found.lost)
-        return replace(rest, rows=RowRanges.of([range(row, row + 1) for row in rows])) if rows else rest
+        return replace(rest, rows=RowRanges.of([range(row, row + 1) for row in rows]), counted=None) if rows else rest
 
 
 class ExtractTask(QObject):
@@ -156,15 +156,23 @@ class ExtractTask(QObject):
         shard = self.session.shard
         if shard is None or not open_:
             return None
-        return ExtractionRequest(shard, self.session.request, rows, sheet.folder, sheet.options)
+        wanted = ExtractionRequest(shard, self.session.request, rows, sheet.folder, sheet.options)
+        counted = open_.counted
+        if counted is None or replace(counted, where=wanted.where) != wanted:
+            return wanted
+        return replace(counted, where=wanted.where)
 
     def _count(self, sheet: ExtractDialog, rows: RowRanges | None, open_: _Open) -> None:
         wanted = self._extraction(sheet, rows, open_)
         if wanted is None:
             return
+        if wanted.counted is not None:
+            sheet.tell_outlook(wanted.counted)
+            return
 
         def take(found: Outlook) -> None:
             if open_:
+                open_.counted = replace(wanted, counted=found)
                 sheet.tell_outlook(found)
 
         self.session.ask(
@@ -216,10 +224,15 @@ def _going_on(wanted: ExtractionRequest) -> ExtractionRequest:
 
 
 class _Open:
-    """Flag of a dialog: false once it is finished."""
+    """Flag of a dialog: false once it is finished.
+
+    Attributes:
+        counted: The request that was counted last.
+    """
 
     def __init__(self, sheet: ExtractDialog) -> None:
         self._open = True
+        self.counted: ExtractionRequest | None = None
         sheet.finished.connect(self._close)
         # A window that is closed takes its sheets along without finishing them.
         sheet.destroyed.connect(lambda _: self._close(0))

@@ -6,12 +6,16 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PySide6.QtCore import QItemSelectionModel, Qt, QUrl
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
+from shardcore import ObjectColumns
+from shardcore.formats.swh.objects import SwhObjects
 from shardcore.operations.extraction import Conflict
 from shardscope.session.extraction import ExtractionRequest
 from shardscope.session.row_ranges import RowRanges
@@ -98,6 +102,28 @@ def test_extract_all_is_one_click(qtbot: QtBot, panel: ObjectPanel, tmp_path: Pa
     with qtbot.waitSignal(panel.actions_.extracting.finished):
         sheet.extract.click()
     assert len(written(tmp_path / "out")) == 12
+
+
+def test_rows_are_counted_once(
+    qtbot: QtBot, panel: ObjectPanel, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The preview looks at the rows; the search for files that exist and the extraction take its answer."""
+    looked: list[int] = []
+    columns = SwhObjects.columns
+
+    def counting(self: SwhObjects, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        looked.extend(rows.tolist())
+        return columns(self, rows, sizes=sizes)
+
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs)
+    monkeypatch.setattr(SwhObjects, "columns", counting)
+    panel.actions_.extract_all.trigger()
+    sheet = sheet_of(qtbot, panel)
+    type_folder(sheet, tmp_path)
+    with qtbot.waitSignal(panel.actions_.extracting.finished):
+        sheet.extract.click()
+    assert len(written(tmp_path)) >= 12
+    assert sorted(looked) == list(range(13))
 
 
 @pytest.mark.parametrize(
