@@ -2,69 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-
 from shardcore import Finding, Report, Severity
 from shardscope.session.words import grouped
-from shardscope.widgets.plain_text import shown, tip
-
-FINDING_ROLE = int(Qt.ItemDataRole.UserRole)
-
-COLUMNS = ("Severity", "What", "Where", "Code", "Key")
+from shardscope.widgets.table_model import Index, TableModel
 
 _ORDER = {severity: number for number, severity in enumerate(Severity)}
 
-Index = QModelIndex | QPersistentModelIndex
 
-
-class FindingModel(QAbstractTableModel):
+class FindingModel(TableModel):
     """The findings of a report, the worst first."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._findings: tuple[Finding, ...] = ()
+    titles = ("Severity", "What", "Where", "Code", "Key")
+    things: tuple[Finding, ...] = ()
 
     def set_report(self, report: Report | None) -> None:
         """Shows a report; None: nothing."""
-        self.beginResetModel()
         findings = report.findings if report is not None else ()
-        self._findings = tuple(sorted(findings, key=lambda f: _ORDER[f.severity]))
-        self.endResetModel()
+        self.show_things(tuple(sorted(findings, key=lambda f: _ORDER[f.severity])))
 
     def finding(self, index: Index) -> Finding:
         """The finding of a row."""
-        return self._findings[index.row()]
+        return self.things[index.row()]
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self._findings)
+    def text(self, row: int, column: int) -> str:
+        finding = self.things[row]
+        span = "" if finding.span is None else grouped(str(finding.span))
+        return (finding.severity.value, grouped(finding.message), span, finding.code, finding.key or "")[column]
 
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section]
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts, and the finding itself (`FINDING_ROLE`)."""
-        if not index.isValid():
-            return None
-        finding = self._findings[index.row()]
-        if role == FINDING_ROLE:
-            return finding
-        texts = (
-            finding.severity.value,
-            grouped(finding.message),
-            "" if finding.span is None else grouped(str(finding.span)),
-            finding.code,
-            finding.key or "",
-        )
-        if role == Qt.ItemDataRole.DisplayRole:
-            return shown(texts[index.column()])
-        if role == Qt.ItemDataRole.ToolTipRole:
-            text = texts[index.column()]
-            return tip(f"{finding.severity.value}: {grouped(finding.message)}" if index.column() < 2 else text) or None
-        return None
+    def tip(self, row: int, column: int) -> str:
+        return ": ".join(self.text(row, one) for one in (0, 1)) if column < 2 else self.text(row, column)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QObject, QTimer
 
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, Jobs, JobState
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.table_model import Index, TableModel
 
-JOB_ROLE = int(Qt.ItemDataRole.UserRole)
-
-COLUMNS = ("Job", "State", "Progress", "Time", "Result")
+_TIME = 3
 
 MAX_KEPT = 200
 """Ended jobs that stay in the list."""
 
-Index = QModelIndex | QPersistentModelIndex
 
-
-class TransferModel(QAbstractTableModel):
+class TransferModel(TableModel):
     """All jobs with a title, the latest first."""
+
+    titles = ("Job", "State", "Progress", "Time", "Result")
+    things: list[Job]
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._jobs: list[Job] = []
+        self.things = []
         jobs.added.connect(self._add)
         jobs.changed.connect(self._change)
         self._clock = QTimer(self)
@@ -36,63 +34,43 @@ class TransferModel(QAbstractTableModel):
     @property
     def running(self) -> int:
         """Return how many have not ended."""
-        return sum(not job.state.ended for job in self._jobs)
+        return sum(not job.state.ended for job in self.things)
 
     def job(self, index: Index) -> Job:
         """The job of a row."""
-        return self._jobs[index.row()]
+        return self.things[index.row()]
 
     def clear_ended(self) -> None:
         """Forgets the jobs that have ended."""
-        self.beginResetModel()
-        self._jobs = [job for job in self._jobs if not job.state.ended]
-        self.endResetModel()
+        self.show_things([job for job in self.things if not job.state.ended])
 
     def _add(self, job: Job) -> None:
         self.beginInsertRows(QModelIndex(), 0, 0)
-        self._jobs.insert(0, job)
+        self.things.insert(0, job)
         self.endInsertRows()
         self._clock.start()
-        ended = [n for n, old in enumerate(self._jobs) if old.state.ended]
+        ended = [n for n, old in enumerate(self.things) if old.state.ended]
         for row in reversed(ended[MAX_KEPT:]):
             self.beginRemoveRows(QModelIndex(), row, row)
-            del self._jobs[row]
+            del self.things[row]
             self.endRemoveRows()
 
     def _change(self, job: Job) -> None:
-        if job in self._jobs:
-            row = self._jobs.index(job)
-            self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
+        if job in self.things:
+            row = self.things.index(job)
+            self.change(row, row)
 
     def _tick(self) -> None:
         if not self.running:
             self._clock.stop()
-        if self._jobs:
-            self.dataChanged.emit(self.index(0, 3), self.index(len(self._jobs) - 1, 3))
+        self.change(column=_TIME)
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self._jobs)
+    def text(self, row: int, column: int) -> str:
+        job = self.things[row]
+        return (job.title, job.state.value, progress_text(job), _time_text(job), result_text(job))[column]
 
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section]
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts, and the job itself (`JOB_ROLE`)."""
-        if not index.isValid():
-            return None
-        job = self._jobs[index.row()]
-        if role == JOB_ROLE:
-            return job
-        texts = (job.title, job.state.value, progress_text(job), _time_text(job), result_text(job))
-        if role == Qt.ItemDataRole.DisplayRole:
-            return shown(texts[index.column()])
-        told = " · ".join(text for text in (texts[0], texts[3], texts[4]) if text)
-        return tip(told) if role == Qt.ItemDataRole.ToolTipRole else None
+    def tip(self, row: int, column: int) -> str:
+        return " · ".join(text for text in (self.text(row, one) for one in (0, _TIME, 4)) if text)
 
 
 def percent(job: Job) -> int | None:

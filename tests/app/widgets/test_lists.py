@@ -10,7 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Finding, Report, Severity, Span
 from shardscope.session.jobs import Job, Jobs, JobState
-from shardscope.widgets.finding_model import FINDING_ROLE, FindingModel
+from shardscope.widgets.finding_model import FindingModel
+from shardscope.widgets.table_model import THING_ROLE
 from shardscope.widgets.transfer_model import TransferModel, percent
 
 FATAL = QAbstractItemModelTester.FailureReportingMode.Fatal
@@ -28,7 +29,7 @@ def test_findings_are_listed_the_worst_first(qtbot: QtBot) -> None:
     model.set_report(Report(Depth.INDEX, 5, findings))
     assert [model.index(row, 0).data() for row in range(3)] == ["error", "warning", "note"]
     assert [model.index(0, column).data() for column in range(1, 5)] == ["wrong", "3..9", "x.error", "k1"]
-    assert model.index(1, 0).data(FINDING_ROLE) is findings[2]
+    assert model.index(1, 0).data(THING_ROLE) is findings[2]
     model.set_report(None)
     assert model.rowCount() == 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -23,7 +23,8 @@ from shardcore.model.number_words import plural
 from shardscope.session.words import grouped, share_text, short_size
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import SMALL, sized
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.plain_text import shown
+from shardscope.widgets.table_model import THING_ROLE, Index, TableModel
 from shardscope.widgets.theme import Palette
 
 ROLES: Mapping[Use, SectionRole] = MappingProxyType(
@@ -60,59 +61,37 @@ def use_colour(colours: Palette, use: Use) -> QColor:
     return colours.section(ROLES[use])
 
 
-Index = QModelIndex | QPersistentModelIndex
-
-SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
-
-_NO_PARENT = QModelIndex()
-
 ROW = 26
 SWATCH = 18
 _DARK = 0.55
 
 
-class BudgetModel(QAbstractTableModel):
-    """The shares of a file; the rows are theirs."""
+class BudgetModel(TableModel):
+    """The shares of a file."""
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.shares: tuple[Share, ...] = ()
-        self.total = 0
-        self.largest = 0
+    titles = ("what", "bytes", "share")
+    numbers = (1,)
+    things: tuple[Share, ...] = ()
 
-    def set_shares(self, shares: tuple[Share, ...]) -> None:
-        """Shows these."""
-        self.beginResetModel()
-        self.shares = shares
-        self.total = sum(share.size for share in shares)
-        self.largest = max((share.size for share in shares), default=0)
-        self.endResetModel()
+    @property
+    def total(self) -> int:
+        """Bytes of all shares."""
+        return sum(share.size for share in self.things)
 
-    def rowCount(self, parent: Index = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self.shares)
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest share."""
+        return max((share.size for share in self.things), default=0)
 
-    def columnCount(self, parent: Index = _NO_PARENT) -> int:
-        return 3
+    def text(self, row: int, column: int) -> str:
+        share = self.things[row]
+        return (share.name, short_size(share.size), share_text(share.size, self.total))[column]
 
-    def headerData(self, section: int, side: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if side is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("what"), self.tr("bytes"), self.tr("share"))[section]
-        return None
+    def tip(self, row: int, column: int) -> str:
+        return self.words(self.things[row])
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        """Texts and tips; the delegate paints the rest."""
-        share = self.shares[index.row()]
-        if role == SHARE_ROLE:
-            return share
-        if role == Qt.ItemDataRole.DisplayRole:
-            return (shown(share.name), short_size(share.size), share_text(share.size, self.total))[index.column()]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(self.words(share))
-        if role == Qt.ItemDataRole.AccessibleTextRole and index.column() == 0:
-            return self.words(share)
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == 1:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        return None
+    def spoken(self, row: int, column: int) -> str | None:
+        return self.words(self.things[row]) if column == 0 else None
 
     def words(self, share: Share) -> str:
         """A share in sentences."""
@@ -129,7 +108,7 @@ class BudgetDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a cell."""
-        share = index.data(SHARE_ROLE)
+        share = index.data(THING_ROLE)
         if index.column() == 1 or not isinstance(share, Share):
             super().paint(painter, option, index)
             return
@@ -217,9 +196,9 @@ class BudgetView(QTableView):
         """Gives the columns their widths."""
         metrics = self.fontMetrics()
         room = self.viewport().width()
-        numbers = max((metrics.horizontalAdvance(short_size(s.size)) for s in self.shares.shares), default=0) + 14
+        numbers = max((metrics.horizontalAdvance(short_size(s.size)) for s in self.shares.things), default=0) + 14
         numbers = max(numbers, metrics.horizontalAdvance(self.tr("bytes")) + 18)
-        names = max((metrics.horizontalAdvance(shown(s.name)) for s in self.shares.shares), default=0) + SWATCH + 24
+        names = max((metrics.horizontalAdvance(shown(s.name)) for s in self.shares.things), default=0) + SWATCH + 24
         bars = metrics.horizontalAdvance("100.0 %") + 46
         names = max(min(names, room - numbers - bars, max(room // 2, 120)), 60)
         for column, width in enumerate((names, numbers, max(room - names - numbers, 0))):
@@ -232,6 +211,6 @@ class BudgetView(QTableView):
             super().keyPressEvent(event)
 
     def _choose(self, index: QModelIndex) -> None:
-        share = index.data(SHARE_ROLE)
+        share = index.data(THING_ROLE)
         if isinstance(share, Share):
             self.chosen.emit(share)

@@ -331,7 +331,7 @@ class ChartPages(QWidget):
             total = sum(share.size for share in shares)
             self.title.set_text(self.tr("{0}: what they are for").format(plural(total, "byte")))
             self.note.set_text(self.tr("Click a row to go to its bytes; of several places, to the first."))
-            self.budget.shares.set_shares(shares)
+            self.budget.shares.show_things(shares)
             self.budget.fit()
             self.pages.setCurrentWidget(self.budget)
         elif chart is not None:

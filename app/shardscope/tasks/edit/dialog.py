@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -34,9 +34,9 @@ from shardscope.widgets.file_dialogs import ask_files
 from shardscope.widgets.fonts import LARGE, sized
 from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.scrolled import scrolled
+from shardscope.widgets.table_model import Index, TableModel
 from shardscope.widgets.tick_box import TickBox
 
-Index = QModelIndex | QPersistentModelIndex
 Roles = Qt.ItemDataRole
 
 SHORT, NARROW = 6, 3
@@ -45,60 +45,37 @@ LONG = 64
 """Bytes of them in the tooltip."""
 
 
-class ChangeModel(QAbstractTableModel):
+class ChangeModel(TableModel):
     """The rows of a proposal.
 
     Attributes:
-        rows: The changes.
+        things: The changes.
         short: Bytes of old and new that stand in a row.
     """
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.rows: tuple[ChangeRow, ...] = ()
-        self.short = SHORT
-
-    def show_rows(self, rows: tuple[ChangeRow, ...]) -> None:
-        """Shows other changes."""
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
-
-    def rowCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.rows)
-
-    def columnCount(self, parent: Index | None = None) -> int:
-        return 5
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Roles.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Roles.DisplayRole:
-            return (self.tr("What"), self.tr("Start"), self.tr("Stop"), self.tr("Old"), self.tr("New"))[section]
-        if role == Roles.TextAlignmentRole:
-            return _side(section)
-        return None
+    titles = ("What", "Start", "Stop", "Old", "New")
+    numbers = (1, 2)
+    things: tuple[ChangeRow, ...] = ()
+    short = SHORT
 
     def data(self, index: Index, role: int = Roles.DisplayRole) -> Any:
-        """Texts, their side, and the bytes at length in the tooltip."""
-        row, column = self.rows[index.row()], index.column()
-        match role:
-            case Roles.DisplayRole:
-                return self._text(row, column, self.short)
-            case Roles.ToolTipRole:
-                return tip(self._text(row, column, LONG))
-            case Roles.AccessibleTextRole:
-                title = self.headerData(column, Qt.Orientation.Horizontal)
-                return f"{title}: {self._text(row, column, self.short)}"
-            case Roles.TextAlignmentRole:
-                return _side(column)
-            case Roles.FontRole if column > 2:
-                return theme.fixed_font()
-            case _:
-                return None
+        """As of any table, with bytes in their font."""
+        return theme.fixed_font() if role == Roles.FontRole and index.column() > 2 else super().data(index, role)
 
-    def _text(self, row: ChangeRow, column: int, most: int) -> str:
+    def tip(self, row: int, column: int) -> str:
+        return self._text(row, column, LONG)
+
+    def spoken(self, row: int, column: int) -> str:
+        return f"{self.titles[column]}: {self.text(row, column)}"
+
+    def text(self, row: int, column: int) -> str:
+        return self._text(row, column, self.short)
+
+    def _text(self, number: int, column: int, most: int) -> str:
+        row = self.things[number]
         match column:
             case 0:
-                return shown(row.what)
+                return row.what
             case 1:
                 return f"{row.start:,}"
             case 2:
@@ -113,14 +90,9 @@ def _bytes(row: ChangeRow, data: bytes, size: int, most: int) -> str:
     if row.is_text:
         # As long as the same bytes in hex.
         text = " ".join(data.decode("utf-8", "replace").split())
-        return shown(cut_end(text, 3 * most))
+        return cut_end(text, 3 * most)
     more = " …" if size > min(len(data), most) else ""
     return f"{data[:most].hex(' ')}{more}"
-
-
-def _side(column: int) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column in (1, 2) else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 TYPING_MILLISECONDS = 250
@@ -342,7 +314,7 @@ class EditDialog(QDialog):
     def row(self) -> ChangeRow | None:
         """The change that is chosen, or None."""
         index = self.table.currentIndex()
-        return self.model.rows[index.row()] if index.isValid() else None
+        return self.model.things[index.row()] if index.isValid() else None
 
     # --- what it is told ---
 
@@ -356,7 +328,7 @@ class EditDialog(QDialog):
     def tell_trouble(self, text: str) -> None:
         """Shows why it cannot be done."""
         self._proposal = None
-        self.model.show_rows(())
+        self.model.show_things(())
         self.total.setText("")
         self.trouble.setText(shown(text))
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
@@ -372,7 +344,7 @@ class EditDialog(QDialog):
         self.trouble.setStyleSheet(f"color: {theme.of(self).muted.name()};")
         self.trouble.setText(shown(proposal.remark))
         self.total.setText(shown(proposal.total))
-        self.model.show_rows(proposal.rows)
+        self.model.show_things(proposal.rows)
         self._size_columns()
         self._update()
         if proposal.rows:
@@ -419,12 +391,12 @@ class EditDialog(QDialog):
             self.tell_busy()
             self.asked.emit()
         else:
-            self.model.show_rows(())
+            self.model.show_things(())
             self.tell_trouble("")
 
     def _chosen(self, index: QModelIndex, _: QModelIndex) -> None:
         if index.isValid():
-            self.row_chosen.emit(self.model.rows[index.row()])
+            self.row_chosen.emit(self.model.things[index.row()])
 
     def _choose(self) -> None:
         ask_files(self, self.tr("Choose files"), self.take_files)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -23,61 +22,42 @@ from shardscope.tasks.new_shard.contents import Input, InputCount
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.file_dialogs import ask_files, ask_folder
-from shardscope.widgets.plain_text import shown, tip
+from shardscope.widgets.table_model import TableModel
 from shardscope.widgets.tick_box import TickBox
 
 Index = QModelIndex | QPersistentModelIndex
 
-COLUMNS = ("Name", "What it is", "Size")
 _ROWS = 4
 
 
-class InputModel(QAbstractTableModel):
-    """The inputs."""
+class InputModel(TableModel):
+    """The paths of the inputs."""
+
+    titles = ("Name", "What it is", "Size")
+    numbers = (2,)
+    things: list[str]
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.paths: list[str] = []
+        self.things = []
         self._counted: dict[str, Input] = {}
 
-    def set_paths(self, paths: list[str]) -> None:
-        """Lists other inputs."""
-        self.beginResetModel()
-        self.paths = paths
-        self.endResetModel()
-
     def tell(self, counted: InputCount) -> None:
-        """Show the inputs."""
+        """Show what the inputs are."""
         self._counted = {one.path: one for one in counted.inputs}
-        if self.paths:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self.paths) - 1, len(COLUMNS) - 1))
+        self.change()
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self.paths)
-
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self.tr(COLUMNS[section])
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts."""
-        path = self.paths[index.row()]
+    def text(self, row: int, column: int) -> str:
+        path = self.things[row]
+        if column == 0:
+            return Path(path).name or path
         found = self._counted.get(path)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(path)
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == 2:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        if role != Qt.ItemDataRole.DisplayRole:
-            return None
-        if index.column() == 0:
-            return shown(Path(path).name or path)
         if found is None:
             return "…"
-        return shown(found.text) if index.column() == 1 else size_text(found.size)
+        return found.text if column == 1 else size_text(found.size)
+
+    def tip(self, row: int, column: int) -> str:
+        return self.things[row]
 
 
 class InputList(QTreeView):
@@ -181,7 +161,7 @@ class ContentsView(QWidget):
         column.addWidget(self.list)
         column.addLayout(row)
         column.addLayout(checks)
-        self.model.set_paths(list(dict.fromkeys(paths)))
+        self.model.show_things(list(dict.fromkeys(paths)))
         self._update()
 
     def _button(self, words: str, name: str, doc: str) -> QPushButton:
@@ -201,13 +181,13 @@ class ContentsView(QWidget):
     @property
     def paths(self) -> tuple[str, ...]:
         """The inputs, in the order in which they were added."""
-        return tuple(self.model.paths)
+        return tuple(self.model.things)
 
     def add(self, paths: list[str]) -> None:
         """Adds inputs; those that are there already stay where they are."""
-        both = list(dict.fromkeys([*self.model.paths, *paths]))
-        if both != self.model.paths:
-            self.model.set_paths(both)
+        both = list(dict.fromkeys([*self.model.things, *paths]))
+        if both != self.model.things:
+            self.model.show_things(both)
             self._update()
             self.changed.emit()
 
@@ -215,13 +195,13 @@ class ContentsView(QWidget):
         """Takes the selected inputs away."""
         rows = {index.row() for index in self.list.selectionModel().selectedRows()}
         if rows:
-            self.model.set_paths([path for row, path in enumerate(self.model.paths) if row not in rows])
+            self.model.show_things([path for row, path in enumerate(self.model.things) if row not in rows])
             self._update()
             self.changed.emit()
 
     def use_manifests(self) -> None:
         """Packs what the manifests in folders say, instead of the folders."""
-        self.model.set_paths([self._inside.get(path, path) for path in self.model.paths])
+        self.model.show_things([self._inside.get(path, path) for path in self.model.things])
         self._update()
         self.changed.emit()
 
@@ -239,7 +219,7 @@ class ContentsView(QWidget):
 
     def _update(self) -> None:
         self.remove.setEnabled(self.list.selectionModel().hasSelection())
-        if not self.model.paths:
+        if not self.model.things:
             self.total.tell("")
 
     def _ask(self, *, folder: bool) -> None:

@@ -27,11 +27,12 @@ from shardscope.session.words import grouped
 from shardscope.widgets import motion, theme
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.elided import Elided
-from shardscope.widgets.finding_model import FINDING_ROLE, FindingModel
+from shardscope.widgets.finding_model import FindingModel
 from shardscope.widgets.picture import add_picture
 from shardscope.widgets.plain_text import tip
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_columns import ColumnRule
+from shardscope.widgets.table_model import THING_ROLE
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -54,7 +55,7 @@ class SeverityDelegate(QStyledItemDelegate):
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
-        finding = index.data(FINDING_ROLE)
+        finding = index.data(THING_ROLE)
         if isinstance(finding, Finding) and index.column() == 0:
             colours = theme.of(self._table)
             option.text = f"{SIGNS[finding.severity]}  {finding.severity.value}"

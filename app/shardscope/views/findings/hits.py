@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QPersistentModelIndex, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QModelIndex, QPoint, Qt
 from PySide6.QtWidgets import (
     QLabel,
     QMenu,
@@ -26,23 +25,22 @@ from shardscope.session.words import cut_middle
 from shardscope.widgets.clipboard import copy_lines, copy_text
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.picture import add_picture
-from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.row_table import row_table
 from shardscope.widgets.table_columns import ColumnRule
-
-Index = QModelIndex | QPersistentModelIndex
+from shardscope.widgets.table_model import TableModel
 
 _PATH = 2
 
-_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
-
-class HitModel(QAbstractTableModel):
+class HitModel(TableModel):
     """Hits of a search: offset, encoding, and field; the fields come later.
 
     Attributes:
         hits: What was found.
     """
+
+    titles = ("Offset", "Found as", "Where")
+    numbers = (0,)
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,10 +49,8 @@ class HitModel(QAbstractTableModel):
 
     def set_hits(self, hits: HitList) -> None:
         """Shows other hits."""
-        self.beginResetModel()
-        self.hits = hits
-        self._paths = {}
-        self.endResetModel()
+        self.hits, self._paths = hits, {}
+        self.show_things(range(len(hits)))
 
     def unnamed(self, first: int, last: int) -> list[int]:
         """Those of the rows `first` to `last`, both included, whose fields are not known."""
@@ -64,40 +60,9 @@ class HitModel(QAbstractTableModel):
         """Takes the fields of some rows."""
         self._paths.update(paths)
         if paths:
-            self.dataChanged.emit(self.index(min(paths), _PATH), self.index(max(paths), _PATH))
+            self.change(min(paths), max(paths), _PATH)
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self.hits)
-
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else 3
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            translate = QCoreApplication.translate
-            names = (
-                translate("HitModel", "Offset"),
-                translate("HitModel", "Found as"),
-                translate("HitModel", "Where"),
-            )
-            return names[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
-            return _RIGHT
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts."""
-        if not index.isValid():
-            return None
-        row, column = index.row(), index.column()
-        if role == Qt.ItemDataRole.TextAlignmentRole and column == 0:
-            return _RIGHT
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            text = self._text(row, column)
-            return shown(text) if role == Qt.ItemDataRole.DisplayRole else tip(text) or None
-        return None
-
-    def _text(self, row: int, column: int) -> str:
+    def text(self, row: int, column: int) -> str:
         if column == _PATH:
             return self._paths.get(row, "")
         pattern = self.hits.pattern(row)

@@ -24,7 +24,8 @@ from shardscope.session.jobs import Job, Jobs, JobState
 from shardscope.widgets import theme
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.table_columns import ColumnRoom, ColumnRule
-from shardscope.widgets.transfer_model import JOB_ROLE, TransferModel, percent
+from shardscope.widgets.table_model import THING_ROLE
+from shardscope.widgets.transfer_model import TransferModel, percent
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -47,7 +48,7 @@ class JobDelegate(QStyledItemDelegate):
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
-        job = index.data(JOB_ROLE)
+        job = index.data(THING_ROLE)
         if index.column() == 1 and isinstance(job, Job):
             option.text = f"{SIGNS[job.state]} {job.state.value}"
         if isinstance(job, Job) and index.column() in (1, 4):
@@ -61,7 +62,7 @@ class JobDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a cell."""
-        job = index.data(JOB_ROLE)
+        job = index.data(THING_ROLE)
         if index.column() != 2 or not isinstance(job, Job) or job.state.ended:
             super().paint(painter, option, index)
             return

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex
 
 from shardcore.model.number_words import plural, size_text
 from shardcore.sources.remote.request_log import CALLED_OFF, KEPT, Request, RequestLog
-from shardscope.widgets.plain_text import shown, tip
 from shardscope.widgets.request_log.costs import seconds_text
+from shardscope.widgets.table_model import TableModel
 
 Times = npt.NDArray[np.float64]
 
@@ -159,7 +159,7 @@ AT_ONCE = 10_000
 Index = QModelIndex | QPersistentModelIndex
 
 
-class RequestLogModel(QAbstractTableModel):
+class RequestLogModel(TableModel):
     """Records of a request log, with their times.
 
     Attributes:
@@ -167,6 +167,10 @@ class RequestLogModel(QAbstractTableModel):
         schedule: Times of the records, as they are drawn.
         listings: How many of the requests listed.
     """
+
+    titles = ("For", "Range", "Bytes", "Answer")
+    numbers = (BYTES,)
+    things: Any
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -176,7 +180,7 @@ class RequestLogModel(QAbstractTableModel):
         self._tape: RequestLog | None = None
         self._seen = 0
         self._hits = False
-        self._rows = np.zeros(0, np.int64)
+        self.things = np.zeros(0, np.int64)
         self._main = ""
 
     @property
@@ -202,7 +206,7 @@ class RequestLogModel(QAbstractTableModel):
     def _restart(self) -> None:
         self.beginResetModel()
         self.columns, self._seen, self.listings = RequestColumns(), 0, 0
-        self._rows = np.zeros(0, np.int64)
+        self.things = np.zeros(0, np.int64)
         self.schedule = measured(self.columns)
         self.endResetModel()
         self.take_new()
@@ -224,71 +228,40 @@ class RequestLogModel(QAbstractTableModel):
         rows = np.arange(first, len(self.columns))
         rows = rows if self._hits else rows[~self.columns.hits[first:]]
         if len(rows):
-            self.beginInsertRows(QModelIndex(), len(self._rows), len(self._rows) + len(rows) - 1)
-            self._rows = np.concatenate((self._rows, rows))
+            self.beginInsertRows(QModelIndex(), len(self.things), len(self.things) + len(rows) - 1)
+            self.things = np.concatenate((self.things, rows))
             self.endInsertRows()
-        self._bars_changed()
+        self.change()
         return True
 
     def show_hits(self, wanted: bool) -> None:
         """Lists reads that the cache answered, or leaves them out."""
         self.beginResetModel()
         self._hits = wanted
-        self._rows = np.arange(len(self.columns)) if wanted else np.flatnonzero(~self.columns.hits)
+        self.things = np.arange(len(self.columns)) if wanted else np.flatnonzero(~self.columns.hits)
         self.endResetModel()
-
-    def _bars_changed(self) -> None:
-        if len(self._rows):
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, ANSWER))
 
     def record(self, row: int) -> Request:
         """The record of a row."""
-        return self.columns.records[int(self._rows[row])]
+        return self.columns.records[int(self.things[row])]
 
     def bar(self, row: int) -> tuple[float, float, float]:
         """When the request of a row began, was answered and ended, as shares of the whole time."""
-        number, plan, span = int(self._rows[row]), self.schedule, max(self.schedule.span, 1e-9)
+        number, plan, span = int(self.things[row]), self.schedule, max(self.schedule.span, 1e-9)
         return float(plan.begin[number]) / span, float(plan.answer[number]) / span, float(plan.end[number]) / span
 
     # --- the table ---
 
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else len(self._rows)
+    def spoken(self, row: int, column: int) -> str:
+        text = self.text(row, column)
+        return f"{text}, {self._lasted(int(self.things[row]))}" if column == ANSWER else text
 
-    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        return 0 if parent.isValid() else 4
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if orientation is not Qt.Orientation.Horizontal or role != Qt.ItemDataRole.DisplayRole:
-            return None
-        translate = QCoreApplication.translate
-        return (
-            translate("RequestLogModel", "For"),
-            translate("RequestLogModel", "Range"),
-            translate("RequestLogModel", "Bytes"),
-            translate("RequestLogModel", "Answer"),
-        )[section]
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts."""
-        if not index.isValid():
-            return None
-        number = int(self._rows[index.row()])
-        record = self.columns.records[number]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(record, index.column())
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            text = self._text(record, index.column())
-            return f"{text}, {self._lasted(number)}" if index.column() == ANSWER else text
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == BYTES:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        return self._tip(record, number) if role == Qt.ItemDataRole.ToolTipRole else None
-
-    def _text(self, record: Request, column: int) -> str:
+    def text(self, row: int, column: int) -> str:
+        record = self.record(row)
         if column == PURPOSE:
             return record.purpose.value
         if column == RANGE:
-            return shown(self._place(record))
+            return self._place(record)
         if column == BYTES:
             return size_text(record.bytes) if record.bytes or not record.error else ""
         return answer_text(record)
@@ -303,14 +276,15 @@ class RequestLogModel(QAbstractTableModel):
         wait, all_ = plan.answer[number] - plan.begin[number], plan.end[number] - plan.begin[number]
         return f"{seconds_text(float(wait))} until the answer, {seconds_text(float(all_))} in all"
 
-    def _tip(self, record: Request, number: int) -> str:
+    def tip(self, row: int, column: int) -> str:
+        record, number = self.record(row), int(self.things[row])
         size = plural(record.bytes, "byte")
         if record.cached:
-            return tip(f"{record.address}\n{self._place(record)}\nFrom the cache, without a request: {size}")
+            return f"{record.address}\n{self._place(record)}\nFrom the cache, without a request: {size}"
         told = f"\n{record.error}" if record.error else ""
         round_ = int(self.columns.rounds[number])
         times = f"{answer_text(record)} · {size} · {self._lasted(number)} · round {round_}"
-        return tip(f"{record.method} {record.address}\n{self._place(record)}\n{times}{told}")
+        return f"{record.method} {record.address}\n{self._place(record)}\n{times}{told}"
 
 
 def called_off(record: Request) -> bool:

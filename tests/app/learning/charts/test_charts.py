@@ -72,7 +72,7 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     pages = looked_at(charts, qtbot)
     filters: list[str] = []
     charts.filter_wanted.connect(filters.append)
-    names = [share.name for share in pages.budget.shares.shares]
+    names = [share.name for share in pages.budget.shares.things]
     assert "hash function" in names
     pages.budget.setCurrentIndex(pages.budget.model().index(names.index("hash function"), 0))
     QTest.keyClick(pages.budget, Qt.Key.Key_Return)

@@ -55,7 +55,7 @@ def test_an_append_that_rewrites_is_shown_and_made(window: MainWindow, tmp_path:
     sheet = sheet_of(window, "append", path=path.parent / "more")
     assert "by rewriting all chunks" in sheet.title.text()
     assert sheet.apply.isEnabled()
-    beyond = [row for row in sheet.model.rows if row.start >= path.stat().st_size]
+    beyond = [row for row in sheet.model.things if row.start >= path.stat().st_size]
     assert beyond
     assert all(not row.old for row in beyond)
     apply(window, sheet)

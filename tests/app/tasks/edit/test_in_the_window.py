@@ -165,11 +165,11 @@ def test_an_edit_is_what_the_command_line_makes(
     sheet = sheet_of(window, case.verb, path=path.parent / "more" if case.given(path) else None)
     listed = [
         {"what": r.what, "start": r.start, "stop": r.stop, "old": r.old.hex(), "new": r.new.hex()}
-        for r in sheet.model.rows
+        for r in sheet.model.things
         if r.new_size
     ]
     assert listed == told["changes"]
-    cut = [row for row in sheet.model.rows if not row.new_size]
+    cut = [row for row in sheet.model.things if not row.new_size]
     assert [(row.start, row.stop) for row in cut] == ([(told["new_size"], told["size"])] if cut else [])
     assert ("grows" in sheet.total.text(), "shrinks" in sheet.total.text()) == (
         told["new_size"] > told["size"],
@@ -207,8 +207,8 @@ def test_old_and_new_are_seen_in_the_bytes(window: MainWindow, tmp_path: Path) -
     selected = window.session.selection.span
     sheet = sheet_of(window, "delete")
     assert unnamed(sheet) == []
-    state, row = window.hex.state, sheet.model.rows[-1]
-    for _ in sheet.model.rows[1:]:
+    state, row = window.hex.state, sheet.model.things[-1]
+    for _ in sheet.model.things[1:]:
         QTest.keyClick(sheet.table, Qt.Key.Key_Down)
     settle(window, 40)
     assert state.visible_bytes[0] <= row.start < state.visible_bytes[1]
@@ -333,7 +333,7 @@ def test_tombstones_are_noted_and_lifted(
         sheet.fields[name].setText(text)
     sheet._soon.timeout.emit()
     settle(window, 40)
-    assert any(b'"keep:2026-11-03T08:00:00Z"' in row.new for row in sheet.model.rows)
+    assert any(b'"keep:2026-11-03T08:00:00Z"' in row.new for row in sheet.model.things)
     assert not sheet.takedown.isVisible()
     assert window.hex.state.name == meta.name
     apply(window, sheet)
