@@ -13,7 +13,7 @@ from shardcore.cli.output import print_json, print_line, printable, warn, write_
 from shardcore.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardcore.teaching.comparison import Comparison
+    from shardcore.teaching.comparison.comparison import Comparison
 
 
 def compare(
@@ -45,8 +45,9 @@ def compare(
     json: Json = False,
 ) -> int:
     """Pack the same objects into every format in memory, and compare size, lookups and edits."""
-    from shardcore.teaching.comparison import BUILT_IN, compare, files_of, to_csv, to_json
-    from shardcore.teaching.comparison.comparison import write_text
+    from shardcore.teaching.comparison.comparison import compare, to_csv, to_json
+    from shardcore.teaching.comparison.contents import BUILT_IN, files_of
+    from shardcore.writing.temporary import write_whole
 
     if option == ["help"]:
         return _tell_dials()
@@ -61,7 +62,8 @@ def compare(
             progress=progress,
         )
     if csv is not None:
-        write_text_to(csv, to_csv(found)) if csv == "-" else write_text(Path(csv), to_csv(found), force=force)
+        text = to_csv(found)
+        write_text_to(csv, text) if csv == "-" else write_whole(Path(csv), [text.encode()], force=force)
     if json:
         print_json(to_json(found))
     elif csv is None:
@@ -90,7 +92,7 @@ def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
 def _tell_dials() -> int:
     """Prints the main parameter of each format."""
     from shardcore.shards.registry import format_of, writes_of
-    from shardcore.teaching.comparison import compared_formats
+    from shardcore.teaching.comparison.comparison import compared_formats
 
     for name in compared_formats():
         dial = writes_of(format_of(name)).dial
@@ -103,7 +105,7 @@ def _tell_dials() -> int:
 
 def _print_table(found: Comparison) -> None:
     """Print a row for each format, in columns; cells are wrapped to the width of a terminal."""
-    from shardcore.teaching.comparison.words import HEADINGS, cells
+    from shardcore.teaching.comparison.comparison import HEADINGS, cells
 
     print_line(found.about)
     lines = [HEADINGS, *((row.format, *cells(row)) for row in found.rows)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 
 from shardcore.errors import SourceError
 from shardcore.sources.base import Entry, Folder, Source, check_name
@@ -40,19 +40,37 @@ class BytesSource(Source):
         return self.data[start:stop]
 
 
+class _NotedSource(BytesSource):
+    """Bytes whose ranges are noted when they are read, each as it was requested."""
+
+    merge_gap = 0
+
+    def __init__(self, noted: Callable[[int, int], object], data: bytes, name: str, *, folder: Folder) -> None:
+        super().__init__(data, name, folder=folder)
+        self._noted = noted
+
+    def _read(self, start: int, stop: int) -> bytes:
+        self._noted(start, stop)
+        return super()._read(start, stop)
+
+
 class BytesFolder(Folder):
     """Files in memory, with sub-folders.
 
     Args:
         files: Their bytes, by names with `/`.
         inside: The part of the names that is this folder: empty, or ending with `/`.
+        noted: Called with the name of a file and each range that is read of it.
     """
 
-    def __init__(self, files: Mapping[str, bytes], inside: str = "") -> None:
+    def __init__(
+        self, files: Mapping[str, bytes], inside: str = "", noted: Callable[[str, int, int], object] | None = None
+    ) -> None:
         self.name = inside.rstrip("/").rpartition("/")[2] or "memory"
         self.uri = f"memory/{inside}"
         self._files = files
         self._inside = inside
+        self._noted = noted
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
         """Return what lies in it, or in its sub-folder `prefix`."""
@@ -72,13 +90,14 @@ class BytesFolder(Folder):
         path = self._inside + check_name(name)
         if path not in self._files:
             raise SourceError(f"there is no {name}") from FileNotFoundError(path)
-        source = BytesSource(self._files[path], path.rpartition("/")[2], folder=self)
+        kind = BytesSource if self._noted is None else partial(_NotedSource, partial(self._noted, path))
+        source = kind(self._files[path], path.rpartition("/")[2], folder=self)
         source.uri = f"memory/{path}"
         return source
 
     def folder(self, name: str) -> Folder:
         """A folder in it."""
-        return BytesFolder(self._files, f"{self._inside}{check_name(name)}/")
+        return BytesFolder(self._files, f"{self._inside}{check_name(name)}/", self._noted)
 
     def parent(self) -> Folder | None:
         """None: nothing is around it."""

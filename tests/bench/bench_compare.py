@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from shardcore.teaching.comparison import BUILT_IN, compared_formats, measured
+from shardcore.teaching.comparison.comparison import compared_formats
+from shardcore.teaching.comparison.contents import BUILT_IN
+from shardcore.teaching.comparison.measure import measured
 from tests.bench.figures import Figure, best_of
 
 CREATED = 200.0

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
 from shardcore import Depth
-from shardscope.learning.comparison.compare_formats import CompareFormats
+from shardscope.learning.comparison.window import CompareFormats
 from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
 from shardscope.shell.docks import PanelDocks
@@ -256,7 +256,7 @@ class WindowActions:
         tools.addSeparator()
         tools.addActions([objects.trace, self.load_index, self.stop])
         tools.addSeparator()
-        tools.addAction(comparing.action)
+        tools.addAction(comparing)
         breaking.fill(tools)
 
     def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:

@@ -37,7 +37,7 @@ import shardcore
 from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardcore.shards.registry import FORMATS
 from shardscope.learning.charts.panel import Charts
-from shardscope.learning.comparison.compare_formats import CompareFormats
+from shardscope.learning.comparison.window import CompareFormats
 from shardscope.learning.lessons.fresh import is_fresh
 from shardscope.learning.sandbox.panel import SandboxPanel
 from shardscope.session.highlights import ReferenceQuery

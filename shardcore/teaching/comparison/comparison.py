@@ -1,21 +1,20 @@
-"""Comparison of the same objects in every format that can be written."""
+"""Comparison of the same objects in every format that can be written: rows, a table for spreadsheets, JSON, words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import csv
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from io import StringIO
 from typing import Any
 
 from shardcore.errors import UsageError
-from shardcore.model.number_words import plural
+from shardcore.model.number_words import plural, size_text
 from shardcore.model.options import OptionPurpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.registry import all_formats, format_of, writes_of
-from shardcore.teaching.comparison.contents import ComparedContents, ComparedObject
-from shardcore.teaching.comparison.measure import measured, uncompressed
-from shardcore.teaching.comparison.row import FormatRow
-from shardcore.writing.temporary import TemporaryFile
+from shardcore.teaching.comparison.contents import ComparedContents
+from shardcore.teaching.comparison.measure import ACTIONS, ActionCost, FormatRow, How, measured, uncompressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +22,11 @@ class Comparison:
     """Rows, and what they are about.
 
     Attributes:
-        title: What was packed, in few words.
+        title: Name of the contents.
         rows: One for each format, in the order of the registry.
-        count: Objects.
+        count: Number of objects.
         content: Bytes of the objects.
-        notes: What was left out, a sentence each.
+        notes: One sentence for each thing that was left out.
         own_codecs: Whether each format compresses by its default codec; otherwise contents are stored uncompressed.
     """
 
@@ -39,24 +38,14 @@ class Comparison:
     own_codecs: bool = False
 
     @property
-    def largest(self) -> int:
-        """Bytes of the largest: the end of the scale that all strips have."""
-        return max((row.size for row in self.rows), default=0)
-
-    @property
     def about(self) -> str:
-        """Return what was packed, in one line."""
-        return about_text(self.title, self.count, self.content, own_codecs=self.own_codecs)
-
-
-def about_text(title: str, count: int, content: int, *, own_codecs: bool) -> str:
-    """Return what is packed, and how it is stored, in one line."""
-    codec = "default codec of each format" if own_codecs else "uncompressed in all formats"
-    return f"{title} · {plural(count, 'object')}, {plural(content, 'byte')} · {codec}"
+        """What is packed, and how it is stored, in one line."""
+        codec = "default codec of each format" if self.own_codecs else "uncompressed in all formats"
+        return f"{self.title} · {plural(self.count, 'object')}, {plural(self.content, 'byte')} · {codec}"
 
 
 def compared_formats() -> tuple[str, ...]:
-    """The formats that can be written."""
+    """Return the formats that can be written."""
     return tuple(one.name for one in all_formats() if one.writes is not None)
 
 
@@ -69,21 +58,20 @@ def compare(
     own_codecs: bool = False,
     progress: Progress = no_progress,
 ) -> Comparison:
-    """Packs the same objects into every format, and measures.
+    """Pack the same objects into every format, and measure.
 
     Args:
-        contents: Where the objects come from.
-        count: How many; None for those that are there.
+        contents: Source of the objects.
+        count: Number of objects; None for those that are there.
         size: Bytes of each; None for as many as each has.
-        options: By the name of a format: a value for its dial, by the dial's name, and options for writing.
+        options: By the name of a format: a value of its main parameter, by that name, and options for writing.
         own_codecs: Whether each format compresses by its default codec. Otherwise contents are stored uncompressed.
         progress: Called after every format.
 
     Raises:
         UsageError: A format or an option does not exist.
     """
-    names = compared_formats()
-    given = dict(options or {})
+    names, given = compared_formats(), dict(options or {})
     for name, values in given.items():
         check_options(name, values)
     objects = contents.objects(count, size)
@@ -92,17 +80,13 @@ def compare(
         progress(number, len(names))
         chosen = given.get(name, {})
         rows.append(measured(name, objects, chosen if own_codecs else uncompressed(name, chosen)))
+    content = sum(len(one.data) for one in objects)
     notes = left_out(contents, count, size)
-    return Comparison(contents.title, tuple(rows), len(objects), content_of(objects), notes, own_codecs)
-
-
-def content_of(objects: Sequence[ComparedObject]) -> int:
-    """Bytes of the contents."""
-    return sum(len(one.data) for one in objects)
+    return Comparison(contents.title, tuple(rows), len(objects), content, notes, own_codecs)
 
 
 def left_out(contents: ComparedContents, count: int | None, size: int | None) -> tuple[str, ...]:
-    """Return what people should know of a choice of objects, a sentence each."""
+    """Return one sentence for each thing that a choice of objects leaves out."""
     most = contents.most(size)
     if count is None or count <= most:
         return contents.notes
@@ -111,35 +95,126 @@ def left_out(contents: ComparedContents, count: int | None, size: int | None) ->
 
 
 def check_options(name: str, values: Mapping[str, Any]) -> None:
-    """Looks whether a format has such options.
+    """Check that a format has such options.
 
     Raises:
         UsageError: The format does not exist or cannot be written, or an option or value does not exist.
     """
     found = format_of(name)
-    dial = writes_of(found).dial
-    rest = dict(values)
-    if dial is not None and dial.name in rest:
+    dial, rest = writes_of(found).dial, dict(values)
+    if dial is not None and dial.options is not None and dial.name in rest:
         value = str(rest.pop(dial.name))
-        if dial.options is not None and value not in dial.values:
+        if value not in dial.values:
             raise UsageError(f"{dial.name} must be one of {', '.join(dial.values)}, not {value}")
-        if dial.options is None:
-            rest[dial.name] = value
     read_options(found.options, rest, OptionPurpose.WRITE, name)
 
 
-def write_text(path: Path, text: str, *, force: bool = False) -> None:
-    """Writes a picture or a table; it appears when it is complete.
+# --- for programs ---
 
-    Raises:
-        UsageError: A file of that name is there, and `force` is not set.
-        SourceError: It cannot be written.
-    """
-    file = TemporaryFile(path)
-    try:
-        file.write(text.encode())
-        file.complete()
-        file.appear(force=force)
-    except BaseException:
-        file.discard()
-        raise
+COLUMNS = (
+    *("format", "parameter", "value", "objects", "content", "files", "size", "overhead", "overhead_percent"),
+    *("structure", "exact", "lookup_requests", "lookup_opening", "lookup_bytes", "lookup_rounds", "lookup_kind"),
+    *("append_how", "append_written", "append_read", "append_exact"),
+    *("delete_how", "delete_written", "delete_read", "delete_exact"),
+    *("verify_read", "verify_exact", "cannot", "error"),
+)
+"""The columns of the CSV; they stay, and new ones come last."""
+
+
+def to_csv(comparison: Comparison) -> str:
+    """Return a table with a line for each format; numbers as they are, empty where there is none."""
+    out = StringIO()
+    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in comparison.rows:
+        told = row_json(row)
+        cells = {name: told[name] for name in ("format", "parameter", "value", "cannot", "error")}
+        if not row.error:
+            parts = {"lookup": told["lookup"] or {}, **told["costs"]}
+            cells = told | {f"{part}_{name}": value for part, found in parts.items() for name, value in found.items()}
+            cells["overhead_percent"] = f"{row.share * 100:.2f}"
+        said = {True: "yes", False: "no"}
+        writer.writerow({name: said[one] if isinstance(one, bool) else one for name, one in cells.items()})
+    return out.getvalue()
+
+
+def to_json(comparison: Comparison) -> dict[str, Any]:
+    """Return all of it as JSON."""
+    return {
+        "title": comparison.title,
+        "objects": comparison.count,
+        "content": comparison.content,
+        "notes": list(comparison.notes),
+        "formats": [row_json(row) for row in comparison.rows],
+    }
+
+
+def row_json(row: FormatRow) -> dict[str, Any]:
+    """Return one format as JSON."""
+    costs = {}
+    for name, cost in row.costs.items():
+        told = asdict(cost) | {"how": cost.how.value}
+        costs[name] = {key: told[key] for key in ("how", "written", "read", "exact", "what")}
+    return {
+        "format": row.format,
+        "parameter": row.dial or None,
+        "value": row.value or None,
+        **{name: getattr(row, name) for name in ("objects", "content", "files", "size", "overhead", "structure")},
+        "exact": True,
+        "sections": [
+            {"name": one.name, "role": one.role.value, "size": one.size, "count": one.count} for one in row.pieces
+        ],
+        "lookup": asdict(row.lookup) if row.lookup is not None else None,
+        "costs": {
+            name: {key: cost[key] for key in ("how", "written", "read", "exact", "what")}
+            for name, cost in costs.items()
+        },
+        "cannot": row.cannot,
+        "notes": list(row.notes),
+        "error": row.error or None,
+    }
+
+
+# --- for people ---
+
+HEADINGS = (
+    *("format", "size", "overhead", "structure", "one cold lookup"),
+    *("add one", "delete one", "verify all"),
+    "what it cannot",
+)
+"""The columns that people see."""
+
+
+def cells(row: FormatRow) -> tuple[str, ...]:
+    """Return the texts of the columns, after the name of the format."""
+    lookup = row.lookup
+    if row.error or lookup is None:
+        return (*("—" if row.error else "…" for _ in HEADINGS[1:-1]), row.error or row.cannot)
+    return (
+        size_text(row.size) + (f" in {plural(row.files, 'file')}" if row.files > 1 else ""),
+        overhead_text(row),
+        size_text(row.structure),
+        f"{plural(lookup.requests, 'request')}, {size_text(lookup.bytes)}, {plural(lookup.rounds, 'round trip')}",
+        *(cost_text(row.costs[action]) for action in ACTIONS),
+        row.cannot,
+    )
+
+
+def overhead_text(row: FormatRow) -> str:
+    """Return the overhead, in bytes and as a share."""
+    sign = "+" if row.overhead > 0 else ""
+    return f"{sign}{size_text(row.overhead)}, {sign}{row.share * 100:.1f} %".replace("-", "−")
+
+
+def cost_text(cost: ActionCost) -> str:
+    """Return the cost of an action in few words; ≈ stands before estimates."""
+    about = "" if cost.exact else "≈ "
+    written = f"{about}{size_text(cost.written)}"
+    return {
+        How.IN_PLACE: f"{written} in place",
+        How.BESIDE: f"{written} beside it",
+        How.REWRITE: f"rewrites {written}",
+        How.REMOVE: "removes its file",
+        How.READ: f"reads {about}{size_text(cost.read or 0)}",
+        How.NEVER: "not possible",
+    }[cost.how]

@@ -1,16 +1,18 @@
-"""Compared contents: ten built-in objects, or the files of a folder; more or fewer of them, larger or smaller."""
+"""Contents to compare: built-in ones of ten kinds, or files; more or fewer of them, larger or smaller."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
+
+import numpy as np
 
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.model.number_words import plural
 from shardcore.progress import check_stopped
-from shardcore.teaching.comparison import sample_bytes as made
 from shardcore.writing.inputs import LeftOut, input_files
 
 MOST_BYTES = 8 << 20
@@ -23,80 +25,26 @@ _STAMP = 8
 """Bytes by which copies of an object differ."""
 
 
-class Thing(Protocol):
+class ComparedObject(NamedTuple):
+    """One object that is packed: a relative name, with `/`, and its bytes."""
+
+    name: str
+    data: bytes
+
+
+class Thing(NamedTuple):
     """One object to begin with.
 
     Attributes:
         name: A relative name, with `/`.
-        size: Bytes.
-    """
-
-    @property
-    def name(self) -> str:
-        """A relative name, with `/`."""
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-
-    def cut(self, turn: int, size: int) -> bytes:
-        """So many bytes of its kind; another turn gives other bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class MadeThing:
-    """An object that is made: of its kind there are as many bytes as somebody wants.
-
-    Attributes:
-        name: A relative name.
         size: Bytes that it has by itself.
-        make: Makes the first so many bytes of its kind, the same at any time.
+        cut: Returns so many bytes of its kind; called with a turn, for which built-in kinds return other bytes, and
+            the number of bytes.
     """
 
     name: str
     size: int
-    make: Callable[[int], bytes]
-
-    def cut(self, turn: int, size: int) -> bytes:
-        """The bytes of a turn: each is a stretch of its own."""
-        start = turn * size
-        return self.make(start + size)[start : start + size]
-
-
-@dataclass(frozen=True, slots=True)
-class HeldThing:
-    """The content of a file.
-
-    Attributes:
-        name: Its relative name.
-        data: Its bytes.
-    """
-
-    name: str
-    data: bytes
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return len(self.data)
-
-    def cut(self, turn: int, size: int) -> bytes:
-        """Its bytes, cut off or repeated."""
-        data = self.data or b"\0"
-        return (data * -(-size // len(data)))[:size]
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedObject:
-    """One object that is packed.
-
-    Attributes:
-        name: A relative name, with `/`.
-        data: Its bytes.
-    """
-
-    name: str
-    data: bytes
+    cut: Callable[[int, int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +52,9 @@ class ComparedContents:
     """Contents to choose from.
 
     Attributes:
-        title: What it is, in few words.
+        title: A name in few words.
         things: The objects to begin with, at least one.
-        notes: What was left out, a sentence each.
+        notes: One sentence for each thing that was left out.
     """
 
     title: str
@@ -117,50 +65,37 @@ class ComparedContents:
         """Return how many objects of a size there can be; of None, of their own sizes."""
         if size is not None:
             return max(min(MOST_OBJECTS, MOST_BYTES // max(size, 1)), 1)
-        whole = sum(thing.size for thing in self.things)
-        rounds = min(MOST_BYTES // max(whole, 1), MOST_OBJECTS)
+        rounds = min(MOST_BYTES // max(sum(thing.size for thing in self.things), 1), MOST_OBJECTS)
         return min(max(rounds, 1) * len(self.things), MOST_OBJECTS)
 
-    def amount(self, count: int | None = None, size: int | None = None) -> tuple[int, int]:
-        """Return how many objects `objects` makes, and how many bytes they have together."""
-        wanted = min(len(self.things) if count is None else count, self.most(size))
-        if size is not None:
-            return wanted, wanted * size
-        turns, rest = divmod(wanted, len(self.things))
-        sizes = [thing.size for thing in self.things]
-        return wanted, turns * sum(sizes) + sum(sizes[:rest])
-
     def objects(self, count: int | None = None, size: int | None = None) -> list[ComparedObject]:
-        """The objects: the first so many, and where there are fewer, numbered variants of them.
+        """Return the first so many objects, and where there are fewer, numbered variants of them.
 
         Args:
-            count: How many; None for those that are there. More than `most` are not made.
+            count: Number of objects; None for those that are there. More than `most` are not created.
             size: Bytes of each; None for as many as each has by itself.
 
         Raises:
-            UsageError: A number makes no sense.
+            UsageError: A number is below 1.
         """
         if (count is not None and count < 1) or (size is not None and size < 1):
             raise UsageError("give at least one object, of at least one byte")
-        wanted, _ = self.amount(count, size)
-        found: list[ComparedObject] = []
-        names: set[str] = set()
-        for number in range(wanted):
+        found: dict[str, ComparedObject] = {}
+        for number in range(min(len(self.things) if count is None else count, self.most(size))):
             check_stopped()
             turn, at = divmod(number, len(self.things))
             thing = self.things[at]
             data = thing.cut(turn, thing.size if size is None else size)
             name, copy = numbered(thing.name, turn), turn
-            while name in names:
+            while name in found:
                 copy += 1
                 name = numbered(thing.name, copy)
-            names.add(name)
-            found.append(ComparedObject(name, _stamped(data, turn) if turn else data))
-        return found
+            found[name] = ComparedObject(name, _stamped(data, turn) if turn else data)
+        return list(found.values())
 
 
 def numbered(name: str, turn: int) -> str:
-    """The name of a variant: `notes.txt`, `notes-2.txt`."""
+    """Return the name of a variant: `notes.txt`, `notes-2.txt`."""
     if not turn:
         return name
     folder, slash, last = name.rpartition("/")
@@ -169,24 +104,28 @@ def numbered(name: str, turn: int) -> str:
 
 
 def _stamped(data: bytes, turn: int) -> bytes:
-    """Bytes with their number in front: no two variants are the same."""
+    """Return bytes with their number in front: no two variants are the same."""
     stamp = (b"%08d" % turn)[-min(_STAMP, len(data)) :] if data else b""
     return stamp + data[len(stamp) :]
 
 
 def files_of(inputs: Sequence[str | Path]) -> ComparedContents:
-    """The files that are named, and those in folders that are named, as far as they are compared.
+    """Return the named files, and those in named folders, as far as they are compared.
 
     Raises:
         SourceError: One is not there, or cannot be read.
         UsageError: There is no file.
     """
     left_out, total, large = LeftOut(), 0, 0
-    taken: list[HeldThing] = []
+    taken: list[Thing] = []
     notes: list[str] = []
     for path, name in input_files(inputs, left_out):
         check_stopped()
-        data = _beginning(path, MOST_BYTES + 1)
+        try:
+            with path.open("rb") as stream:
+                data = stream.read(MOST_BYTES + 1)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
         if len(data) > MOST_BYTES:
             large += 1
             continue
@@ -195,56 +134,116 @@ def files_of(inputs: Sequence[str | Path]) -> ComparedContents:
             most = f"at most {MOST_OBJECTS:,} files, of {MOST_BYTES >> 20} MiB together"
             notes.append(f"the first {files} compared: {most}")
             break
-        taken.append(HeldThing(name, data))
+        taken.append(Thing(name, len(data), partial(_repeated, data)))
         total += len(data)
     if large:
         notes.append(f"left out: {plural(large, 'file')} of more than {MOST_BYTES >> 20} MiB")
     if not taken:
         raise UsageError(f"there is no file to compare{f'; {notes[0]}' if notes else ''}")
     names = ", ".join(str(one) for one in inputs[:2]) + (" …" if len(inputs) > 2 else "")
-    return ComparedContents(names, _distinct(taken), (*notes, *left_out.notes()))
+    return ComparedContents(names, tuple(taken), (*notes, *left_out.notes()))
 
 
-def _beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a file, so many at most.
-
-    Raises:
-        SourceError: It cannot be read.
-    """
-    try:
-        with path.open("rb") as stream:
-            return stream.read(size)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+def _repeated(data: bytes, turn: int, size: int) -> bytes:
+    """Return the bytes of a file, cut off or repeated."""
+    data = data or b"\0"
+    return (data * -(-size // len(data)))[:size]
 
 
-def _distinct(things: Iterable[HeldThing]) -> tuple[Thing, ...]:
-    """The files under names that are all different: of two inputs, both may have a `notes.txt`."""
-    seen: dict[str, int] = {}
-    found: list[Thing] = []
-    for thing in things:
-        turn = seen.get(thing.name, 0)
-        seen[thing.name] = turn + 1
-        found.append(HeldThing(numbered(thing.name, turn), thing.data))
-    return tuple(found)
+# --- built-in contents: the same at any time, on any machine ---
+
+_LEAST = 1 << 15
+"""At least so many bytes of a kind are created at once, and kept."""
+
+_TEXT = """
+a shard packs many small objects into one file so that they are found again with few reads each key leads through an
+index to where its bytes begin and how many there are some formats compress them others keep them as they came what is
+cheap to write is not always cheap to change and what is cheap to find needs room for tables
+"""
+_WORDS = _TEXT.split()
+_NAMES = ("Ada", "Blaise", "Charles", "Donald", "Edsger", "Frances", "Grace", "Hedy")
+_TOWNS = ("Paris", "Turin", "Zürich", "Lund", "Porto", "Kyoto")
+_CALLS = ("GET /index", "GET /objects", "PUT /objects", "HEAD /objects", "GET /static/logo.svg")
+
+
+def _dice(seed: int) -> np.random.RandomState:
+    # The numbers of this generator are promised to stay the same in every version of NumPy.
+    return np.random.RandomState(seed)
+
+
+def _lines(seed: int, each: int, line: Callable[[int, int], str], size: int) -> bytes:
+    """Return lines of text of about `each` bytes, from their number and a random one."""
+    dice = _dice(seed).randint(0, 1 << 30, size // each + 1).tolist()
+    return "".join(line(number, chance) for number, chance in enumerate(dice)).encode()
+
+
+def _text(size: int) -> bytes:
+    parts = [f"{word} ".encode() for word in _WORDS] + [b"\n"]
+    return b"".join([parts[number] for number in _dice(1).randint(0, len(parts), size // 2).tolist()])
+
+
+def _table(size: int) -> bytes:
+    dice = _dice(3).randint(0, 100_000, (size // 12 + 1, 2)).tolist()
+    return "".join(["day,price,sold\n", *(f"{n},{a / 100:.2f},{b % 997}\n" for n, (a, b) in enumerate(dice))]).encode()
+
+
+def _waves(size: int) -> bytes:
+    at = np.arange(size // 8 + 1) / 50
+    return np.round(np.sin(at) + np.sin(at * 3.1), 2).astype("<f8").tobytes()
+
+
+def _picture(size: int) -> bytes:
+    at = np.arange(size)
+    return ((at % 80) * 2 + at // 80 % 64 + _dice(8).randint(0, 4, size)).astype(np.uint8).tobytes()
+
+
+def _labels(size: int) -> bytes:
+    runs = size // 4 // 40 + 2
+    numbers = np.repeat(_dice(10).randint(1, 60_000, runs), _dice(11).randint(20, 80, runs))
+    return np.resize(numbers, size // 4 + 1).astype("<u4").tobytes()
+
+
+def _record(n: int, d: int) -> str:
+    return f'{{"id": {n}, "name": "{_NAMES[d % 8]}", "town": "{_TOWNS[d // 8 % 6]}", "age": {18 + d // 48 % 70}}}\n'
+
+
+def _log(n: int, d: int) -> str:
+    return f"2026-01-01T{n // 3600 % 24:02}:{n // 60 % 60:02}:{n % 60:02}Z {_CALLS[d % 5]} 200 {d // 5 % 90_000}\n"
+
+
+def _function(n: int, d: int) -> str:
+    return f"def {_WORDS[d % 40]}_{n}({_WORDS[d // 40 % 40]}):\n    return {_WORDS[d // 40 % 40]} + {d % 97}\n\n"
+
+
+_KINDS: dict[str, tuple[int, Callable[[int], bytes]]] = {
+    "letter.txt": (1_800, _text),
+    "people.json": (2_600, partial(_lines, 2, 40, _record)),
+    "prices.csv": (3_100, _table),
+    "server.log": (4_200, partial(_lines, 4, 40, _log)),
+    "program.py": (2_300, partial(_lines, 5, 25, _function)),
+    "counts.i64": (4_096, lambda size: np.cumsum(_dice(6).randint(0, 20, size // 8 + 1)).astype("<i8").tobytes()),
+    "waves.f64": (4_096, _waves),
+    "slope.gray": (6_400, _picture),
+    "photo.jpg": (5_700, lambda size: _dice(9).bytes(size)),
+    "labels.u32": (8_192, _labels),
+}
+
+
+@lru_cache(maxsize=len(_KINDS))
+def _kept(name: str, size: int) -> bytes:
+    data = _KINDS[name][1](size)[:size]
+    return data if len(data) == size else (data * (size // len(data) + 1))[:size]
+
+
+def _built_in(name: str, turn: int, size: int) -> bytes:
+    """Return the bytes of a turn: each is a stretch of its own."""
+    start = turn * size
+    # Twice as many are created when more are wanted, and they begin with the same.
+    return _kept(name, max(1 << max(start + size - 1, 0).bit_length(), _LEAST))[start : start + size]
 
 
 BUILT_IN = ComparedContents(
     "Built-in contents of ten kinds",
-    tuple(
-        MadeThing(name, size, make)
-        for name, size, make in (
-            ("letter.txt", 1_800, made.text),
-            ("people.json", 2_600, made.records),
-            ("prices.csv", 3_100, made.table),
-            ("server.log", 4_200, made.log),
-            ("program.py", 2_300, made.program),
-            ("counts.i64", 4_096, made.counts),
-            ("waves.f64", 4_096, made.waves),
-            ("slope.gray", 6_400, made.picture),
-            ("photo.jpg", 5_700, made.noise),
-            ("labels.u32", 8_192, made.labels),
-        )
-    ),
+    tuple(Thing(name, size, partial(_built_in, name)) for name, (size, _) in _KINDS.items()),
 )
-"""Objects of ten kinds: texts, tables, arrays, a picture, and bytes that nothing makes smaller."""
+"""Objects of ten kinds: texts, tables, arrays, a picture, and bytes that no codec makes smaller."""

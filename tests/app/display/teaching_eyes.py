@@ -150,7 +150,7 @@ def _chart(shown: MainWindow) -> State:
         "chart": pages.kind.value if pages.isVisible() else "",
         "bins": len(counts),
         "full": [number for number, count in enumerate(counts) if count > 0],
-        "shares": len(pages.budget.shares.shares) if pages.budget.isVisible() else 0,
+        "shares": len(pages.budget.shares.things) if pages.budget.isVisible() else 0,
         "chosen_bins": list(pages.plot.bins),
         "read_out": pages.read_out.text(),
         "why": pages.why.text if pages.why.isVisible() else "",
@@ -168,9 +168,9 @@ def _compared(shown: MainWindow) -> State:
     if sheet is None:
         return {"compared_formats": []}
     return {
-        "compared_formats": list(sheet.desk.formats),
+        "compared_formats": list(sheet.desk.rows),
         "to_pack": len(sheet.desk.stale),
-        "packed_count": sheet.desk.count_now,
+        "packed_count": len(sheet.desk.objects),
         "dials": sheet.desk.dials,
         "compared_now": sheet.strips.current,
         "compare_line": sheet.line.text(),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shardcore.cli.program import run
-from shardcore.teaching.comparison import COLUMNS, compared_formats
+from shardcore.teaching.comparison.comparison import COLUMNS, compared_formats
 
 
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

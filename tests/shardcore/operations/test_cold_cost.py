@@ -14,9 +14,8 @@ from shardcore.sources.cold import Bill, ColdCost, ColdFolder, ColdSource
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.memory import BytesFolder, BytesSource
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
-from shardcore.teaching.comparison import BUILT_IN
-from shardcore.teaching.comparison.measure import uncompressed
-from shardcore.teaching.comparison.packed import pack_in_memory
+from shardcore.teaching.comparison.contents import BUILT_IN
+from shardcore.teaching.comparison.measure import pack_in_memory, uncompressed
 
 
 def test_what_came_is_kept_and_what_is_asked_at_once_is_one_round() -> None:

@@ -1,29 +1,17 @@
-"""Jobs of the comparison: reading, packing and measuring."""
+"""Measuring formats in jobs; the latest request cancels the ones before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled
-from shardcore.teaching.comparison import (
-    BUILT_IN,
-    ComparedContents,
-    ComparedObject,
-    Comparison,
-    FormatRow,
-    PackedFormat,
-    blank,
-    compared_formats,
-    files_of,
-    left_out,
-    looked_up,
-    uncompressed,
-    with_costs,
-)
+from shardcore.teaching.comparison.comparison import Comparison, compared_formats, left_out
+from shardcore.teaching.comparison.contents import BUILT_IN, ComparedContents, ComparedObject, files_of
+from shardcore.teaching.comparison.measure import FormatRow, blank, measured, uncompressed
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool, alive
 
@@ -31,29 +19,28 @@ T = TypeVar("T")
 
 
 class CompareJobs(QObject):
-    """Serves one sheet. The newest question wins: what was asked before is given up.
+    """Work of one window of the comparison.
 
-    `begun` tells that formats are known, `changed` that rows are others; `failed` carries why there are no contents.
+    `begun` reports that the contents or the formats are others, `changed` that rows are; `failed` carries why there
+    are no contents.
 
     Attributes:
-        contents: Where the objects come from.
-        count: How many are wanted; None for those that are there.
+        contents: Source of the objects.
+        count: Number of objects; None for those that are there.
         size: Bytes of each; None for their own.
-        dials: What each format's main parameter is, by the format, where it is not the usual one.
+        dials: Value of the main parameter by format, where it is not the usual one.
         own_codecs: Whether each format compresses by its default codec; otherwise contents are stored uncompressed.
         rows: One for each format, as far as they are known.
-        stale: Formats whose rows are not what was asked for last.
-        objects: The objects, once they are made.
-        count_now: How many they are.
-        content: Bytes of all of them.
+        stale: Formats whose rows are being computed.
+        objects: The objects, once they are created.
     """
 
     begun = Signal()
     changed = Signal()
     failed = Signal(object)
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, jobs: Jobs) -> None:
+        super().__init__()
         self._jobs = jobs
         self.contents: ComparedContents = BUILT_IN
         self.count: int | None = None
@@ -63,121 +50,82 @@ class CompareJobs(QObject):
         self.rows: dict[str, FormatRow] = {}
         self.stale: set[str] = set()
         self.objects: Sequence[ComparedObject] = ()
-        self.count_now = 0
-        self.content = 0
-
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The formats that are compared."""
-        return tuple(self.rows)
 
     @property
     def comparison(self) -> Comparison:
         """All of it, as far as it is known."""
+        content = sum(len(one.data) for one in self.objects)
         notes = left_out(self.contents, self.count, self.size)
-        return Comparison(
-            self.contents.title, tuple(self.rows.values()), self.count_now, self.content, notes, self.own_codecs
-        )
+        rows = tuple(self.rows.values())
+        return Comparison(self.contents.title, rows, len(self.objects), content, notes, self.own_codecs)
 
     def begin(self) -> None:
-        """Asks for the formats; the first time all of them are imported."""
+        """Import all formats, and compare."""
 
         def take(rows: list[FormatRow]) -> None:
             self.rows = {row.format: row for row in rows}
             self.begun.emit()
             self.ask()
 
-        self._ask(
-            lambda _: [blank(name, {}) for name in compared_formats()], take, "formats", priority=JobPriority.SCREEN
-        )
+        self._ask(lambda _: [blank(name, {}) for name in compared_formats()], take, "formats")
 
     def read(self, paths: Sequence[str | Path]) -> None:
-        """Compares the files of folders, as they are."""
-        self._ask(lambda _: files_of(list(paths)), self.use, "files", priority=JobPriority.SCREEN)
+        """Compare the files of folders, as they are."""
+        self._ask(lambda _: files_of(list(paths)), self.use, "files")
 
     def use(self, contents: ComparedContents) -> None:
-        """Compares other contents, as they are."""
+        """Compare other contents, as they are."""
         self.contents, self.count, self.size = contents, None, None
         self.begun.emit()
         self.ask()
 
     def turn(self, format: str, value: str) -> None:
-        """Turns the main parameter of one format; the others stay as they are."""
+        """Set the main parameter of one format; the others stay as they are."""
         self.dials[format] = value
-        self.stale.add(format)
-        if self.objects:
-            self._measure((format,))
-        self.changed.emit()
+        self._measure(format)
 
     def ask(self) -> None:
-        """Asks for everything anew."""
-        self._give_up(self.formats)
-        self.stale |= set(self.formats)
-        self.objects = ()
-        self.count_now, self.content = self.contents.amount(self.count, self.size)
-        self._make()
-        self.changed.emit()
-
-    def stop(self) -> None:
-        """Nobody waits for any of it any more."""
-        self._give_up(self.formats)
-        for key in ("formats", "files"):
-            self._cancel(key)
-
-    def usual(self, format: str) -> str:
-        """Return the value of the main parameter of a format where none was chosen."""
-        return blank(format, {} if self.own_codecs else uncompressed(format, {})).value
-
-    # --- inside ---
-
-    def _give_up(self, formats: Sequence[str]) -> None:
-        for key in ("objects", *formats):
-            self._cancel(key)
-
-    def _cancel(self, key: str) -> None:
-        if (job := self._jobs.newest((key, self))) is not None:
-            job.cancel()
-
-    def _options(self, format: str) -> dict[str, Any]:
-        dial = self.rows[format].dial
-        chosen = {dial: self.dials[format]} if dial and format in self.dials else {}
-        return chosen if self.own_codecs else uncompressed(format, chosen)
-
-    def _make(self) -> None:
-        """Creates the objects; then they are packed."""
+        """Create the objects, and measure all formats."""
+        self.stop()
+        self.stale |= set(self.rows)
         contents, count, size = self.contents, self.count, self.size
 
         def take(objects: list[ComparedObject]) -> None:
             self.objects = objects
-            self._measure(self.formats)
+            for name in self.rows:
+                self._measure(name)
 
-        self._ask(lambda _: contents.objects(count, size), take, "objects", priority=JobPriority.SELECTED)
+        self._ask(lambda _: contents.objects(count, size), take, "objects")
+        self.changed.emit()
 
-    def _measure(self, formats: Sequence[str]) -> None:
-        """Packs and measures; what is still being packed for these formats is given up."""
-        for name in formats:
-            self._measure_one(name)
+    def stop(self) -> None:
+        """Cancel what is under way."""
+        for key in ("formats", "files", "objects", *self.rows):
+            if (job := self._jobs.newest((key, self))) is not None:
+                job.cancel()
 
-    def _measure_one(self, name: str) -> None:
+    def value_of(self, format: str) -> str:
+        """Return the value of the main parameter of a format."""
+        return blank(format, self._options(format)).value
+
+    def _options(self, format: str) -> dict[str, object]:
+        dial = self.rows[format].dial
+        chosen: dict[str, object] = {dial: self.dials[format]} if format in self.dials else {}
+        return chosen if self.own_codecs else uncompressed(format, chosen)
+
+    def _measure(self, name: str) -> None:
         objects, options = self.objects, self._options(name)
 
-        def take(found: tuple[FormatRow, PackedFormat | None]) -> None:
-            row, packed = found
+        def take(row: FormatRow) -> None:
             self.rows[name] = row
             self.stale.discard(name)
             self.changed.emit()
-            if packed is not None:
-                self._ask(lambda _: with_costs(row, packed, options), done, name, priority=JobPriority.PREFETCH)
 
-        def done(row: FormatRow) -> None:
-            self.rows[name] = row
-            self.changed.emit()
+        self.stale.add(name)
+        self.changed.emit()
+        self._ask(lambda _: measured(name, objects, options), take, name)
 
-        self._ask(lambda _: looked_up(name, objects, options), take, name, priority=JobPriority.SELECTED)
-
-    def _ask(self, work: Callable[[Job], T], take: Callable[[T], None], key: str, *, priority: JobPriority) -> None:
-        """Runs work, and brings the result home if somebody still waits for it."""
-
+    def _ask(self, work: Callable[[Job], T], take: Callable[[T], None], key: str) -> None:
         def done(result: T | None, error: BaseException | None) -> None:
             if not alive(self.stop) or job.cancelled or isinstance(error, Cancelled):
                 return
@@ -186,4 +134,4 @@ class CompareJobs(QObject):
             else:
                 take(result)
 
-        job = self._jobs.submit(work, key=(key, self), pool=Pool.CPU, priority=priority, done=done)
+        job = self._jobs.submit(work, key=(key, self), pool=Pool.CPU, priority=JobPriority.SELECTED, done=done)

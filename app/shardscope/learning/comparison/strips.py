@@ -10,56 +10,47 @@ from PySide6.QtGui import QFont, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEve
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import SectionRole
-from shardcore.model.number_words import plural, size_text
+from shardcore.model.number_words import plural
 from shardcore.model.text import without_marks
-from shardcore.teaching.comparison import FormatRow, SectionShare
-from shardcore.teaching.comparison.words import overhead_text
+from shardcore.teaching.comparison.comparison import overhead_text
+from shardcore.teaching.comparison.measure import FormatRow
 from shardscope.session.words import grouped, share_text
 from shardscope.widgets import theme
-from shardscope.widgets.fonts import SMALL, sized
 from shardscope.widgets.strip_paint import paint_ground, paint_letter
 
-_SIDE = 10.0
-_STRIP = 18.0
-_GAP = 3.0
-_ROW_SPACE = 7.0
-_TOP = 4.0
-_LEGEND = 26.0
-"""Pixels of the line below the strips."""
-_SWATCH = 14.0
+_SIDE, _TOP = 10.0, 4.0
+_STRIP, _LEGEND, _SWATCH = 18.0, 26.0, 14.0
+_SPACE = 10.0
+"""Pixels between a line of text, its strip and the next line."""
 _STALE = 0.6
 """Opacity of a strip whose row is being computed again."""
 
 
 class Strips(QWidget):
-    """Shows rows; `chosen` carries the name of a format, by the mouse or the arrow keys."""
+    """Shows rows; `chosen` carries the name of a format, by the mouse or the arrow keys.
+
+    Attributes:
+        rows: The rows.
+        current: The format that is chosen.
+    """
 
     chosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("compareStrips")
-        self.setAccessibleName(self.tr("What each format makes of the objects, to one scale"))
+        self.setAccessibleName(self.tr("Bytes of the objects in each format, to one scale"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.rows: tuple[FormatRow, ...] = ()
         self.current = ""
-        self._content = 0
-        self._stale: frozenset[str] = frozenset()
+        self._stale: Collection[str] = ()
 
-    def show_rows(self, rows: Sequence[FormatRow], content: int, stale: Collection[str] = ()) -> None:
-        """Shows rows.
-
-        Args:
-            rows: One for each format.
-            content: Bytes of the contents alone.
-            stale: Formats of which another row is on its way.
-        """
-        higher = len(rows) != len(self.rows)
-        self.rows, self._content, self._stale = tuple(rows), content, frozenset(stale)
+    def show_rows(self, rows: Sequence[FormatRow], stale: Collection[str] = ()) -> None:
+        """Show a row for each format; of those in `stale` another one is being computed."""
+        self.rows, self._stale = tuple(rows), frozenset(stale)
         self.setAccessibleDescription("; ".join(f"{row.format} {told(row)}" for row in self.rows))
-        if higher:
-            self.updateGeometry()
+        self.updateGeometry()
         self.update()
 
     def choose(self, format: str) -> None:
@@ -74,124 +65,76 @@ class Strips(QWidget):
         return QSize(200, self.sizeHint().height())
 
     @property
-    def _line(self) -> float:
-        return QFontMetricsF(self.font()).height()
-
-    @property
     def _step(self) -> float:
-        return self._line + _GAP + _STRIP + _ROW_SPACE
+        return QFontMetricsF(self.font()).height() + _STRIP + _SPACE
 
     @property
     def scale(self) -> float:
         """Pixels of a byte: the same in all strips."""
-        largest = max([self._content, *(row.size for row in self.rows)], default=0)
+        largest = max((max(row.content, row.size) for row in self.rows), default=0)
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 
     def strip_of(self, number: int) -> QRectF:
         """The place of a strip."""
-        row = self.rows[number]
-        return QRectF(_SIDE, _TOP + number * self._step + _GAP + self._line, row.size * self.scale, _STRIP)
-
-    # --- painting ---
+        bottom = _TOP + (number + 1) * self._step - _SPACE / 2
+        return QRectF(_SIDE, bottom - _STRIP, self.rows[number].size * self.scale, _STRIP)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        colours = theme.of(self)
+        painter, colours = QPainter(self), theme.of(self)
         for number, row in enumerate(self.rows):
             self._paint_row(painter, colours, number, row)
-        if self._content:
-            self._paint_content(painter, colours)
-        self._paint_legend(painter, colours)
+        bottom = _TOP + len(self.rows) * self._step
+        if content := max((row.content for row in self.rows), default=0):
+            # Contents alone would end here.
+            painter.setPen(QPen(colours.text, 1, Qt.PenStyle.DashLine))
+            x = round(_SIDE + content * self.scale)
+            painter.drawLine(x, 2, x, round(bottom))
+        self._paint_legend(painter, colours, bottom + 6)
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
         painter.end()
 
     def _paint_row(self, painter: QPainter, colours: theme.Palette, number: int, row: FormatRow) -> None:
+        strip = self.strip_of(number)
         whole = QRectF(2, _TOP + number * self._step, self.width() - 4, self._step)
         if row.format == self.current:
             painter.fillRect(whole, colours.raised)
             painter.fillRect(QRectF(whole.left(), whole.top(), 3, whole.height()), colours.accent)
+        line = QRectF(_SIDE, whole.top(), self.width() - 2 * _SIDE, strip.top() - whole.top())
         bold = QFont(self.font())
         bold.setBold(True)
         painter.setFont(bold)
         painter.setPen(colours.text)
-        name = max(QFontMetricsF(bold).horizontalAdvance(one.format) for one in self.rows)
-        line = QRectF(_SIDE, whole.top() + 1, self.width() - 2 * _SIDE, self._line)
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, row.format)
+        line.setLeft(_SIDE + 14 + max(painter.fontMetrics().horizontalAdvance(one.format) for one in self.rows))
         painter.setFont(self.font())
         painter.setPen(colours.error if row.error else colours.muted)
-        metrics = QFontMetricsF(self.font())
-        room = line.adjusted(name + 14, 0, 0, 0)
-        painter.drawText(
-            room,
-            Qt.AlignmentFlag.AlignVCenter,
-            metrics.elidedText(told(row), Qt.TextElideMode.ElideRight, room.width()),
-        )
+        text = painter.fontMetrics().elidedText(told(row), Qt.TextElideMode.ElideRight, int(line.width()))
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, text)
         painter.setOpacity(_STALE if row.format in self._stale else 1.0)
-        x = 0
+        x = strip.left()
         for piece in row.pieces:
-            self._paint_piece(painter, colours, number, piece, x)
-            x += piece.size
+            # What is narrower than a pixel is a pixel: to scale it would not be there at all.
+            body = QRectF(x, strip.top(), max(piece.size * self.scale, 1), strip.height())
+            paint_ground(painter, colours, piece.role, body)
+            if body.width() > _SWATCH:
+                painter.fillRect(QRectF(body.right() - 1, body.top(), 1, body.height()), colours.window)
+                paint_letter(painter, colours, piece.role, body)
+            x += piece.size * self.scale
         painter.setOpacity(1.0)
 
-    def _paint_piece(
-        self, painter: QPainter, colours: theme.Palette, number: int, piece: SectionShare, start: int
-    ) -> None:
-        strip = self.strip_of(number)
-        left = strip.left() + start * self.scale
-        # What is narrower than a pixel is a pixel: to scale it would not be there at all.
-        body = QRectF(left, strip.top(), max(piece.size * self.scale, 1), strip.height())
-        paint_ground(painter, colours, piece.role, body)
-        if body.width() > 3:
-            painter.fillRect(QRectF(body.right() - 1, body.top(), 1, body.height()), colours.window)
-        letter = theme.SECTION_LETTERS[piece.role]
-        if body.width() > QFontMetricsF(self.font()).horizontalAdvance(letter) + 4:
-            paint_letter(painter, colours, piece.role, body)
-
-    def _paint_content(self, painter: QPainter, colours: theme.Palette) -> None:
-        """The line where the contents alone would end, over all strips."""
-        x = _SIDE + self._content * self.scale
-        bottom = _TOP + len(self.rows) * self._step
-        painter.setPen(QPen(colours.text, 1, Qt.PenStyle.DashLine))
-        painter.drawLine(round(x), 2, round(x), round(bottom + 4))
-        painter.setFont(sized(self.font(), SMALL))
-        painter.setPen(colours.text)
-        text = self.tr("contents alone: {0}").format(size_text(self._content))
-        wide = QFontMetricsF(painter.font()).horizontalAdvance(text) + 2
-        place = QRectF(x - wide - 2, bottom + 4, wide, self._line)
-        # Where the legend needs the room the words are left out; the heading above has the size, too.
-        if place.left() >= self.legend_stop:
-            painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
-        painter.setFont(self.font())
-
-    @property
-    def _roles(self) -> list[SectionRole]:
+    def _paint_legend(self, painter: QPainter, colours: theme.Palette, top: float) -> None:
+        x = _SIDE
         there = {piece.role for row in self.rows for piece in row.pieces}
-        return [role for role in SectionRole if role in there]
-
-    @property
-    def legend_stop(self) -> float:
-        """Return where the legend ends, in pixels."""
-        metrics = QFontMetricsF(self.font())
-        return _SIDE + sum(_SWATCH + metrics.horizontalAdvance(role.value) + 20 for role in self._roles)
-
-    def _paint_legend(self, painter: QPainter, colours: theme.Palette) -> None:
-        x, y = _SIDE, _TOP + len(self.rows) * self._step + 5
-        metrics = QFontMetricsF(self.font())
-        for role in self._roles:
-            box = QRectF(x, y, _SWATCH, _SWATCH)
+        for role in (role for role in SectionRole if role in there):
+            box = QRectF(x, top, _SWATCH, _SWATCH)
             paint_ground(painter, colours, role, box)
-            painter.setFont(sized(self.font(), SMALL))
             paint_letter(painter, colours, role, box)
-            painter.setFont(self.font())
             painter.setPen(colours.muted)
-            wide = metrics.horizontalAdvance(role.value)
-            painter.drawText(
-                QRectF(x + _SWATCH + 5, y - 2, wide + 2, _SWATCH + 4), Qt.AlignmentFlag.AlignVCenter, role.value
-            )
-            x += _SWATCH + wide + 20
+            words = QRectF(x + _SWATCH + 5, top - 2, 200, _SWATCH + 4)
+            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, role.value)
+            x = words.left() + painter.fontMetrics().horizontalAdvance(role.value) + 16
 
     # --- events ---
 
@@ -207,58 +150,41 @@ class Strips(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         names = [row.format for row in self.rows]
-        at = names.index(self.current) if self.current in names else 0
-        targets = {
-            Qt.Key.Key_Up: max(at - 1, 0),
-            Qt.Key.Key_Down: min(at + 1, len(names) - 1),
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: len(names) - 1,
-        }
+        at, last = names.index(self.current) if self.current in names else 0, len(names) - 1
+        steps = {Qt.Key.Key_Up: at - 1, Qt.Key.Key_Down: at + 1, Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
         key = Qt.Key(event.key())
-        if names and key in targets:
-            self.chosen.emit(names[targets[key]])
+        if names and key in steps:
+            self.chosen.emit(names[min(max(steps[key], 0), last)])
         else:
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
         """Tool tips."""
         if isinstance(event, QHelpEvent):
-            if text := self.tip_at(event.pos()):
-                QToolTip.showText(event.globalPos(), text, self)
+            QToolTip.showText(event.globalPos(), self.tip_at(event.pos()), self)
             return True
         return super().event(event)
 
     def tip_at(self, place: QPoint) -> str:
-        """Return what the tool tip says at a place: of a section, else of the format."""
+        """Return the tool tip at a place: of a section, else of the format; empty below the rows."""
         number = self.row_at(place.y())
         if number < 0:
             return ""
         row, strip = self.rows[number], self.strip_of(number)
-        if strip.contains(place.toPointF()):
-            at = strip.left()
-            for piece in row.pieces:
-                at += piece.size * self.scale
-                if place.x() <= at:
-                    return piece_tip(row, piece)
+        at = strip.left()
+        for piece in row.pieces if strip.contains(place.toPointF()) else ():
+            at += piece.size * self.scale
+            if place.x() <= at:
+                among = f" in {plural(piece.count, 'file')}" if piece.count > 1 else ""
+                size = f"{plural(piece.size, 'byte')}{among}, {share_text(piece.size, row.size)} of all"
+                head = f"<b>{theme.SECTION_LETTERS[piece.role]} · {escape(piece.name)}</b>"
+                return "<br>".join(line for line in (head, escape(without_marks(piece.doc)), size) if line)
         return f"<b>{escape(row.title)}</b><br>{escape(row.purpose)}"
 
 
-def piece_tip(row: FormatRow, piece: SectionShare) -> str:
-    """A section in words."""
-    among = f" in {plural(piece.count, 'file')}" if piece.count > 1 else ""
-    lines = (
-        f"<b>{theme.SECTION_LETTERS[piece.role]} · {escape(piece.name)}</b>",
-        escape(without_marks(piece.doc)),
-        f"{plural(piece.size, 'byte')}{among}, {share_text(piece.size, row.size)} of all",
-    )
-    return "<br>".join(line for line in lines if line)
-
-
 def told(row: FormatRow) -> str:
-    """A row in a line: size, overhead, and what its main parameter is."""
-    if row.error:
-        return grouped(row.error)
-    if not row.pieces:
-        return "…"
+    """Return a row in one line: size, overhead, and the value of its main parameter."""
+    if row.error or not row.pieces:
+        return grouped(row.error) or "…"
     dial = f" · {row.dial} {row.value}" if row.dial else ""
     return f"{plural(row.size, 'byte')} · {overhead_text(row)}{dial}"

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from shardcore import SectionRole
-from shardcore.teaching.comparison import ACTIONS, COLUMNS, compared_formats
-from shardcore.teaching.comparison.words import HEADINGS
+from shardcore.teaching.comparison.comparison import COLUMNS, HEADINGS, compared_formats
+from shardcore.teaching.comparison.measure import ACTIONS
 from shardcore.testing import FULL
 from shardscope.learning.comparison import jobs as desk_module
 from shardscope.learning.comparison.window import CompareWindow
@@ -52,7 +52,7 @@ def wait_measured(qtbot: QtBot, sheet: CompareWindow) -> None:
 
 def cell(sheet: CompareWindow, format: str, heading: str) -> str:
     """What the table says."""
-    row = sheet.desk.formats.index(format)
+    row = list(sheet.desk.rows).index(format)
     return str(sheet.table.rows_.index(row, HEADINGS.index(heading)).data())
 
 
@@ -120,13 +120,13 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     wait_measured(qtbot, sheet)
     assert len(sheet.desk.objects) == 10
     assert not sheet.built_in.isEnabled()
-    check_saved(qtbot, window, sheet, tmp_path)
+    check_saved(qtbot, sheet, tmp_path)
 
 
-def check_saved(qtbot: QtBot, window: MainWindow, sheet: CompareWindow, tmp_path: Path) -> None:
+def check_saved(qtbot: QtBot, sheet: CompareWindow, tmp_path: Path) -> None:
     """The picture and the table hold what is shown; what cannot be written is said."""
     svg, table = tmp_path / "a.svg", tmp_path / "a.csv"
-    for button, path in ((sheet.buttons[1], svg), (sheet.buttons[2], table)):
+    for button, path in ((sheet.buttons[2], svg), (sheet.buttons[3], table)):
         button.click()
         dialog = sheet.findChild(QFileDialog)
         assert dialog is not None
@@ -140,7 +140,7 @@ def check_saved(qtbot: QtBot, window: MainWindow, sheet: CompareWindow, tmp_path
     lines = list(csv.DictReader(StringIO(table.read_text())))
     assert tuple(lines[0]) == COLUMNS
     assert {line["format"]: line["size"] for line in lines} == shown
-    window.comparing.save(tmp_path / "nothing" / "a.svg", "x")
+    sheet.save(tmp_path / "nothing" / "a.svg", "x")
     qtbot.waitUntil(lambda: "no folder" in sheet.line.text())
 
 
@@ -208,13 +208,13 @@ def test_the_newest_wins(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.M
     sheet = window.comparing.show()
     wait_measured(qtbot, sheet)
     packed: Counter[tuple[str, int]] = Counter()
-    looked_up = desk_module.looked_up
+    measured = desk_module.measured
 
     def counted(name: str, objects: Any, options: Any) -> Any:
         packed[name, len(objects)] += 1
-        return looked_up(name, objects, options)
+        return measured(name, objects, options)
 
-    monkeypatch.setattr(desk_module, "looked_up", counted)
+    monkeypatch.setattr(desk_module, "measured", counted)
     for _ in range(3):
         for at in (8, 5, 7, 6):
             sheet.counts.slider.setValue(at)

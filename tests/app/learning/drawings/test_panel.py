@@ -221,6 +221,7 @@ def test_the_drawing_follows_the_selected_object(qtbot: QtBot, session: Session,
         session.open(OpenRequest(str(assets.path("samples/bloscpack/array.blp"))))
     session.select_row(1)
     bytes_.drawings.show()
+    qtbot.waitUntil(lambda: bytes_.drawings.panel is not None)
     panel = bytes_.drawings.panel
     assert panel is not None
     qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.title == "Where chunk 1 lies")

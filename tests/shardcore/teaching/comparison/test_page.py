@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shardcore.shards.registry import format_of, writes_of
-from shardcore.teaching.comparison import COLUMNS, MOST_BYTES, MOST_OBJECTS, compared_formats
-from shardcore.teaching.comparison.costs import FILES_VERIFIED, PACKED_AGAIN
-from shardcore.teaching.comparison.words import HEADINGS
+from shardcore.teaching.comparison.comparison import COLUMNS, HEADINGS, compared_formats
+from shardcore.teaching.comparison.contents import MOST_BYTES, MOST_OBJECTS
+from shardcore.teaching.comparison.measure import FILES_VERIFIED, PACKED_AGAIN
 
 PAGE = (Path(__file__).parents[4] / "docs" / "comparing.md").read_text(encoding="utf-8")
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from io import StringIO
-from pathlib import Path
 
 import pytest
 
-from shardcore import SourceError, UsageError
 from shardcore.model.number_words import size_text
-from shardcore.teaching.comparison import (
-    BUILT_IN,
+from shardcore.teaching.comparison.comparison import (
     COLUMNS,
-    ActionCost,
+    HEADINGS,
     Comparison,
-    How,
+    cells,
     compare,
+    cost_text,
+    overhead_text,
     to_csv,
     to_json,
 )
-from shardcore.teaching.comparison.comparison import write_text
-from shardcore.teaching.comparison.words import HEADINGS, cells, cost_text, overhead_text
+from shardcore.teaching.comparison.contents import BUILT_IN
+from shardcore.teaching.comparison.measure import ActionCost, How
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +70,4 @@ def test_in_words(found: Comparison) -> None:
     assert overhead_text(replace(row, content=row.size * 2)).startswith("−")
     assert cost_text(ActionCost(How.REWRITE, 2048, exact=False)) == "rewrites ≈ 2.0 KiB"
     assert cost_text(ActionCost(How.NEVER)) == "not possible"
-    assert cost_text(None) == "…"
-    assert cells(replace(row, pieces=()))[0] == "…"
-
-
-def test_files_are_written_whole(tmp_path: Path) -> None:
-    """What is there stays unless it is to be replaced; a folder that is not there is an error in words."""
-    path = tmp_path / "a.svg"
-    write_text(path, "one")
-    with pytest.raises(UsageError, match="exists"):
-        write_text(path, "two")
-    write_text(path, "two", force=True)
-    assert path.read_text() == "two"
-    with pytest.raises(SourceError, match="no folder"):
-        write_text(tmp_path / "nothing" / "a.svg", "one")
-    assert [one.name for one in tmp_path.iterdir()] == ["a.svg"]
+    assert cells(replace(row, lookup=None))[0] == "…"
