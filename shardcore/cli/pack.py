@@ -254,7 +254,7 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
     for one in format_of(format_name).options_for(OptionPurpose.WRITE):
         value = flags.get(one.name)
         if value is not None and one.type is OptionType.JSON and is_address(value):
-            value = text_at(value, how.remote, how.tape).decode("utf-8", "surrogateescape")
+            value = text_at(value, format_of(format_name).folder_mark, how.remote, how.tape).decode("utf-8", "surrogateescape")
         if value is not None:
             given[one.name] = value
     return given

@@ -64,6 +64,9 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
 
 def _remote_target(folder: Path, address: Address, upload: Upload) -> OutputTarget:
     """A target that is written into a temporary folder first."""
+    from shardcore.operations.extraction.manifest import MANIFEST
+    from shardcore.shards.registry import folder_marks
+
     root = address if address.is_folder else address.folder
     local = folder / "files"
     local.mkdir()
@@ -74,7 +77,7 @@ def _remote_target(folder: Path, address: Address, upload: Upload) -> OutputTarg
     def send() -> None:
         files = sorted(path for path in local.rglob("*") if path.is_file())
         # What is opened comes last: the target itself, or what tells of all the others.
-        files.sort(key=lambda path: (path == local / address.name, path.name in ("info", "manifest.json")))
+        files.sort(key=lambda path: (path == local / address.name, path.name in (*folder_marks(), MANIFEST)))
         with progress_bar("sending") as progress:
             for number, path in enumerate(files):
                 upload.send(path, place(path))

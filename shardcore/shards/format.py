@@ -95,7 +95,7 @@ class Format:
             folder first, and about others only when nobody else knows them.
         head_names: Pattern (a regular expression) of the names of files that are opened by their first 64 KiB; others
             begin with a few bytes, and go on at another place.
-        folder_mark: Whether a data set of the format is known by one file that is opened by its name.
+        folder_mark: Name of the one file by which a data set of the format is recognised; empty where there is none.
         details: Presentation of the facts about its objects, by name; a fact that is not listed is shown by its name.
         peers: What other readers do about damage, as far as it is known.
         salvage: Objects that can still be read from a damaged file; see `shardcore.shards.salvage`. None where a
@@ -119,7 +119,7 @@ class Format:
     begins: tuple[bytes, ...] = ()
     folder_names: tuple[str, ...] = ()
     marks: tuple[bytes, ...] = ()
-    folder_mark: bool = False
+    folder_mark: str = ""
     head_names: str = ""
     details: Mapping[str, Detail] = field(default_factory=dict)
     peers: Callable[[], tuple[Peer, ...]] = tuple

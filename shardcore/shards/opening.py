@@ -18,7 +18,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.detect import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
 from shardcore.shards.format import Certainty, Format, Verdict
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
-from shardcore.shards.registry import all_formats, each_format, format_of, writes_of
+from shardcore.shards.registry import all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, tell_purposes
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
@@ -66,7 +66,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
         NotAShard: No format is sure enough; the candidates are named.
         SourceError: The bytes cannot be had.
     """
-    target = source_of(where, remote, first=_first_bytes(where))
+    target = _source(where, remote)
     if isinstance(target, Folder):
         try:
             with listed_once():
@@ -120,7 +120,7 @@ def open(
     """
     values, named, claim = _opening_options(options, remote, tape)
     name = format or named
-    target = source_of(where, remote, tape, _first_bytes(where, name))
+    target = _source(where, remote, tape, name)
     elsewhere = FolderOpener(remote, getattr(target, "tape", tape))
     context = OpenContext(
         _open_as,
@@ -163,6 +163,17 @@ def opening(
             return function(opened, *arguments, **named)
 
     return call
+
+
+def _source(
+    where: str | Path | bytes | Source | Folder,
+    remote: RemoteOptions | None,
+    tape: RequestLog | None = None,
+    format: str | None = None,
+) -> Source | Folder:
+    """Open the source or folder; the formats declare how a remote one is opened in the fewest requests."""
+    marks = folder_marks() if is_address(where) else ()
+    return source_of(where, remote, tape, _first_bytes(where, format), marks)
 
 
 def _first_bytes(where: object, format: str | None = None) -> int:
@@ -209,7 +220,7 @@ def _opening_options(
             raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
         format, option = declared[name]
         if option.type is OptionType.JSON and is_address(value):
-            value = text_at(value, remote, tape).decode("utf-8", "surrogateescape")
+            value = text_at(value, format_of(format).folder_mark, remote, tape).decode("utf-8", "surrogateescape")
         values[name] = folder_of(value, remote, tape) if option.type is OptionType.FOLDER else option.value_of(value)
         named, claim = (format, name) if option.names_format else (named, claim)
     return values, named, claim
@@ -299,7 +310,7 @@ def locate(
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
         raise UsageError(f"{format} does not route keys to shards; there is {there}")
     given = {
-        name: text_at(str(value), remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
+        name: text_at(str(value), found.folder_mark, remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
         for name, value in options.items()
     }
     return found.locate(key, **read_options(found.options, given, OptionPurpose.LOCATE, format))

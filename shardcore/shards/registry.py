@@ -48,6 +48,11 @@ def each_format() -> Iterator[Format]:
     return (format_of(name) for name in FORMATS)
 
 
+def folder_marks() -> tuple[str, ...]:
+    """Names of the files by which data sets are recognised, of all formats."""
+    return tuple(found.folder_mark for found in each_format() if found.folder_mark)
+
+
 def writes_of(found: Format) -> Writes:
     """Return what a format says about writing.
 

@@ -29,6 +29,7 @@ def source_of(
     remote: RemoteOptions | None = None,
     tape: RequestLog | None = None,
     first: int = 1 << 16,
+    marks: tuple[str, ...] = (),
 ) -> Source | Folder:
     """The source or folder behind a path, an address or bytes.
 
@@ -37,6 +38,7 @@ def source_of(
         remote: How remote things are reached.
         tape: Where requests are noted.
         first: Bytes of the beginning of a remote file that are fetched at once.
+        marks: Names of files that mark a folder as a data set; they are probed in folders that cannot be listed.
 
     Raises:
         SourceError: Nothing is there.
@@ -54,7 +56,7 @@ def source_of(
         from shardcore.sources.remote.options import RemoteOptions
         from shardcore.sources.remote.source import open_remote
 
-        return open_remote(parse_address(text), remote or RemoteOptions(), tape, first)
+        return open_remote(parse_address(text), remote or RemoteOptions(), tape, first, marks)
     path = local_path(text)
     # Path.is_dir raises for names that are too long, and where looking is not allowed.
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
@@ -92,11 +94,12 @@ def folder_of(
     raise UsageError(f"{where} is a file, not a folder")
 
 
-def text_at(where: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
-    """The whole text at an address; of a folder, its `info`.
+def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: RequestLog | None = None) -> bytes:
+    """Return the text at an address; of a folder, the text of the file that marks it as a data set.
 
     Args:
         where: The address.
+        mark: Name of the file that marks a folder; empty where the format has none.
         remote: How remote things are reached.
         tape: Where requests are noted.
 
@@ -105,15 +108,15 @@ def text_at(where: str, remote: RemoteOptions | None = None, tape: RequestLog | 
         SourceError: Nothing is there.
         LimitExceeded: It is too long for a text that says how something is opened.
     """
-    from shardcore.sources.remote.source import FOLDER_MARK
-
     address = parse_address(where)
     if address.query:
         target = source_of(where, remote, tape)
         with closing(target):
             return target.read_first(MOST_TEXT) if isinstance(target, Source) else b""
     places = [] if address.is_folder else [(address.folder, address.path[len(address.folder.path) :])]
-    for number, (folder, name) in enumerate((*places, (address.as_folder, FOLDER_MARK))):
+    if mark or not places:
+        places.append((address.as_folder, mark))
+    for number, (folder, name) in enumerate(places, 1):
         with closing(folder_of(folder.url, remote, tape)) as opened:
             try:
                 return opened.read(unquote(name) if not address.in_store else name, MOST_TEXT)

@@ -19,9 +19,6 @@ from shardcore.sources.remote.response import Broken, ListingPage, ListingRefuse
 from shardcore.sources.remote.session import RemoteSession
 from shardcore.sources.remote.validate import refusal
 
-FOLDER_MARK = "info"
-"""A file that is tried in a folder that cannot be listed, to see whether it is there."""
-
 MOST_LISTED = 100_000
 """Entries of one folder that are kept; larger ones are listed again."""
 
@@ -29,12 +26,18 @@ MOST_LISTED = 100_000
 class OpenedFiles:
     """Remote files of one opened shard by address: the beginning of each is requested once.
 
+    Args:
+        options: Connection options.
+        tape: Request log; None for a new one.
+        marks: Names of files that mark a folder as a data set; they are probed in folders that cannot be listed.
+
     Attributes:
-        remote: How it is reached, and what it cost.
+        remote: Session with connections, limits and request log.
     """
 
-    def __init__(self, options: RemoteOptions, tape: RequestLog | None) -> None:
+    def __init__(self, options: RemoteOptions, tape: RequestLog | None, marks: tuple[str, ...] = ()) -> None:
         self.remote = RemoteSession(options, tape)
+        self.marks = marks
         self._lock = threading.Lock()
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
@@ -290,16 +293,17 @@ class RemoteFolder(Folder):
         return None if above is None else RemoteFolder(self._opened, above)
 
     def _check_mark(self) -> None:
-        """Check the file that was looked for: its error says more than an empty listing.
+        """Check the files that were probed: their error says more than an empty listing.
 
         Raises:
-            RemoteError: It is not there.
+            RemoteError: One of them does not exist.
         """
-        try:
-            self._opened.check_absent(self._address.inside(FOLDER_MARK))
-        except NoSuchObject as error:
-            text = f"{self.uri} has no {FOLDER_MARK}, and a web server lists nothing: give the address of a file in it"
-            raise NoSuchObject(text, status=error.status) from error
+        for mark in self._opened.marks:
+            try:
+                self._opened.check_absent(self._address.inside(mark))
+            except NoSuchObject as error:
+                text = f"{self.uri} has no {mark}, and a web server lists nothing: give the address of a file in it"
+                raise NoSuchObject(text, status=error.status) from error
 
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
         """A part of a listing; asked for again when there is no answer."""
@@ -337,7 +341,11 @@ class RemoteFolder(Folder):
 
 
 def open_remote(
-    address: Address, options: RemoteOptions, tape: RequestLog | None = None, first: int = FIRST
+    address: Address,
+    options: RemoteOptions,
+    tape: RequestLog | None = None,
+    first: int = FIRST,
+    marks: tuple[str, ...] = (),
 ) -> RemoteSource | RemoteFolder:
     """Opens what lies at an address: a file, or a folder where it ends with a slash or no file is there.
 
@@ -350,7 +358,7 @@ def open_remote(
     in_store = address.store
     if in_store is not None and (options.asks_for_s3 or address.is_folder):
         address = in_store
-    opened = OpenedFiles(options, tape)
+    opened = OpenedFiles(options, tape, marks)
     try:
         if address.is_folder:
             return RemoteFolder(opened, address, root=True)
@@ -366,13 +374,14 @@ def open_remote(
 
 
 def _holds_something(opened: OpenedFiles, address: Address) -> bool:
-    """Return whether a folder is there: it has an `info`, which is asked for soon anyway, or something else in it."""
+    """Return whether a folder exists: it contains a marking file, which is read soon anyway, or any other file."""
     folder = RemoteFolder(opened, address)
     try:
-        # Not as a neighbour: what is said of those that may not be read is of no use to who asked for a file.
-        with suppress(NoSuchObject, Forbidden):
-            opened.file(address.inside(FOLDER_MARK), sibling=False)
-            return True
+        for mark in opened.marks:
+            # Not as a sibling: a warning about a forbidden sibling is of no use when a file was requested.
+            with suppress(NoSuchObject, Forbidden):
+                opened.file(address.inside(mark), sibling=False)
+                return True
         if folder.listable:
             return any(page for page in folder.pages(most=1))
     except SourceError as error:

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Folder, RemoteOptions, RequestLog, ShardError, Source, UsageError
 from shardcore.model.number_words import plural
+from shardcore.shards.registry import folder_marks
 from shardcore.sources.remote.address import Address, is_address, parse_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.sources.where import source_of
@@ -62,7 +63,7 @@ def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
     """
     tape, began = RequestLog(), time.monotonic()
     try:
-        target = source_of(uri, options, tape)
+        target = source_of(uri, options, tape, marks=folder_marks())
     except ShardError as error:
         return [Allowed("Read", False, plain_words(error))]
     milliseconds = round((time.monotonic() - began) * 1000)
