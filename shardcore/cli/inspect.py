@@ -14,6 +14,7 @@ from shardcore.cli.options import (
     Opening,
     Uri,
     format_options,
+    opening_flags,
     opens,
     progress_bar,
     reaches,
@@ -39,6 +40,7 @@ from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.finding import Depth
 from shardcore.model.number_words import plural
 from shardcore.model.text import letters_of, said, short
+from shardcore.shards.registry import all_formats
 
 if TYPE_CHECKING:
     from shardcore.model.drawing import Drawing
@@ -50,6 +52,9 @@ if TYPE_CHECKING:
     from shardcore.shards.trace import Step, Trace
     from shardcore.sources.cold import ColdCost
 
+
+_ROUTING = " or ".join(one.name for one in all_formats() if one.locate is not None)
+"""Formats that compute the shard of a key."""
 
 _INDENT = "    "
 _WIDE = 36
@@ -101,7 +106,7 @@ def trace_lines(
             yield from _drawn_lines(step.drawing)
     if cold is not None:
         yield f"Cold start: {cost_text(cold.total)}."
-    error = worded(trace.error, trace.remedy, ("--deleted", "--spec", "--xorbs"))
+    error = worded(trace.error, trace.remedy, opening_flags())
     yield f"{trace.ending}: {trace.key}" + (f" ({error})" if error else "")
 
 
@@ -358,7 +363,7 @@ def verify(
 
 @reaches
 def locate(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"{_ROUTING}.", show_default=False)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key.", show_default=False)],
     option: Annotated[
         list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the routing; -O help lists them.")

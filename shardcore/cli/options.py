@@ -158,6 +158,11 @@ def _tell_interrupted(uri: str) -> None:
             warn(told)
 
 
+def opening_flags() -> tuple[str, ...]:
+    """Flags of all formats for opening."""
+    return tuple(f"--{name.replace('_', '-')}" for name in _format_flags(OptionPurpose.OPEN))
+
+
 def check_flags(given: Mapping[str, Any], format_name: str, purpose: OptionPurpose) -> dict[str, Any]:
     """Return the flags that have a value; what is only switched on for opening does no harm where it means nothing.
 

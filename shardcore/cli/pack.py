@@ -251,10 +251,12 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
     given = dict(format_options(option))
     flags = check_flags(how.written, format_name, OptionPurpose.WRITE)
-    for one in format_of(format_name).options_for(OptionPurpose.WRITE):
+    found = format_of(format_name)
+    for one in found.options_for(OptionPurpose.WRITE):
         value = flags.get(one.name)
         if value is not None and one.type is OptionType.JSON and is_address(value):
-            value = text_at(value, format_of(format_name).folder_mark, how.remote, how.tape).decode("utf-8", "surrogateescape")
+            text = text_at(value, found.folder_mark, how.remote, how.tape)
+            value = text.decode("utf-8", "surrogateescape")
         if value is not None:
             given[one.name] = value
     return given

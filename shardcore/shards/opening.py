@@ -310,7 +310,9 @@ def locate(
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
         raise UsageError(f"{format} does not route keys to shards; there is {there}")
     given = {
-        name: text_at(str(value), found.folder_mark, remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
+        name: text_at(str(value), found.folder_mark, remote, tape).decode("utf-8", "surrogateescape")
+        if is_address(value)
+        else value
         for name, value in options.items()
     }
     return found.locate(key, **read_options(found.options, given, OptionPurpose.LOCATE, format))

@@ -277,27 +277,6 @@ def bit_field(data: bytes, first_bit: int, bits: int) -> int:
     return (int.from_bytes(data, "little") >> first_bit) & ((1 << bits) - 1)
 
 
-def find_one_bits(
-    read: Read, directory_entry: int, ordinal: int, wanted: int, limit_bits: int, where: Where | None = None
-) -> int:
-    """Position of one-bit number `wanted`, from the directory entry before it (§2 and §7, rule 7).
-
-    Reads once, and a second time only if the one-bits are unusually far apart; never more than 272 bytes.
-
-    Args:
-        read: Reads bytes of the unary bits.
-        directory_entry: Position of one-bit number `ordinal`, as the directory says.
-        ordinal: A multiple of 128.
-        wanted: In `[ordinal, ordinal + 128)`.
-        limit_bits: Bits in use, B + (T >> r).
-        where: Gives errors their place in the file.
-
-    Raises:
-        FormatError: The entry does not point at a one-bit, or the one-bits stop too early.
-    """
-    return int(_ones_from(read, directory_entry, wanted - ordinal + 1, limit_bits, where)[-1])
-
-
 def find_bucket_bits(
     read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where | None = None
 ) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FieldRole, SectionRole
 from shardscope.widgets import theme
-from shardscope.widgets.oklch import DEFICIENCIES, Rgb, contrast, distance, from_oklch, seen_with
+from shardscope.widgets.oklch import Rgb, contrast, distance, from_oklch
+from tests.app.widgets.colour_vision import DEFICIENCIES, seen_with
 
 SOLID = [role for role in SectionRole if role not in (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)]
 

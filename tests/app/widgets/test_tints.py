@@ -9,8 +9,9 @@ from PySide6.QtGui import QColor
 
 from shardcore import FieldRole, SectionRole
 from shardscope.widgets import theme
-from shardscope.widgets.oklch import DEFICIENCIES, Rgb, cie76, seen_with
+from shardscope.widgets.oklch import Rgb
 from shardscope.widgets.tints import OWN_HUES
+from tests.app.widgets.colour_vision import DEFICIENCIES, cie76, seen_with
 
 SOLID = [role for role in SectionRole if role not in (SectionRole.PADDING, SectionRole.TRAILING, SectionRole.UNKNOWN)]
 

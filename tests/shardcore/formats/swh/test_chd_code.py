@@ -21,7 +21,6 @@ from shardcore.formats.swh.chd_code import (
     displacement,
     encode,
     find_bucket_bits,
-    find_one_bits,
     part_sizes,
     value_place,
     wrong_directory_entries,
@@ -168,17 +167,6 @@ def test_usual_values_take_one_read() -> None:
     assert max(stop - start for ((start, stop),) in reads) <= 64
 
 
-def test_positions_of_single_one_bits() -> None:
-    """Any one-bit is found from the entry before it."""
-    encoded = encode(usual(300))
-    positions = decode(encoded, 300).positions
-    read = reader(encoded.unary)
-    for wanted in range(300):
-        ordinal = wanted // 128 * 128
-        entry = int(encoded.directory[wanted // 128])
-        assert find_one_bits(read, entry, ordinal, wanted, limit_of(encoded, 300)) == positions[wanted]
-
-
 def test_bit_fields() -> None:
     """Fields cross bytes, lowest bit first; a field of no bits is 0 and needs no bytes."""
     assert bit_field(bytes.fromhex("5d00"), 3, 5) == 11
@@ -322,8 +310,8 @@ def test_wrong_entries_are_refused(entry: int, bucket: int, message: str) -> Non
 def test_one_bits_past_the_limit_do_not_count() -> None:
     """Bits after those in use are not taken for one-bits of the function."""
     with pytest.raises(FormatError, match="1 one-bit from unary bit 3 on, not 2"):
-        find_one_bits(reader(ones(3, 8)), 3, 0, 1, 8)
-    assert find_one_bits(reader(ones(3, 8)), 3, 0, 1, 9) == 8
+        find_bucket_bits(reader(ones(3, 8)), 3, 1, 8)
+    assert find_bucket_bits(reader(ones(3, 8)), 3, 1, 9) == (3, 8)
 
 
 def test_long_gaps_end_the_search() -> None:
