@@ -26,7 +26,7 @@ _stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", de
 
 @contextmanager
 def stopped_by(check: Callable[[], None]) -> Iterator[None]:
-    """Lets every read in this context ask whether it is still wanted.
+    """Let every read in this context ask whether it is still wanted.
 
     Reads have no parameter for it: they happen deep inside lookups, trees and streams. The check belongs to the context
     (`contextvars`) of whoever started the work; a source that reads on threads of its own runs them in a copy of it.
@@ -42,7 +42,7 @@ def stopped_by(check: Callable[[], None]) -> Iterator[None]:
 
 
 def check_stopped() -> None:
-    """Asks the check of the context, if there is one, and lets its budget look at the clock.
+    """Ask the check of the context, if there is one, and let its budget look at the clock.
 
     Raises:
         Cancelled: Nobody wants the result any more.
@@ -55,7 +55,7 @@ def check_stopped() -> None:
 
 
 def wait_for(seconds: float) -> None:
-    """Waits, and asks meanwhile whether anybody still wants to.
+    """Wait, and ask meanwhile whether anybody still wants to.
 
     Raises:
         Cancelled: Nobody does.

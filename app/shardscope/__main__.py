@@ -24,7 +24,7 @@ _FLAGS = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
 
 
 def add_reach_flags(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags to a parser."""
+    """Add the flags to a parser."""
     group = parser.add_argument_group("remote addresses")
     group.add_argument("--endpoint-url", metavar="URL", help="a store that speaks S3, instead of Amazon's")
     group.add_argument("--region", metavar="NAME", help="the region of the bucket")
@@ -66,7 +66,7 @@ NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope -
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Return the options of the command."""
     made = argparse.ArgumentParser(prog="shardscope", description="See what is inside shard files.")
     made.add_argument(
         "uri",
@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command.
+    """Run the command.
 
     Returns:
         The exit code: 0 fine, 1 the picture cannot be made, 2 usage or no display.
@@ -202,7 +202,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
 
 def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
-    """The theme that was asked for, or empty."""
+    """Return the theme that was asked for, or empty."""
     from shardscope.startup.settings import THEMES
 
     if given.theme and given.theme not in THEMES:
@@ -241,7 +241,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Scre
 
 
 def _end(application: QApplication, window: QWidget) -> None:
-    """Deletes the window while there is an application: at the end of Python the order is anybody's guess."""
+    """Delete the window while there is an application: at the end of Python the order is anybody's guess."""
     from shiboken6 import delete
 
     application.processEvents()
@@ -249,7 +249,7 @@ def _end(application: QApplication, window: QWidget) -> None:
 
 
 def _without_platform_notes(kind: object, context: object, message: str) -> None:
-    """Prints what Qt has to say, but for what the offscreen platform says of itself."""
+    """Print what Qt has to say, but for what the offscreen platform says of itself."""
     if not message.startswith("This plugin does not support"):
         print(f"shardscope: {message}", file=sys.stderr)
 

@@ -72,7 +72,7 @@ def chart(
 
 
 def _shares(shard: Shard) -> tuple[Share, ...]:
-    """The byte budget of a file, or of all files of a folder together."""
+    """Return the byte budget of a file, or of all files of a folder together."""
     from shardcore.shards.dataset import DataSet
 
     if not isinstance(shard, DataSet):
@@ -82,7 +82,7 @@ def _shares(shard: Shard) -> tuple[Share, ...]:
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
-    """The chart that was asked for.
+    """Return the chart that was asked for.
 
     Raises:
         UsageError: There is nothing like that to count.
@@ -133,7 +133,7 @@ def _print_chart(found: Chart) -> None:
 
 
 def _print_bars(lines: list[tuple[str, float, str]]) -> None:
-    """Names, bars of letters, numbers."""
+    """Name, bars of letters, numbers."""
     names = max((len(name) for name, _, _ in lines), default=0)
     largest = max((value for _, value, _ in lines), default=0.0) or 1.0
     for name, value, text in lines:

@@ -74,7 +74,7 @@ def compare(
 
 
 def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
-    """The options of `-O`, by format.
+    """Return the options of `-O`, by format.
 
     Raises:
         UsageError: One is not `FORMAT.NAME=VALUE`.
@@ -90,7 +90,7 @@ def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
 
 
 def _tell_dials() -> int:
-    """Prints the main parameter of each format."""
+    """Print the main parameter of each format."""
     from shardcore.shards.registry import format_of, writes_of
     from shardcore.teaching.comparison.comparison import compared_formats
 

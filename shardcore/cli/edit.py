@@ -285,7 +285,7 @@ class EditArguments:
 
 
 def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> int:
-    """Makes the edit that a command means, after it was shown and agreed to; the exit code.
+    """Make the edit that a command means, after it was shown and agreed to; the exit code.
 
     Raises:
         UsageError: The format has no such edit, there is nobody to ask, or another process edits the file.
@@ -330,7 +330,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
 
 
 def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool:
-    """Shows an edit and asks; whether it is to be made.
+    """Show an edit and ask; whether it is to be made.
 
     Raises:
         UsageError: There is nobody to ask, and no `--yes`.
@@ -358,7 +358,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
 
 
 def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
-    """Tells what an edited file is now, and what verifying it found; the exit code."""
+    """Tell what an edited file is now, and what verifying it found; the exit code."""
     from shardcore.model.finding import Severity
 
     for finding in done.report.findings if done.report is not None else ():
@@ -372,7 +372,7 @@ def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
 
 
 def _ask(question: str, *, yes: bool) -> None:
-    """Asks on the terminal.
+    """Ask on the terminal.
 
     Raises:
         UsageError: There is none, and no `--yes`; or the answer is no.

@@ -209,7 +209,7 @@ def extract(
 
 
 def _conflict(name: str | None, *, force: bool) -> Conflict:
-    """The policy for files that exist.
+    """Return the policy for files that exist.
 
     Raises:
         UsageError: There is no such policy, or --force says another.
@@ -275,6 +275,6 @@ def _pieces(
 
 
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
-    """Refuses a range that begins behind the end; one that only ends there is cut."""
+    """Refuse a range that begins behind the end; one that only ends there is cut."""
     if window is not None and 0 <= size < window[0]:
         raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

@@ -388,7 +388,7 @@ def locate(
 
 
 def _refuse_unknown(shard: Shard) -> None:
-    """Raises the damage of a file of which nothing can be shown."""
+    """Raise the damage of a file of which nothing can be shown."""
     if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
         raise shard.damage
 
@@ -404,7 +404,7 @@ def _which_file(uri: str, shard: Shard) -> str:
 
 
 def _load_small(shard: Shard) -> None:
-    """Loads the index unless that takes long; damage there is part of what the tree shows."""
+    """Load the index unless that takes long; damage there is part of what the tree shows."""
     if shard.index_bytes <= SMALL_INDEX:
         _load(shard)
 
@@ -459,7 +459,7 @@ def _decoded_fields(shard: Shard) -> dict[str, str]:
 
 
 def _field_text(value: Value) -> str:
-    """The value of a header field: byte strings that are letters as these, others in hex."""
+    """Return the value of a header field: byte strings that are letters as these, others in hex."""
     return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
 
 

@@ -91,7 +91,7 @@ class Opening:
     written: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
-        """Opens what a command names."""
+        """Open what a command names."""
         _tell_interrupted(uri)
         try:
             return self._open(uri, self.remote, partial=partial)
@@ -128,7 +128,7 @@ class Opening:
         return shard
 
     def open_rest(self, uri: str) -> Shard:
-        """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
+        """Open strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
 
         Raises:
             FormatError: Nothing useful is left.
@@ -149,7 +149,7 @@ def shown_uri(uri: str) -> str:
 
 
 def _tell_interrupted(uri: str) -> None:
-    """Says on standard error that an edit of a local file did not come to its end."""
+    """Say on standard error that an edit of a local file did not come to its end."""
     if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
@@ -188,7 +188,7 @@ SOURCE = "source_"
 
 
 def _format_flags(purpose: OptionPurpose, beside: Container[str] = ()) -> dict[str, tuple[Any, Any]]:
-    """The flags that formats declare for one purpose: annotation and default, by name.
+    """Return the flags that formats declare for one purpose: annotation and default, by name.
 
     Args:
         purpose: The purpose.
@@ -263,7 +263,7 @@ _JOBS = Annotated[
 
 
 def opens(command: Callable[..., int]) -> Callable[..., int]:
-    """Gives a command with a parameter `how: Opening` the flags that say how to open."""
+    """Give a command with a parameter `how: Opening` the flags that say how to open."""
     return _with_flags(command, opening=True)
 
 
@@ -341,7 +341,7 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 @contextmanager
 def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Writes the tape at the end, whatever became of the command; and what it notes, in any case.
+    """Write the tape at the end, whatever became of the command; and what it notes, in any case.
 
     Raises:
         SourceError: It cannot be written.
@@ -426,7 +426,7 @@ def byte_range(text: str | None) -> tuple[int, int] | None:
 
 
 def whole_number(text: str) -> int | None:
-    """A number of at most 64 bits, decimal or with `0x`; None for anything else."""
+    """Return a number of at most 64 bits, decimal or with `0x`; None for anything else."""
     try:
         number = int(text, 0)
     except ValueError:

@@ -65,7 +65,7 @@ def write_text_to(target: str | Path, text: str) -> None:
 
 
 def silence_output() -> None:
-    """Sends what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
+    """Send what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -151,7 +151,7 @@ def error_line(error: ShardError) -> str:
 
 
 def json_value(value: Value) -> Any:
-    """A field's value: integers as integers, byte strings as hex."""
+    """Return a field's value: integers as integers, byte strings as hex."""
     return value.hex() if isinstance(value, bytes) else value
 
 
@@ -169,12 +169,12 @@ def json_safe(value: Any) -> Any:
 
 
 def role_name(role: FieldRole) -> str:
-    """The name of a role, in lower case."""
+    """Return the name of a role, in lower case."""
     return role.name.lower()
 
 
 def known_size(shard: Shard) -> int | None:
-    """The bytes of a file, or of all members of a data set; None where nobody can list these."""
+    """Return the bytes of a file, or of all members of a data set; None where nobody can list these."""
     if shard.source is not None:
         return shard.source.size
     return shard.index_bytes or (0 if shard.loaded else None)
@@ -213,7 +213,7 @@ class NodeCount:
         self.left = most
 
     def take(self) -> bool:
-        """Takes one; False when there is none left."""
+        """Take one; False when there is none left."""
         if self.left is not None:
             if not self.left:
                 return False
@@ -227,7 +227,7 @@ class NodeCount:
 
 
 def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
-    """Prints a node and what is below it to a depth, as one JSON value on one line, while it is made."""
+    """Print a node and what is below it to a depth, as one JSON value on one line, while it is made."""
     count.take()
     _write_node(node, depth, count)
     sys.stdout.write("\n")
@@ -245,7 +245,7 @@ def _write_node(node: Node, depth: int, count: NodeCount) -> None:
 
 
 def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
-    """The children of a node that may still be printed, up to damage; and why there are no more, or nothing.
+    """Return the children of a node that may still be printed, up to damage; and why there are no more, or nothing.
 
     Raises:
         SourceError: The bytes cannot be had.
@@ -265,7 +265,7 @@ def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
 
 
 def node_json(node: Node) -> dict[str, Any]:
-    """A node, without what is below it."""
+    """Return a node, without what is below it."""
     found: dict[str, Any] = {
         "name": node.name,
         "span": node.span.to_json(),

@@ -223,7 +223,7 @@ def rekey(
 
 
 def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE) -> int:
-    """Prints what `-O` takes for a format, one option on each line; the exit code.
+    """Print what `-O` takes for a format, one option on each line; the exit code.
 
     Raises:
         UsageError: There is no such format.
@@ -239,7 +239,7 @@ def tell_options(format_name: str, purpose: OptionPurpose = OptionPurpose.WRITE)
 
 
 def written_with(option: list[str] | None, format_name: str, how: Opening) -> dict[str, Any]:
-    """The options of `-O`, and those that have a flag: `--spec` is `-O spec=`.
+    """Return the options of `-O`, and those that have a flag: `--spec` is `-O spec=`.
 
     Raises:
         UsageError: One is not `NAME=VALUE`, or the format does not have it.
@@ -263,14 +263,14 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
 
 def sent(done: Packed, target: OutputTarget, *, as_json: bool) -> int:
-    """Sends what was written, if it has no errors, and prints it; the exit code."""
+    """Send what was written, if it has no errors, and print it; the exit code."""
     if done.written and (done.report is None or done.report.ok):
         target.send()
     return tell_packed(done, target.path, as_json=as_json, named=target.named)
 
 
 def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
-    """Prints what was written, or would be; the exit code. `named` says what a path is called."""
+    """Print what was written, or would be; the exit code. `named` says what a path is called."""
     for note in done.notes:
         warn(note)
     if done.plan is not None:
@@ -302,7 +302,7 @@ def _unchecked(done: Packed) -> list[str]:
 
 
 def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
-    """Prints the inputs that are not in the shard; for people the first of them."""
+    """Print the inputs that are not in the shard; for people the first of them."""
     if as_json:
         for one in skipped:
             tell_json({"skipped": one.name, "error": one.why})
@@ -314,7 +314,7 @@ def _tell_skipped(skipped: Sequence[Skipped], *, as_json: bool) -> None:
 
 
 def _tell_report(report: Report | None) -> int:
-    """Tells errors that reading back found; the exit code."""
+    """Tell errors that reading back found; the exit code."""
     if report is None or report.ok:
         return 0
     for finding in report.findings:

@@ -33,7 +33,7 @@ class Plain:
         self._annotation = parameter.type_descriptor.annotation
 
     def __call__(self, ctx: Any, value: Any) -> Any:
-        """The value that the command gets."""
+        """Return the value that the command gets."""
         parameter = self._parameter
         is_default = value is parameter.default and not parameter.required
         if is_default or (self._annotation is str and isinstance(value, str)):
@@ -49,7 +49,7 @@ class PlainCommand(TyperCommand):
     """A command that takes texts, flags and defaults as they are."""
 
     def get_params(self, ctx: Any) -> Any:
-        """The parameters, `--help` among them."""
+        """Return the parameters, `--help` among them."""
         return _made_plain(super().get_params(ctx))
 
 
@@ -61,7 +61,7 @@ class Commands(TyperGroup):
         self.commands = LoadedCommands()  # type: ignore[assignment]  # none is added later
 
     def get_params(self, ctx: Any) -> Any:
-        """The parameters, `--help` among them."""
+        """Return the parameters, `--help` among them."""
         return _made_plain(super().get_params(ctx))
 
 
@@ -136,7 +136,7 @@ ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..., int]:
-    """A command within a budget, whose failures are exit codes and lines on standard error.
+    """Return a command within a budget, whose failures are exit codes and lines on standard error.
 
     Args:
         command: The command.
@@ -225,7 +225,7 @@ def told(error: ShardError, name: str) -> int:
 
 
 def exit_code(error: ShardError) -> int:
-    """The exit code for an error."""
+    """Return the exit code for an error."""
     if isinstance(error, UsageError):
         return EXIT_USAGE
     if isinstance(error, KeyAbsent):
@@ -236,7 +236,7 @@ def exit_code(error: ShardError) -> int:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Runs the program; returns the exit code."""
+    """Run the program; return the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
         result = typer.main.get_command(app).main(given or ["--help"], prog_name="shardcore", standalone_mode=False)
@@ -267,7 +267,7 @@ def main() -> None:
 
 
 def allow_many_files() -> None:
-    """Lets this process keep as many files open as the system allows: a data set may have thousands of shards."""
+    """Let this process keep as many files open as the system allows: a data set may have thousands of shards."""
     if sys.platform == "win32":
         return
     import resource

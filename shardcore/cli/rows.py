@@ -28,7 +28,7 @@ FILES_AT_ONCE = 1 << 8
 
 
 def unserved(deleted: bool) -> tuple[State, ...]:
-    """The states of rows that cannot be had; `ls` leaves them out without `--all`.
+    """Return the states of rows that cannot be had; `ls` leaves them out without `--all`.
 
     Args:
         deleted: Whether tombstoned objects are served.
@@ -39,7 +39,7 @@ def unserved(deleted: bool) -> tuple[State, ...]:
 def shown_rows(
     shard: Shard, kind: int | None, skip: int, limit: int | None, hidden: Collection[State], *, keys: bool
 ) -> Iterator[tuple[ObjectColumns, list[str | None]]]:
-    """The columns of the rows to list, in the order of the slots, and their keys where these are printed."""
+    """Yield the columns of the rows to list, in the order of the slots, and their keys where these are printed."""
     left = limit
     # Each row of a data set may open a file.
     step = FILES_AT_ONCE if shard.source is None and not shard.loaded else ROWS_AT_ONCE
@@ -76,7 +76,7 @@ def list_rows(
     member: str = "",
     human: bool = False,
 ) -> int:
-    """Prints some rows; returns how many of them have an error.
+    """Print some rows; return how many of them have an error.
 
     Args:
         shard: Whose rows they are.
@@ -114,7 +114,7 @@ def list_rows(
 def list_members(
     shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | None, as_json: bool, human: bool = False
 ) -> int:
-    """Prints the rows of a data set as its members finish, in order; returns how many of them have an error.
+    """Print the rows of a data set as its members finish, in order; return how many of them have an error.
 
     Args:
         shard: The data set.
@@ -163,7 +163,7 @@ class _Printing:
         self._kinds: dict[str, None] = {}
 
     def member(self, name: str, found: RowsFound) -> None:
-        """Prints what was found in a member."""
+        """Print what was found in a member."""
         self._kinds.update(dict.fromkeys(found.kinds))
         if found.more:
             self._large(name)
@@ -180,7 +180,7 @@ class _Printing:
         _print_columns(columns, found.keys[first:stop], found.kinds, human=self._human)
 
     def check_kind(self) -> None:
-        """Refuses a kind that no member has.
+        """Refuse a kind that no member has.
 
         Raises:
             UsageError: None has it.
@@ -197,7 +197,7 @@ class _Printing:
         return first, stop
 
     def _large(self, name: str) -> None:
-        """Goes through a member with too many rows to be held."""
+        """Go through a member with too many rows to be held."""
         with self._shard.borrowed(name) as member:
             member.load_index()
             member.jobs = self._shard.jobs
@@ -257,7 +257,7 @@ def _size_text(size: int, *, human: bool) -> str:
 
 
 def warn_unreadable(shard: Shard) -> int:
-    """Names the members of a data set that are left out; returns how many."""
+    """Name the members of a data set that are left out; return how many."""
     unreadable = shard.unreadable if isinstance(shard, DataSet) else {}
     for name, error in unreadable.items():
         warn(f"{name}: {error_line(error)}")

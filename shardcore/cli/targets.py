@@ -63,7 +63,7 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[OutputTarget]:
 
 
 def _remote_target(folder: Path, address: Address, upload: Upload) -> OutputTarget:
-    """A target that is written into a temporary folder first."""
+    """Return a target that is written into a temporary folder first."""
     from shardcore.operations.extraction.manifest import MANIFEST
     from shardcore.shards.registry import folder_marks
 

@@ -25,7 +25,7 @@ MOST_BLOCKS = 1 << 20
 
 
 def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
-    """One past the last byte of the zstd frame that begins at `start`; None where none ends before `stop`.
+    """Return one past the last byte of the zstd frame that begins at `start`; None where none ends before `stop`.
 
     One of more than `most` blocks is not followed to its end.
     """
@@ -52,7 +52,7 @@ def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int 
 
 
 def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
-    """One past the last byte of the LZ4 frame that begins at `start`; None where none ends before `stop`.
+    """Return one past the last byte of the LZ4 frame that begins at `start`; None where none ends before `stop`.
 
     One of more than `most` blocks is not followed to its end.
     """

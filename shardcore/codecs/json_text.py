@@ -69,7 +69,7 @@ FREE = JsonLimits(digits=FREE_DIGITS)
 def parse_json(
     text: str | bytes, what: str, *, limits: JsonLimits = USUAL, span: Span | None = None, encoding: str = "utf-8"
 ) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     Args:
         text: The text; bytes are decoded.
@@ -134,7 +134,7 @@ def json_fault(error: json.JSONDecodeError) -> str:
 
 
 def whole_number(value: object, what: str, low: int, high: int, *, span: Span | None = None) -> int:
-    """An integer that JSON states, within its range; `3.0` is one, `true` is not.
+    """Return an integer that JSON states, within its range; `3.0` is one, `true` is not.
 
     Args:
         value: The value.
@@ -183,7 +183,7 @@ def structure_fault(text: str | bytes, limits: JsonLimits) -> str:
 
 
 def structure(data: bytes) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
-    """The characters `{ } [ ] , :` of a JSON text outside its strings, block by block.
+    """Yield the characters `{ } [ ] , :` of a JSON text outside its strings, block by block.
 
     Args:
         data: The text in UTF-8.

@@ -227,7 +227,7 @@ _current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 
 def budget() -> Budget | None:
-    """The budget of the operation under way, or None."""
+    """Return the budget of the operation under way, or None."""
     return _current.get()
 
 
@@ -278,7 +278,7 @@ def budgeted(*, taking: bool = False, allowed: int = 0, unread: bool = True) -> 
 
 
 def unforeseen(error: Exception, name: str) -> ShardError:
-    """The error of the library for one of `UNFORESEEN`."""
+    """Return the error of the library for one of `UNFORESEEN`."""
     lead = f"{short(name)}: " if name else ""
     if isinstance(error, MemoryError):
         return ShardError(f"{lead}not enough memory for what the file declares")

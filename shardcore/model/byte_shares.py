@@ -78,7 +78,7 @@ class Share:
 
 
 def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str = "") -> Share:
-    """A share of many stretches; bytes that several have count once.
+    """Return a share of many stretches; bytes that several have count once.
 
     Args:
         use: What the bytes are for.
@@ -104,7 +104,7 @@ def share_of(use: Use, name: str, starts: ArrayLike, stops: ArrayLike, doc: str 
 
 
 def budget(sections: Sequence[Section], inside: Mapping[str, Sequence[Share]] | None = None) -> tuple[Share, ...]:
-    """The shares of a file, in the order of its sections.
+    """Return the shares of a file, in the order of its sections.
 
     Args:
         sections: They tile the file.

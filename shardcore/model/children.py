@@ -43,7 +43,7 @@ class Deferred(Children):
         return list(self.nodes[start:stop])
 
     def overlap(self, start: int, stop: int) -> range:
-        """All of them: there are few."""
+        """Return all of them: there are few."""
         return range(len(self.nodes))
 
     @property
@@ -167,13 +167,13 @@ class RecordTable(Children):
         return range(min(first, self.rows), min(last, self.rows))
 
     def row_node(self, number: int, row: Any) -> Node:
-        """The plain node of a row: its number and its fields."""
+        """Return the plain node of a row: its number and its fields."""
         start = self.start + number * self.record.size
         span = Span(self.source, start, start + self.record.size)
         return Node(f"[{number}]", span, children=field_nodes(self.record, row, start, self.source))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Runs of all fields of all rows in `[start, stop)`, without a node."""
+        """Run of all fields of all rows in `[start, stop)`, without a node."""
         inside = self.overlap(start, stop)
         if not inside:
             return Runs.of([], [], [], [])
@@ -229,7 +229,7 @@ class Extents(Children):
         return range(first, max(int(np.searchsorted(self.starts, stop, "left")), first))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """The painted runs in `[start, stop)`, if there is a painter."""
+        """Return the painted runs in `[start, stop)`, if there is a painter."""
         if self.paint is None:
             return None
         inside = self.overlap(start, stop)
@@ -263,7 +263,7 @@ class BitFields(Children):
 
 
 def gaps(starts: NDArray[np.int64], stops: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
-    """The ranges of `[start, stop)` that none of some ranges covers.
+    """Return the ranges of `[start, stop)` that none of some ranges covers.
 
     Args:
         starts: First bytes, shape `(n,)`, ascending; the ranges may overlap.
@@ -288,7 +288,7 @@ _LEAF_ROLES = {
 
 
 def section_leaf(section: Section, role: FieldRole | None = None, text: str = "", source: str = "") -> Node:
-    """The node of a section that is not taken apart.
+    """Return the node of a section that is not taken apart.
 
     Args:
         section: The section.
@@ -308,7 +308,7 @@ def section_leaf(section: Section, role: FieldRole | None = None, text: str = ""
 def section_nodes(
     sections: Sequence[Section], makers: Mapping[str, Callable[[Section], Node]], source: str = ""
 ) -> tuple[Node, ...]:
-    """One node for each section: by the maker of its name, else a leaf.
+    """Return one node for each section: by the maker of its name, else a leaf.
 
     Args:
         sections: The sections of a source.
@@ -333,7 +333,7 @@ def field_nodes(
     roles: Sequence[int] | None = None,
     sums: dict[str, str] | None = None,
 ) -> tuple[Node, ...]:
-    """The nodes of the fields of one record.
+    """Return the nodes of the fields of one record.
 
     Args:
         record: The layout.

@@ -50,7 +50,7 @@ class Again:
 
     @staticmethod
     def _told(values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values that were chosen and that a line can hold."""
+        """Return the values that were chosen and that a line can hold."""
         return {name: one for name, one in values.items() if isinstance(one, (str, int)) and one not in (False, "")}
 
 
@@ -65,7 +65,7 @@ OPEN_SAID = ("endpoint_url", "region", "profile", "anonymous", "requester_pays",
 
 
 def node_json(node: Node) -> dict[str, Any]:
-    """A node as `explain --json` prints it: numbers as they are, byte strings in hex."""
+    """Return a node as `explain --json` prints it: numbers as they are, byte strings in hex."""
     value = node.value.hex() if isinstance(node.value, bytes) else node.value
     found: dict[str, Any] = {
         "name": node.name,
@@ -81,7 +81,7 @@ def node_json(node: Node) -> dict[str, Any]:
 
 
 def explain_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """The command that explains the first of some bytes, quoted for a shell.
+    """Return the command that explains the first of some bytes, quoted for a shell.
 
     Args:
         uri: What is open.
@@ -94,7 +94,7 @@ def explain_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
 
 
 def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
-    """The command that writes an object to standard output; see `explain_command`.
+    """Return the command that writes an object to standard output; see `explain_command`.
 
     A key with characters that act goes through `--keys`, as JSON in printable ASCII.
     """
@@ -108,13 +108,13 @@ def get_command(uri: str, key: str, how: Again = AS_IT_IS) -> str:
 
 
 def explain_line(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """The line of Python that gives the path to the first of some bytes; see `explain_command`."""
+    """Return the line of Python that gives the path to the first of some bytes; see `explain_command`."""
     where = f"{span.start:#x}, {span.source!r}" if span.source else f"{span.start:#x}"
     return f"shardcore.open({uri!r}{how.arguments}).explain({where})"
 
 
 def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """The lines of Python that read some bytes; see `explain_command`."""
+    """Return the lines of Python that read some bytes; see `explain_command`."""
     return (
         "import shardcore\n\n"
         f"with shardcore.open({uri!r}{how.arguments}) as shard:\n"
@@ -123,7 +123,7 @@ def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
 
 
 def curl_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """The command that fetches some bytes of a file of the web; empty where they have no address there."""
+    """Return the command that fetches some bytes of a file of the web; empty where they have no address there."""
     if span.source or not span.size or not uri.startswith(("http://", "https://")):
         return ""
     return shell_line(["curl", "--fail", "--range", f"{span.start}-{span.stop - 1}", "--output", "bytes.bin", uri])

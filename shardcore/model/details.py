@@ -19,7 +19,7 @@ _GROUPED = (FieldRole.COUNT, FieldRole.OFFSET, FieldRole.NUMBER)
 
 
 def headline(node: Node) -> str:
-    """The value of a node, as it is shown large: `520 bytes`, `4,465`, `SWHShard`, the flags by name.
+    """Return the value of a node, as it is shown large: `520 bytes`, `4,465`, `SWHShard`, the flags by name.
 
     Args:
         node: A field, a record, a section.
@@ -41,7 +41,7 @@ def headline(node: Node) -> str:
 
 
 def _named(node: Node) -> str:
-    """The names alone, where a text is a number and what it means: `0x03 offsets, metadata`, `1 (lz4)`."""
+    """Return the names alone, where a text is a number and what it means: `0x03 offsets, metadata`, `1 (lz4)`."""
     if isinstance(node.value, bool) or not isinstance(node.value, int):
         return ""
     if node.value == 0 and node.text.startswith("0x") and _number_of(node.text) == 0:
@@ -67,7 +67,7 @@ def _grouped_range(text: str) -> str:
 
 
 def grouped_value(node: Node) -> str:
-    """The value of a node for a narrow place: as `headline`, without a unit."""
+    """Return the value of a node for a narrow place: as `headline`, without a unit."""
     number, target = _plain_number(node), node.target
     # The text may leave out in which member of a data set that is.
     if target is not None and node.text in (str(target), f"{target.start}..{target.stop}"):
@@ -77,7 +77,7 @@ def grouped_value(node: Node) -> str:
 
 
 def _plain_number(node: Node) -> int | None:
-    """The number that a node holds, where its text says no more than that."""
+    """Return the number that a node holds, where its text says no more than that."""
     value = node.value
     if isinstance(value, bytes) and node.role is FieldRole.SIZE and node.text.isascii() and node.text.isdecimal():
         # A size of three bytes is no type of NumPy: its text is the number.
@@ -175,7 +175,7 @@ class Card:
 def card_of(
     path: Sequence[Node], raw: bytes, uri: str, how: Again = AS_IT_IS, key: str = "", chosen: Span | None = None
 ) -> Card:
-    """The card of the last node of a path.
+    """Return the card of the last node of a path.
 
     Args:
         path: From the root of the shard's tree down to it; not empty.
@@ -220,7 +220,7 @@ def card_of(
 
 
 def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
-    """The line for a shell that opens the window with some bytes selected."""
+    """Return the line for a shell that opens the window with some bytes selected."""
     where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
     source = f"{span.source}:" if span.source else ""
     # How a store is reached, the window knows or asks.
@@ -230,7 +230,7 @@ def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
 
 
 def markdown(card: Card) -> str:
-    """A card as Markdown: for an issue, a chat, a page."""
+    """Return a card as Markdown: for an issue, a chat, a page."""
     lines = [f"### {_quiet(card.name)}", "", " › ".join(_quiet(name) for name in card.path), ""]
     if card.value:
         lines += [f"**{_quiet(card.value)}**" + (f" = {card.adds}" if card.adds else ""), ""]

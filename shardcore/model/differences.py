@@ -24,7 +24,7 @@ class _Walk:
         self.told: set[tuple[str, str]] = set()
 
     def pruned(self, node: Node, depth: int) -> Node | None:
-        """The node with those children that lead to a difference; None where nothing does."""
+        """Return the node with those children that lead to a difference; None where nothing does."""
         self.left -= 1
         if self.left < 0 or depth > MOST_DEEP:
             return None
@@ -38,7 +38,7 @@ class _Walk:
 
 
 def _some(node: Node) -> Sequence[Node]:
-    """The children that are worth a look; of a long table, its first row."""
+    """Return the children that are worth a look; of a long table, its first row."""
     kids = node.children
     if not isinstance(kids, Children):
         return kids
@@ -47,7 +47,7 @@ def _some(node: Node) -> Sequence[Node]:
 
 
 def differing(root: Node) -> Node:
-    """A tree with nothing but the fields on which page and practice differ, and what they are in.
+    """Return a tree with nothing but the fields on which page and practice differ, and what they are in.
 
     Declared positions are followed; of tables the first row stands for all. Reads no more than showing them does.
 

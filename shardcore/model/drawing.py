@@ -20,7 +20,7 @@ _SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "fal
 
 
 def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every control: those given, checked, and for the others what the file says.
+    """Return the value of every control: those given, checked, and for the others what the file says.
 
     Args:
         controls: What there is.
@@ -37,7 +37,7 @@ def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, 
 
 
 def checked(control: Control, value: Any) -> Any:
-    """A value of a control, as it is.
+    """Return a value of a control, as it is.
 
     Raises:
         UsageError: It is none; the message tells which are.
@@ -57,7 +57,7 @@ def checked(control: Control, value: Any) -> Any:
 
 
 def value_from(control: Control, text: str) -> Any:
-    """A value of a control from a text, such as one on a command line.
+    """Return a value of a control from a text, such as one on a command line.
 
     Raises:
         UsageError: It is none; the message tells which are.
@@ -129,7 +129,7 @@ class MovedSketch:
         return self.base.controls
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The member's drawing, renamed."""
+        """Return the member's drawing, renamed."""
         return moved(self.base.draw(values), self.place)
 
 
@@ -467,7 +467,7 @@ class Sketch(Protocol):
         ...
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing for some values of the controls; what is not named is as the file says.
+        """Return the drawing for some values of the controls; what is not named is as the file says.
 
         It may read, so the window calls it in a job. It is quick enough to follow a slider: under 50 ms.
 
@@ -495,5 +495,5 @@ class StaticSketch:
     controls: tuple[Control, ...] = ()
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing."""
+        """Return the drawing."""
         return self.drawing

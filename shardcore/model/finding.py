@@ -63,7 +63,7 @@ class Finding:
     key: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form of the command line."""
+        """Return the JSON form of the command line."""
         return {
             "severity": self.severity.value,
             "code": self.code,
@@ -97,7 +97,7 @@ class Findings:
         self._severities: dict[str, Severity] = {}
 
     def add(self, finding: Finding) -> None:
-        """Takes one finding."""
+        """Take one finding."""
         self._counts[finding.code] += 1
         self._severities[finding.code] = finding.severity
         if self._counts[finding.code] <= MAX_PER_CODE:
@@ -108,7 +108,7 @@ class Findings:
         return self._counts[code] >= MAX_PER_CODE
 
     def more(self, severity: Severity, code: str, count: int) -> None:
-        """Counts further findings of a code that nobody puts into words."""
+        """Count further findings of a code that nobody puts into words."""
         if count > 0:
             self._counts[code] += count
             self._severities[code] = severity
@@ -182,7 +182,7 @@ class ContentBudget:
         return True
 
     def spend(self, size: int) -> None:
-        """Counts bytes that were expanded without being known beforehand."""
+        """Count bytes that were expanded without being known beforehand."""
         self._budget.checked += size
 
     def tell(self, findings: Findings, code: str) -> None:
@@ -247,7 +247,7 @@ class Report:
             yield "No objects."
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form of the command line."""
+        """Return the JSON form of the command line."""
         return {
             "ok": self.ok,
             "objects": self.objects,

@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 
 
 def placed(node: Node, member: str, first_row: int | None = None) -> Node:
-    """A node of a member (of a file beside), as a node of the data set (of the shard that refers to the file).
+    """Return a node of a member (of a file beside), as a node of the data set (of the shard that refers to the file).
 
     Args:
         node: As the member has it. Its children are placed when they are asked for.
@@ -35,17 +35,17 @@ def placed(node: Node, member: str, first_row: int | None = None) -> Node:
 
 
 def placed_span(span: Span, member: str) -> Span:
-    """A span of a member, as a span of its data set."""
+    """Return a span of a member, as a span of its data set."""
     return Span(placed_name(span.source, member), span.start, span.stop)
 
 
 def inside_span(span: Span, member: str) -> Span:
-    """The exact inverse of `placed_span`."""
+    """Return the exact inverse of `placed_span`."""
     return Span(str(SourceName.parse(span.source).inside(member)), span.start, span.stop)
 
 
 def placed_name(source: str, member: str) -> str:
-    """The text of the name of a source of a member, in the words of its data set."""
+    """Return the text of the name of a source of a member, in the words of its data set."""
     return str(SourceName.parse(source).placed(member))
 
 
@@ -97,7 +97,7 @@ class PlacedChildren(Children):
 
 @contextmanager
 def relocating(member: str) -> Iterator[None]:
-    """Gives errors of a member their place in the data set."""
+    """Give errors of a member their place in the data set."""
     try:
         yield
     except ShardError as error:
@@ -105,7 +105,7 @@ def relocating(member: str) -> Iterator[None]:
 
 
 def placed_error(error: ShardError, member: str) -> ShardError:
-    """An error of a member with its place in the data set; a copy, because a shard may raise one error often."""
+    """Return an error of a member with its place in the data set; a copy, because a shard may raise one error often."""
     placed = copy.copy(error)
     placed.span = placed_span(error.span, member) if error.span else None
     return placed

@@ -36,14 +36,14 @@ class Children(Sequence["Node"]):
 
     @abstractmethod
     def make(self, start: int, stop: int) -> list[Node]:
-        """The nodes number `start` to `stop`, half-open, inside the length."""
+        """Return the nodes number `start` to `stop`, half-open, inside the length."""
 
     @abstractmethod
     def overlap(self, start: int, stop: int) -> range:
-        """The numbers of the nodes that may touch the bytes `[start, stop)`."""
+        """Return the numbers of the nodes that may touch the bytes `[start, stop)`."""
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """The runs of all leaves in `[start, stop)`, or None when they must be collected node by node."""
+        """Return the runs of all leaves in `[start, stop)`, or None when they must be collected node by node."""
         return None
 
     @property
@@ -139,7 +139,7 @@ class Node:
 
 
 def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
-    """The nodes from `root` down to the smallest one that owns the byte at `offset` of `source`."""
+    """Return the nodes from `root` down to the smallest one that owns the byte at `offset` of `source`."""
     path = [root]
     while (owner := _owner(path[-1], offset, source)) is not None:
         path.append(owner)
@@ -160,19 +160,19 @@ def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
 
 
 def nearest_row(path: Sequence[Node]) -> int | None:
-    """The row of the object that a byte belongs to, by the path to it; None when it belongs to none."""
+    """Return the row of the object that a byte belongs to, by the path to it; None when it belongs to none."""
     return next((node.row for node in reversed(path) if node.row is not None), None)
 
 
 def runs_of(root: Node, start: int, stop: int) -> Runs:
-    """The leaves of a tree in `[start, stop)`, as runs; agrees with `path_to` byte by byte."""
+    """Return the leaves of a tree in `[start, stop)`, as runs; agrees with `path_to` byte by byte."""
     gathered = _Gathered()
     _collect(root, max(start, root.span.start), min(stop, root.span.stop), 0, gathered)
     return gathered.joined()
 
 
 def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node, ...]]:
-    """The leaves of a tree that begin in `[start, stop)`, each as the path from `root` down to it.
+    """Return the leaves of a tree that begin in `[start, stop)`, each as the path from `root` down to it.
 
     They are the runs of `runs_of` with their names; a byte where one begins is explained by the same path.
 
@@ -205,7 +205,7 @@ def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, foun
 
 
 def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterator[tuple[int, Node, int, int]]:
-    """The children that own bytes of `[start, stop)`: number, node, and which bytes; see `_touching`."""
+    """Yield the children that own bytes of `[start, stop)`: number, node, and which bytes; see `_touching`."""
     touching = _touching(node, start, stop, most)
     nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
     for (number, kid), upto in zip(touching, nexts, strict=False):
@@ -222,17 +222,17 @@ class _Gathered:
         self._single: list[tuple[int, int, int, int]] = []
 
     def one(self, start: int, stop: int, role: FieldRole, parity: int) -> None:
-        """Takes a run; an empty one is dropped."""
+        """Take a run; an empty one is dropped."""
         if stop > start:
             self._single.append((start, stop, role, parity))
 
     def many(self, runs: Runs) -> None:
-        """Takes runs that are arrays already."""
+        """Take runs that are arrays already."""
         self._flush()
         self._parts.append(runs)
 
     def joined(self) -> Runs:
-        """All of them, in order."""
+        """Return all of them, in order."""
         self._flush()
         return Runs.join(self._parts)
 
@@ -284,7 +284,7 @@ def _collect(node: Node, start: int, stop: int, parity: int, gathered: _Gathered
 
 
 def _filled(runs: Runs, node: Node, start: int, stop: int, parity: int) -> Runs:
-    """Runs with the holes between them given to the parent."""
+    """Run with the holes between them given to the parent."""
     edges_start = np.concatenate([[start], runs.stop])
     edges_stop = np.concatenate([runs.start, [stop]])
     holes = Runs.of(edges_start, edges_stop, node.role, parity)

@@ -13,7 +13,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def grouped_digits(count: SupportsInt) -> str:
-    """A whole number with a comma before every three digits, for sentences: `2400` is `2,400`.
+    """Return a whole number with a comma before every three digits, for sentences: `2400` is `2,400`.
 
     Offsets and hashes stay as they are: they are addresses, and somebody may want to copy them.
     """
@@ -21,7 +21,7 @@ def grouped_digits(count: SupportsInt) -> str:
 
 
 def plural(count: SupportsInt, noun: str, many: str = "") -> str:
-    """A number and its noun, in agreement: `1 byte`, `2,400 bytes`, `0 entries`.
+    """Return a number and its noun, in agreement: `1 byte`, `2,400 bytes`, `0 entries`.
 
     Args:
         count: How many; NumPy's integers are fine.
@@ -33,13 +33,13 @@ def plural(count: SupportsInt, noun: str, many: str = "") -> str:
 
 
 def _many(noun: str) -> str:
-    """The plural of a noun."""
+    """Return the plural of a noun."""
     head, space, last = noun.rpartition(" ")
     return f"{head}{space}{_IRREGULAR.get(last) or last + ('es' if last.endswith(_SIBILANTS) else 's')}"
 
 
 def size_text(size: int) -> str:
-    """A number of bytes in few characters: `512 B`, `4.2 KiB`, `98.5 GiB`; below zero with a minus sign."""
+    """Return a number of bytes in few characters: `512 B`, `4.2 KiB`, `98.5 GiB`; below zero with a minus sign."""
     if size < 0:
         return f"−{size_text(-size)}"
     if size < 1024:

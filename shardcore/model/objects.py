@@ -131,12 +131,12 @@ class ObjectColumns:
         )
 
     def take(self, places: Any) -> ObjectColumns:
-        """The entries at some places, in the order asked for."""
+        """Return the entries at some places, in the order asked for."""
         return ObjectColumns(*(getattr(self, name)[places] for name in ObjectColumns.__slots__))
 
     @staticmethod
     def join(parts: Sequence[ObjectColumns]) -> ObjectColumns:
-        """One after the other; at least one part."""
+        """Return one after the other; at least one part."""
         return ObjectColumns(*(np.concatenate([getattr(p, name) for p in parts]) for name in ObjectColumns.__slots__))
 
 
@@ -267,12 +267,12 @@ class ObjectSlice(Sequence[ObjectRef]):
 
 
 def as_array(rows: range) -> NDArray[np.int64]:
-    """A range of rows as an array."""
+    """Return a range of rows as an array."""
     return np.arange(rows.start, rows.stop, rows.step, dtype=np.int64)
 
 
 def row_steps(count: int, step: int = 1 << 16) -> Iterator[NDArray[np.int64]]:
-    """The rows `[0, count)` in pieces, for what reads them one piece after the other."""
+    """Yield the rows `[0, count)` in pieces, for what reads them one piece after the other."""
     for first in range(0, count, step):
         yield np.arange(first, min(first + step, count), dtype=np.int64)
 
@@ -306,7 +306,7 @@ class Objects(Sequence[ObjectRef]):
 
     @abstractmethod
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows.
+        """Return the columns of some rows.
 
         Args:
             rows: Row numbers, int64.
@@ -329,7 +329,7 @@ class Objects(Sequence[ObjectRef]):
 
     @abstractmethod
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The keys of some rows, as text; None for unused rows and keys that have no text."""
+        """Return the keys of some rows, as text; None for unused rows and keys that have no text."""
 
     def page(self, rows: NDArray[np.int64], *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
         """Return the columns and the keys of some rows; formats that read rows from the file read them once for both.
@@ -349,7 +349,7 @@ class Objects(Sequence[ObjectRef]):
 
     @abstractmethod
     def ref(self, row: int) -> ObjectRef:
-        """One row as an object.
+        """Return one row as an object.
 
         Raises:
             IndexError: There is no such row.
@@ -357,7 +357,7 @@ class Objects(Sequence[ObjectRef]):
         """
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Some rows as objects; formats with small objects make many of them at once.
+        """Return some rows as objects; formats with small objects make many of them at once.
 
         Args:
             rows: Row numbers, shape `(n,)`.
@@ -439,7 +439,7 @@ MEMBER_ROW = "member_row"
 
 
 def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
-    """An object of a member of a data set, as an object of the data set.
+    """Return an object of a member of a data set, as an object of the data set.
 
     Args:
         ref: The object as the member knows it.
@@ -455,7 +455,7 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
 
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
-    """The exact inverse of `located`."""
+    """Return the exact inverse of `located`."""
     spans = tuple(inside_span(span, ref.shard) for span in ref.spans)
     record = None if ref.record is None else inside_span(ref.record, ref.shard)
     extras = dict(ref.extras)
@@ -594,7 +594,7 @@ class ColumnObjects(Objects):
 
 
 def object_extents(objects: Objects, section: Section) -> Extents:
-    """The objects whose stored bytes lie in a section, as nodes in the order of their bytes."""
+    """Return the objects whose stored bytes lie in a section, as nodes in the order of their bytes."""
     columns = objects[:]
     order = np.argsort(columns.start, kind="stable")
     order = order[(columns.start[order] >= section.start) & (columns.stop[order] <= section.stop)]

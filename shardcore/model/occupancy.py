@@ -61,17 +61,17 @@ class Load:
         return int(self.counts.sum())
 
     def ideals(self) -> F64 | None:
-        """The ideal of each place, shape `(places,)`."""
+        """Return the ideal of each place, shape `(places,)`."""
         return None if self.ideal is None else np.broadcast_to(np.asarray(self.ideal, np.float64), (self.places,))
 
     def rows_in(self, first: int, last: int) -> tuple[int, int] | None:
-        """The rows in the places `[first, last)`, half-open; None where rows do not lie so."""
+        """Return the rows in the places `[first, last)`, half-open; None where rows do not lie so."""
         if self.row_bounds is None:
             return None
         return int(self.row_bounds[first]), int(self.row_bounds[last])
 
     def bytes_in(self, first: int, last: int) -> tuple[int, int] | None:
-        """The bytes from the first to the last of some places; None where they have none."""
+        """Return the bytes from the first to the last of some places; None where they have none."""
         if self.starts is None or self.stops is None:
             return None
         starts, stops = self.starts[first:last], self.stops[first:last]

@@ -83,7 +83,7 @@ class Option:
         return self.path or self.type is OptionType.FOLDER
 
     def value_of(self, given: Any) -> Any:
-        """The value that was meant: texts (of a command line) are read, other values are checked.
+        """Return the value that was meant: texts (of a command line) are read, other values are checked.
 
         Raises:
             UsageError: It is no value of the option's type.
@@ -111,7 +111,7 @@ class Option:
 def read_options(
     declared: Iterable[Option], given: Mapping[str, Any], purpose: OptionPurpose, who: str
 ) -> dict[str, Any]:
-    """The values of all options that were given, checked against what a format declares.
+    """Return the values of all options that were given, checked against what a format declares.
 
     Args:
         declared: The options of the format.

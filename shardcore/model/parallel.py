@@ -22,7 +22,7 @@ _ASK = 0.05
 
 
 def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generator[R]:
-    """Does some work for each thing on several threads; gives the results in the order of the things.
+    """Do some work for each thing on several threads; give the results in the order of the things.
 
     Few results wait at any time, so that memory stays bounded however many things there are. The threads work in
     copies of the caller's context. When the caller stops, or work fails, what is under way is stopped, too.

@@ -164,7 +164,7 @@ class Record:
         return tuple(field.name for field in self.fields)
 
     def read(self, data: bytes | memoryview, at: int = 0, count: int = 1, *, place: Span | None = None) -> NDArray[Any]:
-        """Reads consecutive records, without copying.
+        """Read consecutive records, without copying.
 
         Args:
             data: The bytes.
@@ -190,7 +190,7 @@ class Record:
         return rows
 
     def read_one(self, data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> dict[str, Any]:
-        """Reads one record as a mapping of field name to value: integers as `int`, raw bytes as `bytes`.
+        """Read one record as a mapping of field name to value: integers as `int`, raw bytes as `bytes`.
 
         Raises:
             Truncated: `data` ends before the record does.
@@ -200,15 +200,15 @@ class Record:
         return dict(zip(self._names, self._single.unpack_from(data, at), strict=True))
 
     def values(self, row: Any) -> dict[str, Any]:
-        """The values of one row of `read`, as Python numbers and bytes."""
+        """Return the values of one row of `read`, as Python numbers and bytes."""
         return {f.name: row[f.name].tobytes() if f.raw_size is not None else row[f.name].item() for f in self.fields}
 
     def write(self, rows: NDArray[Any]) -> bytes:
-        """The exact inverse of `read`."""
+        """Return the exact inverse of `read`."""
         return np.ascontiguousarray(rows, self.dtype).tobytes()
 
     def pack(self, **values: int | bytes) -> bytes:
-        """Writes one record; fields not named take their default.
+        """Write one record; fields not named take their default.
 
         Raises:
             ValueError: A name is not a field, a byte string is longer than its field, or a number does not fit.
@@ -264,7 +264,7 @@ class Columns:
     def read(
         self, data: bytes | memoryview, count: int, at: int = 0, *, place: Span | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Reads all columns, without copying: field name to a read-only array of shape `(count,)`.
+        """Read all columns, without copying: field name to a read-only array of shape `(count,)`.
 
         Raises:
             Truncated: `data` ends before the last column does.
@@ -283,7 +283,7 @@ class Columns:
         return columns
 
     def write(self, columns: Mapping[str, NDArray[Any]]) -> bytes:
-        """The exact inverse of `read`."""
+        """Return the exact inverse of `read`."""
         parts = [np.ascontiguousarray(columns[f.name], f.dtype) for f in self.fields]
         if len({part.shape for part in parts}) > 1:
             raise ValueError(f"the columns of {self.name} differ in length")
@@ -291,7 +291,7 @@ class Columns:
 
 
 def layout_table(layout: Record | Columns) -> str:
-    """The Markdown table of a layout, as the pages under `docs/formats` print it."""
+    """Return the Markdown table of a layout, as the pages under `docs/formats` print it."""
     lines = ["| offset | size | field | type | meaning |", "|---|---|---|---|---|"]
     at = 0
     for number, field in enumerate(layout.fields):
@@ -306,7 +306,7 @@ def layout_table(layout: Record | Columns) -> str:
 
 
 def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
-    """The Markdown table of the fields on which page and practice differ, by the layout that states them.
+    """Return the Markdown table of the fields on which page and practice differ, by the layout that states them.
 
     Args:
         layouts: The layouts of a format, by the names that its page uses.
@@ -323,7 +323,7 @@ def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
 
 
 def _marked(field: Field) -> str:
-    """The name of a field; where page and practice differ, with the sign for that."""
+    """Return the name of a field; where page and practice differ, with the sign for that."""
     return f"`{field.name}`" if field.differs is None else f"`{field.name}` ≠"
 
 

@@ -83,11 +83,11 @@ class ReferenceCollector:
         self._most = most
 
     def add(self, *pointings: Pointing) -> None:
-        """Adds what leads there."""
+        """Add what leads there."""
         self.add_rows(pointings, lambda pointing: pointing)
 
     def add_rows(self, rows: Sequence[T], make: Callable[[T], Pointing]) -> None:
-        """Adds one for each row of a table, made only when it is kept."""
+        """Add one for each row of a table, made only when it is kept."""
         room = max(self._most - len(self.found), 0)
         self.found += [make(row) for row in rows[:room]]
         self.more += max(len(rows) - room, 0)
@@ -123,7 +123,7 @@ def placed_leads(leads: Leads, member: str) -> Leads:
 
 
 def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) -> None:
-    """Gathers what nodes declare: those of the whole tree that are not rows of tables, and those around the bytes.
+    """Gather what nodes declare: those of the whole tree that are not rows of tables, and those around the bytes.
 
     Args:
         root: The root of a source.
@@ -155,7 +155,7 @@ def gather_decoded(source: str, size: int, into: ReferenceCollector) -> None:
 
 
 def _declared(node: Node) -> Iterator[Node]:
-    """A node and what is below it, without the rows of tables."""
+    """Yield a node and what is below it, without the rows of tables."""
     yield node
     for kid in _kids(node):
         yield from _declared(kid)

@@ -31,7 +31,7 @@ class Runs:
 
     @staticmethod
     def of(start: Any, stop: Any, role: Any, parity: Any) -> Runs:
-        """Runs from array-likes; empty ranges are dropped."""
+        """Run from array-likes; empty ranges are dropped."""
         starts, stops = np.asarray(start, np.int64).ravel(), np.asarray(stop, np.int64).ravel()
         roles = np.broadcast_to(np.asarray(role, np.uint8).ravel(), starts.shape)
         parities = np.broadcast_to(np.asarray(parity, np.uint8).ravel(), starts.shape)
@@ -40,7 +40,7 @@ class Runs:
 
     @staticmethod
     def join(parts: Sequence[Runs]) -> Runs:
-        """One after the other."""
+        """Return one after the other."""
         if not parts:
             return Runs.of([], [], [], [])
         return Runs(
@@ -56,5 +56,5 @@ class Runs:
         return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
 
     def clip(self, start: int, stop: int) -> Runs:
-        """The part inside `[start, stop)`."""
+        """Return the part inside `[start, stop)`."""
         return Runs.of(np.maximum(self.start, start), np.minimum(self.stop, stop), self.role, self.parity)

@@ -77,7 +77,7 @@ class Overlap:
 
 
 def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tuple[Overlap, ...]]:
-    """Makes sections tile a file: sorted, no overlap, no hole.
+    """Make sections tile a file: sorted, no overlap, no hole.
 
     Args:
         claims: The parts that the format's rules claim; clipped to the file. Empty parts are kept, unless they lie
@@ -128,7 +128,7 @@ def _clipped(claim: Section, size: int) -> Section:
 
 
 def _note_overlap(overlaps: list[Overlap], owner: Section, loser: Section, start: int, stop: int) -> None:
-    """Takes an overlap; one that goes on where the last of the same two ended makes that longer."""
+    """Take an overlap; one that goes on where the last of the same two ended makes that longer."""
     for number, last in enumerate(overlaps):
         if last.owner is owner and last.loser is loser and last.stop == start:
             overlaps[number] = Overlap(owner, loser, last.start, stop)

@@ -27,7 +27,7 @@ class SourceName:
 
     @classmethod
     def parse(cls, text: str) -> SourceName:
-        """The name that a text stands for; the inverse of `str`. Every text is some name."""
+        """Return the name that a text stands for; the inverse of `str`. Every text is some name."""
         stretches: list[tuple[int, int]] = []
         while (match := _STRETCH.search(text)) is not None:
             stretches.append((int(match[1]), int(match[2])))
@@ -59,14 +59,14 @@ class SourceName:
         return SourceName(self.path, (*self.stretches, (start, stop)))
 
     def placed(self, member: str) -> SourceName:
-        """A name in the words of a member, in the words of its data set; siblings keep theirs."""
+        """Return a name in the words of a member, in the words of its data set; siblings keep theirs."""
         return self if self.path else SourceName(member, self.stretches)
 
     def inside(self, member: str) -> SourceName:
-        """The inverse of `placed`."""
+        """Return the inverse of `placed`."""
         return SourceName("", self.stretches) if self.path == member else self
 
 
 def decoded_name(start: int, stop: int) -> str:
-    """The text of the name of what the bytes `[start, stop)` of the file decode to."""
+    """Return the text of the name of what the bytes `[start, stop)` of the file decode to."""
     return str(SourceName(stretches=((start, stop),)))

@@ -39,7 +39,7 @@ class Span:
         return self.source == other.source and self.start <= other.start and other.stop <= self.stop
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form: `source` is left out when it is the file itself."""
+        """Return the JSON form: `source` is left out when it is the file itself."""
         place: dict[str, Any] = {"source": self.source} if self.source else {}
         return place | {"start": self.start, "stop": self.stop}
 

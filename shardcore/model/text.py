@@ -111,7 +111,7 @@ def key_text(key: str) -> str:
 
 
 def short(value: object, most: int = SHOWN) -> str:
-    """A value as a sentence quotes it: its `repr`, cut where it becomes long.
+    """Return a value as a sentence quotes it: its `repr`, cut where it becomes long.
 
     Args:
         value: A value that JSON text can hold, or any text.
@@ -135,7 +135,7 @@ def short(value: object, most: int = SHOWN) -> str:
 
 
 def said(value: object, most: int = 4 * SHOWN) -> str:
-    """A value as a person reads it: no brackets, quotes or names of a programming language.
+    """Return a value as a person reads it: no brackets, quotes or names of a programming language.
 
     Args:
         value: Anything that a step or an object tells: numbers, texts, bytes, lists, mappings.
@@ -175,7 +175,7 @@ def _inside(value: object, most: int) -> str:
 
 
 def letters_of(raw: bytes) -> str:
-    """The text that some bytes are, without the zeros after it; empty where they are none.
+    """Return the text that some bytes are, without the zeros after it; empty where they are none.
 
     Args:
         raw: A magic, a name. Bytes of which one is not printable ASCII are no text.

@@ -40,7 +40,7 @@ class ColdTrace:
 
 
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
-    """Looks a key up as a first reader would: the same file or folder, with nothing known of it.
+    """Look a key up as a first reader would: the same file or folder, with nothing known of it.
 
     Requests are those that a remote file would cost: a first range, and what is asked for is kept. The bytes
     come from the sources that are open already. Of a remote file those are the ones that were fetched before, so that
@@ -108,7 +108,7 @@ class _ColdLook(Look):
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        """Tells one step, without its drawing; what was asked for since the last one is its cost."""
+        """Tell one step, without its drawing; what was asked for since the last one is its cost."""
         now = self._bill.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
         self.costs.append(now - self._told)

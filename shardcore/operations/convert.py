@@ -177,7 +177,7 @@ def convert(
 
 
 def _check_apart(shard: Shard, out: Path) -> None:
-    """Looks whether what is read would be replaced: the file itself, the folder of the data set, or a file in it.
+    """Look whether what is read would be replaced: the file itself, the folder of the data set, or a file in it.
 
     Raises:
         UsageError: It would.
@@ -240,7 +240,7 @@ class Earlier:
             raise UsageError(f"{self._where}, line {number}: there is neither `stored` nor `size`")
 
     def of(self, taken: Taken) -> Iterator[tuple[Taken, dict[str, Any], dict[str, Content]]]:
-        """The objects that one object was before: it with their contents, their lines and their parts."""
+        """Yield the objects that one object was before: it with their contents, their lines and their parts."""
         if len(self.joined) > 1:
             yield from self._cut(taken)
             return
@@ -319,7 +319,7 @@ class _Source:
         self._merged = self._renamed = self._revived = 0
 
     def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
-        """Settles the rule for keys.
+        """Settle the rule for keys.
 
         Args:
             choice: What was chosen.
@@ -379,7 +379,7 @@ class _Source:
         return values
 
     def items(self) -> Generator[InputItem]:
-        """The objects, in the order of the rows."""
+        """Yield the objects, in the order of the rows."""
         known: set[bytes] = set()
         number = 0
         with closing(self._taking.objects()) as objects:
@@ -436,14 +436,14 @@ class _Source:
         return Loss(LossKind.SETTING, name, 0, text)
 
     def _compare(self, told: Told) -> None:
-        """Counts what an object loses whatever becomes of its key."""
+        """Count what an object loses whatever becomes of its key."""
         if told.ref.state is State.TOMBSTONED:
             self._revived += 1
         if self._earlier is None and strength(told.checksum) > strength(self._checksum):
             self._weaker[told.checksum] = self._weaker.get(told.checksum, 0) + 1
 
     def _restored(self, taken: Taken, line: dict[str, Any], parts: dict[str, Content]) -> InputItem:
-        """An object under the key and with the facts that it had before an earlier conversion."""
+        """Return an object under the key and with the facts that it had before an earlier conversion."""
         told, key = taken.told, line.get("key")
         before = {name: value for name, value in line.items() if name not in (*KNOWN, "stored", "row")}
         # Facts that the format in between keeps are no facts of the original.
@@ -515,7 +515,7 @@ class _Source:
         return {part: taken.content(part) for part in taken.told.names if part and part in self._writes.parts}
 
     def _sorted_facts(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The facts of an object that the format has a place for, and the others."""
+        """Return the facts of an object that the format has a place for, and the others."""
         mine: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         for name, value in given.items():
@@ -588,7 +588,7 @@ def _limited(items: Generator[InputItem], budget: Budget, limit: int | None) -> 
 
 
 def _digested(content: Content) -> tuple[bytes, Content]:
-    """The sha256 of a content, and the content: short ones are read once only."""
+    """Return the sha256 of a content, and the content: short ones are read once only."""
     digest, held, size = hashlib.sha256(), [], 0
     with opened(content) as data:
         for piece in pieces_of(data):

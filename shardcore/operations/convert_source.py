@@ -81,7 +81,7 @@ class Taking(ABC):
 
     @abstractmethod
     def objects(self) -> Generator[Taken]:
-        """The objects, one after the other; each is to be read before the next one is asked for.
+        """Return the objects, one after the other; each is to be read before the next one is asked for.
 
         Raises:
             ShardError: One cannot be read.
@@ -200,7 +200,7 @@ class FromMembers(Taking):
         yield from _in_turn(member, rows[given:], self._asked)
 
     def _of(self, number: int, name: str, result: MemberTaken) -> Iterator[Taken]:
-        """All objects of a member."""
+        """Yield all objects of a member."""
         yield from map(_held, result.first)
         given = len(result.first)
         if given == result.count:
@@ -250,7 +250,7 @@ def _in_turn(shard: Shard, rows: NDArray[np.int64], asked: TakenAsked) -> Iterat
 
 
 def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) -> Taken:
-    """An object whose contents are read when a writer begins to."""
+    """Return an object whose contents are read when a writer begins to."""
 
     def content(part: str) -> Content:
         if part:
@@ -263,7 +263,7 @@ def _read_later(shard: Shard, ref: ObjectRef, asked: TakenAsked, checksum: str) 
 
 
 def _held(told: Told) -> Taken:
-    """An object whose contents are here."""
+    """Return an object whose contents are here."""
 
     def content(part: str) -> Content:
         pieces = told.held.get(part)
@@ -275,7 +275,7 @@ def _held(told: Told) -> Taken:
 
 
 def _placed_content(taken: Taken, member: str) -> Callable[[str], Content]:
-    """The contents of an object of a member; what is wrong with them has its place in the data set."""
+    """Return the contents of an object of a member; what is wrong with them has its place in the data set."""
 
     def content(part: str) -> Content:
         found = taken.content(part)

@@ -487,7 +487,7 @@ def refuse_address(path: str | Path) -> None:
 
 
 def _texts(opened: Opened, keys: Iterable[Key] | None) -> list[str]:
-    """The text forms of keys; the shard is opened where there are others."""
+    """Return the text forms of keys; the shard is opened where there are others."""
     given = list(several(keys or (), "keys"))
     texts = [key for key in given if isinstance(key, str)]
     if len(texts) == len(given):

@@ -161,7 +161,7 @@ def misfit_of(keys: Iterable[str | None], format: str) -> str:
 
 
 def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
-    """Takes the first objects of a member with their contents, as many as may be held.
+    """Take the first objects of a member with their contents, as many as may be held.
 
     Raises:
         ShardError: They cannot be read.
@@ -184,7 +184,7 @@ def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
 
 
 def whole_taken(member: Shard, key: str | None, asked: TakenAsked) -> MemberTaken:
-    """Takes the whole content of a member that is one object of its data set.
+    """Take the whole content of a member that is one object of its data set.
 
     Args:
         member: The member; it has a view of the whole content.
@@ -199,7 +199,7 @@ def whole_taken(member: Shard, key: str | None, asked: TakenAsked) -> MemberTake
 
 
 def whole_told(member: Shard, key: str | None) -> Told:
-    """The whole content of a member as an object of its data set; see `whole_taken`."""
+    """Return the whole content of a member as an object of its data set; see `whole_taken`."""
     ref = member.find(member.views[0])
     named = replace(ref, key=key)
     return Told(named, member.file_names(named), member.facts(ref), member.checksum)

@@ -75,7 +75,7 @@ def pack(
     progress: Progress = no_progress,
     verifying: Progress | None = None,
 ) -> Packed:
-    """Packs files into a new shard, or a folder of shards, and reads it back.
+    """Pack files into a new shard, or a folder of shards, and read it back.
 
     Args:
         format: The name of the format.
@@ -157,7 +157,7 @@ def pack(
 
 
 def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
-    """The objects that inputs are, by the rule of a format.
+    """Return the objects that inputs are, by the rule of a format.
 
     Raises:
         SourceError: An input is not there.
@@ -169,7 +169,7 @@ def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, A
 
 
 def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> Iterator[InputItem]:
-    """The files below the inputs."""
+    """Yield the files below the inputs."""
     for path, name in input_files(inputs, left_out):
         try:
             key = writes.key_of(name)
@@ -180,7 +180,7 @@ def _items(writes: Writes, inputs: Sequence[str | Path], left_out: LeftOut) -> I
 
 
 def _unread(items: Iterable[InputItem], left_out: LeftOut) -> Iterator[InputItem]:
-    """The objects with the sizes of files instead of their bytes."""
+    """Yield the objects with the sizes of files instead of their bytes."""
     for item in items:
         try:
             sized = item.unread()
@@ -207,7 +207,7 @@ def write_items(
     verifying: Progress | None = None,
     source: SourceRecord | None = None,
 ) -> Packed:
-    """Writes objects, and reads the result back; see `pack`. `source` is what the result manifest records of it."""
+    """Write objects, and read the result back; see `pack`. `source` is what the result manifest records of it."""
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
@@ -244,7 +244,7 @@ def add_items(
     total: int = 0,
     progress: Progress = no_progress,
 ) -> None:
-    """Adds objects one after the other, and notes under which key each is found.
+    """Add objects one after the other, and notes under which key each is found.
 
     Raises:
         UsageError: One does not fit the format.

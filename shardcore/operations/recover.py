@@ -67,7 +67,7 @@ class Saved:
     raw: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form of the command line."""
+        """Return the JSON form of the command line."""
         return {
             "key": self.key,
             "name": self.name,
@@ -135,7 +135,7 @@ class Salvage:
         }
 
     def summary(self) -> dict[str, Any]:
-        """The JSON form of the command line, without the items."""
+        """Return the JSON form of the command line, without the items."""
         found = {"format": self.format, "damage": self.opens or None, "notes": list(self.notes), **self.counts}
         return found | {"declared": self.declared, "missing": self.missing}
 
@@ -151,7 +151,7 @@ def salvage(
     remote: RemoteOptions | None = None,
     **options: Any,
 ) -> Salvage:
-    """Takes out of a file what is whole, and what nothing speaks against into a sub-folder; damaged things stay.
+    """Take out of a file what is whole, and what nothing speaks against into a sub-folder; damaged things stay.
 
     The folder is made; files in it are never replaced. The report lies beside them as `salvage.json`.
 
@@ -186,7 +186,7 @@ def salvage(
 
 
 def _saved(search: _Search, format: str | None, target: Path | None) -> Salvage:
-    """Searches the file, and saves what is found."""
+    """Search the file, and saves what is found."""
     name = format or _format_of(search)
     one, saver, items = format_of(name), _Saver(search, target), []
     ended: tuple[str, ...] = ()
@@ -222,7 +222,7 @@ class _Lent(WrapperSource):
     """The file, lent to shards: closing them leaves it open."""
 
     def close(self) -> None:
-        """Leaves it open."""
+        """Leave it open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class _Search:
     budget: Budget
 
     def damaged(self, one: Format, shard: Shard) -> Damaged:
-        """The file as the format takes it."""
+        """Return the file as the format takes it."""
         effort = Effort(self.source.size)
 
         def reopen(other: Source) -> Shard:
@@ -247,7 +247,7 @@ class _Search:
 
 
 def _format_of(search: _Search) -> str:
-    """The format that opens it; where none does, the one that finds the most.
+    """Return the format that opens it; where none does, the one that finds the most.
 
     Raises:
         UsageError: None finds anything.
@@ -315,7 +315,7 @@ class _Saver:
         return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
 
     def save(self, found: SalvagedObject, effort: Effort) -> Saved:
-        """Reads one thing to its end, and writes it where it is whole or nothing speaks against it."""
+        """Read one thing to its end, and write it where it is whole or nothing speaks against it."""
 
         def saved(condition: Condition, **more: Any) -> Saved:
             facts: dict[str, Any] = {

@@ -76,7 +76,7 @@ class Pattern:
 
 
 def parse_hex(text: str) -> Pattern:
-    """A pattern of hex digits: `50 4b ?? 4?`; `?` stands for any half byte, spaces and `0x` are ignored.
+    """Return a pattern of hex digits: `50 4b ?? 4?`; `?` stands for any half byte, spaces and `0x` are ignored.
 
     Raises:
         UsageError: It is no such pattern.
@@ -95,7 +95,7 @@ def parse_hex(text: str) -> Pattern:
 
 
 def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
-    """The bytes of a text.
+    """Return the bytes of a text.
 
     Raises:
         UsageError: The encoding has no bytes for it.
@@ -108,7 +108,7 @@ def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
 
 
 def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
-    """The bytes of a number.
+    """Return the bytes of a number.
 
     Args:
         text: Decimal, or hex with `0x`; may say its own kind: `u32be:512`.
@@ -267,7 +267,7 @@ def search(
     limit: int = MAX_HITS,
     chunk: int = CHUNK,
 ) -> Hits:
-    """Searches a whole source, from a position to the end and then from the beginning to the position.
+    """Search a whole source, from a position to the end and then from the beginning to the position.
 
     Args:
         source: Where.
@@ -306,7 +306,7 @@ def find_next(
     backward: bool = False,
     chunk: int = CHUNK,
 ) -> NextHit | None:
-    """The next hit at or after `start`, or the one before it; goes on at the other end of the source.
+    """Return the next hit at or after `start`, or the one before it; go on at the other end of the source.
 
     Returns:
         The hit; None when there is none at all.
@@ -380,7 +380,7 @@ def search_contents(
 def _in_pieces(
     pieces: Iterable[bytes], patterns: Sequence[Pattern], check: Callable[[], None]
 ) -> Iterator[tuple[int, Pattern]]:
-    """The hits in a content that comes in pieces, ascending."""
+    """Yield the hits in a content that comes in pieces, ascending."""
     reach = max(pattern.size for pattern in patterns) - 1
     held, base, last = b"", 0, -1
     for piece in pieces:
@@ -396,7 +396,7 @@ def _in_pieces(
 
 
 def _content_span(shard: Shard, ref: ObjectRef, offset: int, size: int) -> Span | None:
-    """The bytes of a hit in a content: where the content is one decoded source, or stored as it is."""
+    """Return the bytes of a hit in a content: where the content is one decoded source, or stored as it is."""
     if len(ref.spans) != 1:
         return None
     stored = ref.spans[0]
@@ -417,7 +417,7 @@ _Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
 
 
 def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
-    """The hits that begin in `[at, stop)`."""
+    """Return the hits that begin in `[at, stop)`."""
     reach = max(pattern.size for pattern in patterns) - 1
     # Before the part, too: a hit inside of one that begins there is none.
     first = max(at - reach, 0) if len(patterns) > 1 else at
@@ -427,7 +427,7 @@ def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) ->
 
 
 def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int) -> Iterator[_Part]:
-    """The hits that begin in each chunk, from `start` around to `start`, with the offset they count from."""
+    """Yield the hits that begin in each chunk, from `start` around to `start`, with the offset they count from."""
     total, done = source.size, 0
     for first, last in ((start, source.size), (0, start)):
         for at in range(first, last, chunk):
@@ -453,7 +453,7 @@ def _backward(
 
 
 def _anchor(pattern: Pattern) -> tuple[int, bytes]:
-    """The longest run of plain bytes, and where it begins; empty when there is none."""
+    """Return the longest run of plain bytes, and where it begins; empty when there is none."""
     runs = [(len(m[0]), m.start()) for m in re.finditer(rb"\xff+", pattern.mask)]
     if not runs:
         return 0, b""
@@ -471,7 +471,7 @@ def _find_all(data: bytes, needle: bytes, first: int, last: int) -> Iterator[int
 
 
 def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], places: Sequence[int]) -> NDArray[np.int64]:
-    """Those candidates where the bytes of the pattern at `places` fit under the mask."""
+    """Return those candidates where the bytes of the pattern at `places` fit under the mask."""
     array = np.frombuffer(data, np.uint8)
     for offset in places:
         if pattern.mask[offset] and len(candidates):
@@ -480,7 +480,7 @@ def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], plac
 
 
 def _masked(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
-    """All places, where there may be many: compares byte by byte of the pattern until few are left."""
+    """Return all places, where there may be many: compares byte by byte of the pattern until few are left."""
     array = np.frombuffer(data, np.uint8)
     places = len(data) - pattern.size + 1
     counting = [number for number, mask in enumerate(pattern.mask) if mask]

@@ -37,7 +37,7 @@ class Once(Generic[T]):
         return self._made[0] if self._made else None
 
     def get(self, make: Callable[[], T]) -> T:
-        """The value, made by `make` when nobody made it yet.
+        """Return the value, made by `make` when nobody made it yet.
 
         Raises:
             Cancelled: The result is not wanted any more.
@@ -60,7 +60,7 @@ class Once(Generic[T]):
         return self._made[0]
 
     def put(self, value: T) -> None:
-        """Takes a value that is known otherwise; the one that is there already stays."""
+        """Take a value that is known otherwise; the one that is there already stays."""
         with self._lock:
             if not self._made:
                 self._made = (value,)
@@ -82,24 +82,24 @@ class OnceEach(Generic[K, T]):
         self._each: dict[K, Once[T]] = {}
 
     def get(self, key: K, make: Callable[[], T]) -> T:
-        """The value of a key; see `Once.get`."""
+        """Return the value of a key; see `Once.get`."""
         with self._lock:
             once = self._each.setdefault(key, Once())
         return once.get(make)
 
     def value(self, key: K) -> T | None:
-        """The value of a key, or None when it is not made yet; never waits."""
+        """Return the value of a key, or None when it is not made yet; never waits."""
         once = self._each.get(key)
         return once.value if once is not None else None
 
     def values(self) -> list[T]:
-        """All values that are made, in the order in which they were first asked for."""
+        """Return all values that are made, in the order in which they were first asked for."""
         with self._lock:
             each = list(self._each.values())
         return [value for once in each if (value := once.value) is not None]
 
     def forget(self, key: K) -> T | None:
-        """Forgets the value of a key, and returns it; one that is being made stays."""
+        """Forget the value of a key, and return it; one that is being made stays."""
         with self._lock:
             once = self._each.get(key)
             if once is None or once.value is None:
@@ -108,7 +108,7 @@ class OnceEach(Generic[K, T]):
         return once.value
 
     def clear(self) -> list[T]:
-        """Forgets all values, and returns them."""
+        """Forget all values, and return them."""
         kept = self.values()
         with self._lock:
             self._each.clear()
@@ -129,7 +129,7 @@ class LruCache(Generic[K, T]):
         self._size = 0
 
     def get(self, key: K) -> T | None:
-        """The value of a key, or None when it is not kept (any more)."""
+        """Return the value of a key, or None when it is not kept (any more)."""
         with self._lock:
             if key not in self._kept:
                 return None
@@ -137,12 +137,12 @@ class LruCache(Generic[K, T]):
             return self._kept[key][0]
 
     def put(self, key: K, value: T, size: int = 1) -> T:
-        """Keeps a value that takes `size`, and drops those that were not used for longest; returns the value."""
+        """Keep a value that takes `size`, and drop those that were not used for longest; return the value."""
         with self._lock:
             return self._put(key, value, size)
 
     def setdefault(self, key: K, value: T, size: int = 1) -> T:
-        """The value of a key; where none is kept, the one given, which is kept from now on."""
+        """Return the value of a key; where none is kept, the one given, which is kept from now on."""
         with self._lock:
             if key not in self._kept:
                 return self._put(key, value, size)
@@ -150,13 +150,13 @@ class LruCache(Generic[K, T]):
             return self._kept[key][0]
 
     def drop(self, key: K, value: T) -> None:
-        """Drops a value, if it is still the one of its key."""
+        """Drop a value, if it is still the one of its key."""
         with self._lock:
             if key in self._kept and self._kept[key][0] is value:
                 self._size -= self._kept.pop(key)[1]
 
     def clear(self) -> list[T]:
-        """Drops everything; returns what was kept."""
+        """Drop everything; return what was kept."""
         with self._lock:
             kept = [value for value, _ in self._kept.values()]
             self._kept.clear()

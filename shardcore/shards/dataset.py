@@ -63,7 +63,7 @@ class DataSetFile(Protocol):
 
 
 def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
-    """The shares of the files in their data set, largest first."""
+    """Return the shares of the files in their data set, largest first."""
     ordered = sorted((file for file in files if file.size > 0), key=lambda file: (-file.size, file.name))
     shares = [Share(Use.PAYLOAD, file.name, file.size, Span(file.name, 0, file.size)) for file in ordered[:MOST_FILES]]
     if rest := ordered[MOST_FILES:]:
@@ -73,7 +73,7 @@ def file_shares(files: Sequence[DataSetFile]) -> tuple[Share, ...]:
 
 
 def summed_shares(found: Iterable[Sequence[Share]]) -> tuple[Share, ...]:
-    """The shares of several files as one budget: what has the same use and name is added up.
+    """Return the shares of several files as one budget: what has the same use and name is added up.
 
     Args:
         found: The shares of each file.
@@ -176,14 +176,14 @@ class DataSet(Shard):
 
     @abstractmethod
     def open_member(self, name: str, source: Source) -> Shard:
-        """Opens a member; where that fails, the source is closed by the caller.
+        """Open a member; where that fails, the source is closed by the caller.
 
         Raises:
             ShardError: It cannot be opened.
         """
 
     def member(self, name: str) -> Shard:
-        """The opened member of that name.
+        """Return the opened member of that name.
 
         Raises:
             UsageError: There is no such member.
@@ -247,7 +247,7 @@ class DataSet(Shard):
         keep: bool = False,
         unopened: Callable[[Member], R | None] = lambda member: None,
     ) -> Generator[tuple[Member, R | ShardError]]:
-        """Does some work with every member, several at a time; gives the results in the order of the members.
+        """Do some work with every member, several at a time; give the results in the order of the members.
 
         Args:
             work: Called with the number of the member and the member; what it gives must not need the member.
@@ -283,7 +283,7 @@ class DataSet(Shard):
         progress(total, total)
 
     def close(self) -> None:
-        """Closes all members, and what the folder holds."""
+        """Close all members, and what the folder holds."""
         self._closed = True
         for shard in self._opened.clear():
             shard.close()
@@ -314,7 +314,7 @@ class DataSet(Shard):
 
     @abstractmethod
     def route(self, key: Any, look: Look) -> Sequence[str]:
-        """The names of the members in which a parsed key may lie, most likely first; tells its step."""
+        """Return the names of the members in which a parsed key may lie, most likely first; tell its step."""
 
     @property
     def unreadable(self) -> dict[str, ShardError]:
@@ -363,7 +363,7 @@ class DataSet(Shard):
         return sum(max(member.size, MEMBER_COST) for member in self.members)
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Opens all members and joins their objects; what cannot be opened is left out, and stands in `unreadable`.
+        """Open all members and join their objects; what cannot be opened is left out, and stands in `unreadable`.
 
         Calling it again tries again what could not be opened.
 
@@ -483,7 +483,7 @@ class DataSet(Shard):
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Those of the member that a lookup ended in; formats add the way to it."""
+        """Return those of the member that a lookup ended in; formats add the way to it."""
         name = trace.member if trace is not None else ""
         try:
             return self.placed_sketches(self.member(name).sketches(trace), name)
@@ -500,7 +500,7 @@ class DataSet(Shard):
         return moved_sketches(sketches, lambda span: placed_span(span, name))
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
-        """All objects with a parsed key, in all members that may hold it."""
+        """Return all objects with a parsed key, in all members that may hold it."""
         found: list[ObjectRef] = []
         damage: ShardError | None = None
         for name in self.route(key, Look()):
@@ -517,27 +517,27 @@ class DataSet(Shard):
         return tuple(found)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys; loads the index, because there are no rows before."""
+        """Return the rows of many keys; load the index, because there are no rows before."""
         self.load_index()
         return super()._find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The decoded content, from the member it lies in."""
+        """Yield the decoded content, from the member it lies in."""
         with relocating(ref.shard):
             yield from self.member(ref.shard).stream(inside_member(ref))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of the decoded content, from the member it lies in."""
+        """Return a range of the decoded content, from the member it lies in."""
         with relocating(ref.shard):
             return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A further content, from the member it lies in."""
+        """Return a further content, from the member it lies in."""
         with relocating(ref.shard):
             return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """The files that an object becomes, as the member it lies in has it."""
+        """Return the files that an object becomes, as the member it lies in has it."""
         with relocating(ref.shard):
             return self.member(ref.shard).file_names(inside_member(ref))
 
@@ -549,7 +549,7 @@ class DataSet(Shard):
             return self.member(ref.shard).facts(inside_member(ref))
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verifies every member; those that cannot be opened are findings."""
+        """Verify every member; those that cannot be opened are findings."""
         depth = Depth(depth)
 
         def checked(number: int, member: Shard) -> Report:
@@ -568,12 +568,12 @@ class DataSet(Shard):
         return None
 
     def release(self, name: str) -> None:
-        """Closes a member that nobody needs any more; it is opened again when somebody does."""
+        """Close a member that nobody needs any more; it is opened again when somebody does."""
         if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
             shard.close()
 
     def part(self, name: str) -> SourcePart:
-        """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
+        """Return a member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
         parsed = SourceName.parse(name)
         member = parsed.path
         if (self.listed or not self.may_hold(member)) and member not in self._by_name:
@@ -587,14 +587,14 @@ class DataSet(Shard):
         raise UsageError(f"no bytes are called {short(str(name))} here; a name begins with one of the files{such}")
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to a byte from the root of the data set's tree, through the member."""
+        """Return the path to a byte from the root of the data set's tree, through the member."""
         path = super().whole_path(offset, source)
         root = self.tree
         place = next((node for node in root.children if node.span == path[0].span), None)
         return path if place is None else (root, place, *path[1:])
 
     def member_node(self, member: Member) -> Node:
-        """The node of a member in the tree of the data set; reads when its children are asked for."""
+        """Return the node of a member in the tree of the data set; reads when its children are asked for."""
         source = str(SourceName(member.name))
         return Node(
             member.name,
@@ -605,7 +605,7 @@ class DataSet(Shard):
         )
 
     def member_tree(self, member: str, part: SourcePart) -> Node:
-        """The tree of a source of a member, in the words of the data set."""
+        """Return the tree of a source of a member, in the words of the data set."""
         with relocating(member):
             tree = placed(part.tree(), member, self.first_row_of(member))
         row = self.row_of_member(member)
@@ -616,14 +616,14 @@ class DataSet(Shard):
         return None
 
     def first_row_of(self, name: str) -> int | None:
-        """The row of the data set at which the objects of a member begin; None while that is not known."""
+        """Return the row of the data set at which the objects of a member begin; None while that is not known."""
         if (row := self.row_of_member(name)) is not None:
             return row
         joined = self._joining.value
         return joined.first_row(name) if joined is not None and joined.has(name) else None
 
     def _share(self, progress: Progress, number: int) -> Progress:
-        """The progress of one member as a part of the whole."""
+        """Return the progress of one member as a part of the whole."""
         total = len(self.members) * PARTS
         progress(number * PARTS, total)
         return lambda done, of: progress(number * PARTS + min(done, of) * PARTS // max(of, 1), total)

@@ -31,13 +31,13 @@ def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
 
 
 def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
-    """Says that a mark is only partly there, and which format saw it."""
+    """Say that a mark is only partly there, and which format saw it."""
     candidate = f"{found.name}: {verdict.why}"
     return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
 
 
 def judge(probe: PrefetchedSource, formats: Formats) -> tuple[Format, Verdict]:
-    """The format of a file: by content, then by what lies beside, then by inference.
+    """Return the format of a file: by content, then by what lies beside, then by inference.
 
     Raises:
         NotAShard: No format is sure enough; the candidates are named.
@@ -95,7 +95,7 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
 
 
 def _ask(formats: Formats, question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
-    """The verdicts of the formats; nobody else is asked once one is certain."""
+    """Return the verdicts of the formats; nobody else is asked once one is certain."""
     answers: list[tuple[Format, Verdict]] = []
     # Formats are imported when they are asked: most files are recognised by the first few.
     for one in formats():

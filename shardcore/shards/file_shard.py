@@ -85,7 +85,7 @@ class FileShard(Shard):
         return int(getattr(self.file, "index_bytes", 0))
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads the rest of the index; see `load` of the file."""
+        """Read the rest of the index; see `load` of the file."""
         if hasattr(self.file, "load"):
             self.file.load(progress=progress)
 
@@ -108,19 +108,19 @@ class FileShard(Shard):
         return text if self._lookup is None else self._lookup.parse(text)
 
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Finds a parsed key; see `Shard.lookup`."""
+        """Find a parsed key; see `Shard.lookup`."""
         found: ObjectRef = self._lookup.find(key, look)
         return found
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
-        """All objects with a parsed key; see `Shard.lookup_all`."""
+        """Return all objects with a parsed key; see `Shard.lookup_all`."""
         if not hasattr(self._lookup, "find_all"):
             return super().lookup_all(key)
         found: tuple[ObjectRef, ...] = self._lookup.find_all(key)
         return found
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The content, where it is stored as it is."""
+        """Yield the content, where it is stored as it is."""
         if ref.error or not ref.spans:
             raise FormatError(ref.error or f"row {ref.row} holds no object", span=ref.record)
         start, stop = ref.spans[0].start, ref.spans[0].stop
@@ -128,7 +128,7 @@ class FileShard(Shard):
             yield self.file.source.read(at, min(at + PIECE, stop))
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks the file to a depth; the page of the format says what each depth does."""
+        """Check the file to a depth; the page of the format says what each depth does."""
         checks = self._module("verify")
         if checks is None:
             return self._verify_objects(Depth(depth), progress)
@@ -136,7 +136,7 @@ class FileShard(Shard):
         return report
 
     def point_to(self, into: ReferenceCollector) -> None:
-        """Gathers the rows of tables that refer to some bytes, and what `references` of the format adds."""
+        """Gather the rows of tables that refer to some bytes, and what `references` of the format adds."""
         for links in self.file.links() if hasattr(self.file, "links") else ():
             links.gather(into)
         if (references := self._module("references")) is not None:
@@ -164,5 +164,5 @@ class FileShard(Shard):
 
 @cache
 def _module(package: str, name: str) -> Any:
-    """A module of a format; None where it has none."""
+    """Return a module of a format; None where it has none."""
     return import_module(f"{package}.{name}") if find_spec(f"{package}.{name}") is not None else None

@@ -126,12 +126,12 @@ class Format:
     salvage: Callable[[Damaged], Iterator[SalvagedObject]] | None = None
 
     def options_for(self, purpose: OptionPurpose) -> tuple[Option, ...]:
-        """The options for one purpose."""
+        """Return the options for one purpose."""
         return tuple(option for option in self.options if option.purpose is purpose)
 
 
 def lazily(place: str) -> Callable[..., Any]:
-    """A function that imports another one when it is first called.
+    """Return a function that imports another one when it is first called.
 
     Formats are listed by what is cheap to import; what opens and writes them comes with NumPy and codecs.
 

@@ -35,7 +35,7 @@ class Listing:
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Listing:
-        """The listing of some members."""
+        """Return the listing of some members."""
         return cls(tuple(members), {member.name: member for member in members})
 
 
@@ -64,7 +64,7 @@ class JoinedObjects(Objects):
         return self._firsts[-1]
 
     def first_row(self, name: str) -> int:
-        """The row at which a member's objects begin; 0 for one that is not joined."""
+        """Return the row at which a member's objects begin; 0 for one that is not joined."""
         return self._first_rows.get(name, 0)
 
     def count_of(self, name: str) -> int | None:
@@ -76,7 +76,7 @@ class JoinedObjects(Objects):
         return name in self._first_rows
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows; see `Objects.columns`."""
+        """Return the columns of some rows; see `Objects.columns`."""
         if not len(rows):
             return ObjectColumns.of([], [], [], [])
         pieces, places = [], []
@@ -112,7 +112,7 @@ class JoinedObjects(Objects):
         return ObjectColumns.join(pieces) if pieces else ObjectColumns.of([], [], [], [])
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The keys of some rows; see `Objects.key_texts`."""
+        """Return the keys of some rows; see `Objects.key_texts`."""
         texts: list[str | None] = [None] * len(rows)
         for number, inside, where in self._by_part(rows):
             for place, text in zip(where.tolist(), self._parts[number][2].key_texts(inside), strict=True):
@@ -120,7 +120,7 @@ class JoinedObjects(Objects):
         return texts
 
     def ref(self, row: int) -> ObjectRef:
-        """One row as an object of the data set."""
+        """Return one row as an object of the data set."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         number = bisect_right(self._firsts, row) - 1
@@ -128,7 +128,7 @@ class JoinedObjects(Objects):
         return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Some rows as objects of the data set; see `Objects.refs`."""
+        """Yield some rows as objects of the data set; see `Objects.refs`."""
         numbers = np.searchsorted(self._starts, rows, "right") - 1
         ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(rows)] if len(rows) else []
         for begin, end in pairwise([0, *ends]):

@@ -104,7 +104,7 @@ class RowsFound:
 
 
 def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
-    """The rows of a member.
+    """Return the rows of a member.
 
     Args:
         member: The member; its index is loaded.
@@ -148,7 +148,7 @@ def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
 
 
 def row_of(member: Shard, row: int, asked: RowsAsked) -> ObjectRow | None:
-    """One row of a member; None where there is none."""
+    """Return one row of a member; None where there is none."""
     try:
         ref = member.objects.ref(row)
     except ShardError as error:
@@ -162,7 +162,7 @@ def row_of(member: Shard, row: int, asked: RowsAsked) -> ObjectRow | None:
 
 
 def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
-    """Reads a content."""
+    """Read a content."""
     try:
         digest, size = sha256_of(shard.stream(ref))
     except ShardError as error:
@@ -171,7 +171,7 @@ def digest_of(shard: Shard, ref: ObjectRef) -> Digested:
 
 
 def joined_report(format: str, depth: Depth, reports: Iterable[tuple[str, Report | ShardError]]) -> Report:
-    """The reports of members as one, in the words of their data set; a member that cannot be read is a finding.
+    """Return the reports of members as one, in the words of their data set; a member that cannot be read is a finding.
 
     Args:
         format: The name of the format.

@@ -43,7 +43,7 @@ class Draft:
         self.declared = 0
 
     def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
-        """Claims a section; `fields` are those of its record, by plain name."""
+        """Claim a section; `fields` are those of its record, by plain name."""
         if not self.kept:
             return
         self.sections.append(section)
@@ -63,7 +63,7 @@ class Reach(Protocol):
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Opens the folder; what the caller of `open` chose counts more than what the file says.
+        """Open the folder; what the caller of `open` chose counts more than what the file says.
 
         Raises:
             SourceError: It cannot be had.
@@ -163,15 +163,15 @@ class PartialShard(Shard):
         """There is nothing to load."""
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Raises the damage."""
+        """Raise the damage."""
         raise self.damage or KeyAbsent(key)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """Raises: there are no objects."""
+        """Raise: there are no objects."""
         raise UsageError("a shard that cannot be opened has no objects")
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """One finding: the damage."""
+        """Return one finding: the damage."""
         findings = Findings()
         if self.damage is not None:
             code = "damaged" if isinstance(self.damage, FormatError) else "unreadable"

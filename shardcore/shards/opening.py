@@ -56,7 +56,7 @@ class Detection:
 
 @operation
 def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
-    """Recognises the format: by content, then by what lies beside, then by inference.
+    """Recognise the format: by content, then by what lies beside, then by inference.
 
     Args:
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
@@ -98,7 +98,7 @@ def open(
     jobs: int | None = None,
     **options: Any,
 ) -> Shard:
-    """Opens a shard or a data set.
+    """Open a shard or a data set.
 
     Args:
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
@@ -201,7 +201,7 @@ def head_bytes(name: str, format: str | None = None) -> int:
 def _opening_options(
     given: Mapping[str, Any], remote: RemoteOptions | None, tape: RequestLog | None
 ) -> tuple[dict[str, Any], str | None, str]:
-    """The values of options for opening, the format that one of them names, and which one that is.
+    """Return the values of options for opening, the format that one of them names, and which one that is.
 
     Raises:
         UsageError: No format declares an option, or its value is not of its type.
@@ -236,7 +236,7 @@ def create(
     jobs: int | None = None,
     **options: Any,
 ) -> Writer:
-    """Starts to write a shard.
+    """Start to write a shard.
 
     Args:
         target: The path under which the complete shard appears; None to plan only.
@@ -268,7 +268,7 @@ def create(
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
-    """Starts to write a shard into an output, which is made when the options are found to be right; see `create`."""
+    """Start to write a shard into an output, which is made when the options are found to be right; see `create`."""
     found = format_of(format)
     writes = writes_of(found)
     values = read_options(found.options, options, OptionPurpose.WRITE, format)
@@ -292,7 +292,7 @@ def means_folder(target: str | Path) -> bool:
 def locate(
     format: str, key: str, *, remote: RemoteOptions | None = None, tape: RequestLog | None = None, **options: Any
 ) -> dict[str, Any]:
-    """Says in which shard a key lies, from the routing rule alone.
+    """Say in which shard a key lies, from the routing rule alone.
 
     Args:
         format: The name of the format.
@@ -319,7 +319,7 @@ def locate(
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
-    """Opens a file; `claim` is the option that named the format, when it was not the caller."""
+    """Open a file; `claim` is the option that named the format, when it was not the caller."""
     probe = PrefetchedSource(target)
     if name and claim:
         _check_claim(probe, name, claim)
@@ -346,7 +346,7 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
 
 
 def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
-    """Refuses an option that names a format where the file says itself that it is of another one.
+    """Refuse an option that names a format where the file says itself that it is of another one.
 
     Raises:
         UsageError: It does.
@@ -364,7 +364,7 @@ def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
-    """Asks a format that saw a part of its mark whether it can tell anything of the bytes.
+    """Ask a format that saw a part of its mark whether it can tell anything of the bytes.
 
     Raises:
         NotAShard: It cannot.

@@ -78,7 +78,7 @@ class _Group:
 def _next_window(
     things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
 ) -> list[tuple[T, Wanted | None]]:
-    """The things that are looked at together, with the bytes of each; `left` keeps one that did not fit.
+    """Return the things that are looked at together, with the bytes of each; `left` keeps one that did not fit.
 
     They are of at most `members` members, whoever gives them may close those before, and have at most `most` bytes.
     """
@@ -100,7 +100,7 @@ def _next_window(
 
 
 def _place_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Place:
-    """The member of an object, and its bytes, if they are in the file and not too many."""
+    """Return the member of an object, and its bytes, if they are in the file and not too many."""
     try:
         ref = ref_of(thing)
     except (ShardError, IndexError):
@@ -126,7 +126,7 @@ def _groups(window: list[Wanted | None]) -> list[_Group]:
 
 
 def _prefetch(shard: Shard, group: _Group) -> None:
-    """Begins to fetch a range; whoever reads it later is told what is wrong."""
+    """Begin to fetch a range; whoever reads it later is told what is wrong."""
     source, start, stop = group.wanted
     with contextlib.suppress(ShardError):
         shard.bytes_of(source).prefetch(start, stop)

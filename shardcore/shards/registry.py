@@ -27,7 +27,7 @@ FORMATS = (
 
 
 def format_of(name: str) -> Format:
-    """The format of that name.
+    """Return the format of that name.
 
     Raises:
         UsageError: There is none.
@@ -39,17 +39,17 @@ def format_of(name: str) -> Format:
 
 
 def all_formats() -> tuple[Format, ...]:
-    """All formats, in the order in which they are asked."""
+    """Return all formats, in the order in which they are asked."""
     return tuple(each_format())
 
 
 def each_format() -> Iterator[Format]:
-    """All formats, in the order in which they are asked; each is loaded when its turn comes."""
+    """Return all formats, in the order in which they are asked; each is loaded when its turn comes."""
     return (format_of(name) for name in FORMATS)
 
 
 def folder_marks() -> tuple[str, ...]:
-    """Names of the files by which data sets are recognised, of all formats."""
+    """Name of the files by which data sets are recognised, of all formats."""
     return tuple(found.folder_mark for found in each_format() if found.folder_mark)
 
 

@@ -90,7 +90,7 @@ class Near:
         self._start, self._data = 0, b""
 
     def __call__(self, start: int, stop: int) -> bytes:
-        """The bytes `[start, stop)`, which are in the source."""
+        """Return the bytes `[start, stop)`, which are in the source."""
         at = start - self._start
         if at < 0 or stop - self._start > len(self._data):
             self._start = start
@@ -181,7 +181,7 @@ Checked = Callable[[ObjectRef], str]
 
 
 def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None = None) -> Iterator[SalvagedObject]:
-    """The objects that the index still names, as far as something of the shard opens.
+    """Yield the objects that the index still names, as far as something of the shard opens.
 
     Args:
         damaged: The file.
@@ -216,7 +216,7 @@ def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[Obje
 
 
 def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[NDArray[np.int64]]:
-    """The rows of objects of some kinds, a thousand at a time without those that are unused or deleted."""
+    """Yield the rows of objects of some kinds, a thousand at a time without those that are unused or deleted."""
     wanted = [number for number, kind in enumerate(shard.objects.kinds) if kinds is None or kind in kinds]
     for first in range(0, min(count, MOST_FOUND), 1000):
         rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
@@ -267,7 +267,7 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Sal
 
 
 def pieces_of(source: Source, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes `[start, stop)` of a source in pieces."""
+    """Yield the bytes `[start, stop)` of a source in pieces."""
     for at in range(start, stop, WINDOW):
         yield source.read(at, min(at + WINDOW, stop))
 

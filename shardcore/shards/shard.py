@@ -122,7 +122,7 @@ class Shard(ABC):
     no_loads: str = "This format has no slots or parts of which one could be fuller than another."
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Gives the operations that a format implements a budget: no format can forget it."""
+        """Give the operations that a format implements a budget: no format can forget it."""
         super().__init_subclass__(**named)
         for name, wrap in _OPERATIONS.items():
             if name in cls.__dict__:
@@ -178,7 +178,7 @@ class Shard(ABC):
         return 0
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads what is needed to explain every byte and to sort the objects; nothing where opening read it.
+        """Read what is needed to explain every byte and to sort the objects; nothing where opening read it.
 
         Raises:
             ShardError: The index is damaged, or the bytes cannot be had.
@@ -195,7 +195,7 @@ class Shard(ABC):
 
     @abstractmethod
     def lookup(self, key: Any, look: Look) -> ObjectRef:
-        """Finds a parsed key, reading through `look` and telling it each step; the path under `find` and `trace`.
+        """Find a parsed key, reading through `look` and telling it each step; the path under `find` and `trace`.
 
         Raises:
             KeyAbsent: The key is not there.
@@ -203,7 +203,7 @@ class Shard(ABC):
         """
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
-        """All objects with a parsed key; empty when there is none."""
+        """Return all objects with a parsed key; empty when there is none."""
         try:
             return (self.lookup(key, Look()),)
         except KeyAbsent:
@@ -211,7 +211,7 @@ class Shard(ABC):
 
     @abstractmethod
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The decoded content in pieces.
+        """Return the decoded content in pieces.
 
         Raises:
             FormatError: The stored bytes are damaged.
@@ -221,7 +221,7 @@ class Shard(ABC):
 
     @abstractmethod
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks the shard to a depth.
+        """Check the shard to a depth.
 
         Raises:
             SourceError: The bytes cannot be had.
@@ -278,7 +278,7 @@ class Shard(ABC):
 
     @_operation
     def find(self, key: Key) -> ObjectRef:
-        """The object with this key; of several, the one that the reference would return.
+        """Return the object with this key; of several, the one that the reference would return.
 
         Args:
             key: Its text form, or the bytes or the number that the format stores: a sha256 or hash as 32 bytes, the
@@ -295,7 +295,7 @@ class Shard(ABC):
 
     @_operation
     def find_all(self, key: Key) -> tuple[ObjectRef, ...]:
-        """All objects with this key; empty when there is none.
+        """Return all objects with this key; empty when there is none.
 
         Raises:
             UsageError: The key is not of the format's form.
@@ -306,7 +306,7 @@ class Shard(ABC):
 
     @_operation
     def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
-        """The rows of many keys, in their order; -1 where a key is absent. Loads what makes that quick.
+        """Return the rows of many keys, in their order; -1 where a key is absent. Loads what makes that quick.
 
         Args:
             keys: As for `find`; an array of numbers, too.
@@ -328,7 +328,7 @@ class Shard(ABC):
 
     @_operation
     def trace(self, key: Key) -> Trace:
-        """The lookup of a key, told step by step.
+        """Return the lookup of a key, told step by step.
 
         Raises:
             UsageError: The key is not of the format's form.
@@ -348,7 +348,7 @@ class Shard(ABC):
         return ()
 
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The decoded content.
+        """Return the decoded content.
 
         Args:
             ref: An object, or its key.
@@ -368,7 +368,7 @@ class Shard(ABC):
 
     @_ranged
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.
+        """Return the bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.
 
         Raises:
             LimitExceeded: The range is longer than `limit` bytes.
@@ -388,7 +388,7 @@ class Shard(ABC):
         return bytes(kept)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A further content of an object, one of `ref.parts`.
+        """Return a further content of an object, one of `ref.parts`.
 
         Raises:
             UsageError: The object has no such part.
@@ -396,7 +396,7 @@ class Shard(ABC):
         raise UsageError(f"{short(ref.key)} has no part {short(part)}; it has {', '.join(ref.parts) or 'none'}")
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """The files that an object becomes when it is extracted: part to name, which need not be safe.
+        """Return the files that an object becomes when it is extracted: part to name, which need not be safe.
 
         The part `""` is the content itself. Of `ref.parts` those are left out that are no files of their own.
 
@@ -463,7 +463,7 @@ class Shard(ABC):
 
     @_operation
     def part(self, name: str) -> SourcePart:
-        """A source of bytes of the shard, with its sections and its tree.
+        """Return a source of bytes of the shard, with its sections and its tree.
 
         Args:
             name: As in `Span.source`: empty for the file, a sibling, or `@start-stop` for what bytes decode to.
@@ -478,25 +478,25 @@ class Shard(ABC):
         return self._part(parsed)
 
     def _part(self, name: SourceName) -> SourcePart:
-        """A source other than the file; formats that have any say which."""
+        """Return a source other than the file; formats that have any say which."""
         hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
         raise UsageError(f"no bytes are called {short(str(name))} here; a name is {hint}")
 
     def bytes_of(self, name: str) -> Source:
-        """The source behind a span's `source`; see `part`."""
+        """Return the source behind a span's `source`; see `part`."""
         return self.part(name).source
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of a source; they tile it. See `part`."""
+        """Return the sections of a source; they tile it. See `part`."""
         return self.sections if name == "" else self.part(name).sections
 
     def tree_of(self, name: str) -> Node:
-        """The root of the node tree of a source; see `part`."""
+        """Return the root of the node tree of a source; see `part`."""
         return self.tree if name == "" else self.part(name).tree()
 
     @_operation
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path from a source to the smallest node that owns one of its bytes.
+        """Return the path from a source to the smallest node that owns one of its bytes.
 
         Raises:
             UsageError: There is no such byte.
@@ -552,7 +552,7 @@ class Shard(ABC):
         return fields_of(self.tree_of(source), start, stop, limit)
 
     def close(self) -> None:
-        """Closes the source."""
+        """Close the source."""
         if self.source is not None:
             self.source.close()
 
@@ -653,7 +653,7 @@ _PURPOSES = {
 
 
 def tell_purposes(shard: Shard) -> None:
-    """Says on the tape of a remote shard what its sections are read for."""
+    """Say on the tape of a remote shard what its sections are read for."""
     if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
     starts = [section.start for section in sections]
@@ -662,7 +662,7 @@ def tell_purposes(shard: Shard) -> None:
 
 
 def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
-    """The content of an object as it streams, as long as it stays within a limit.
+    """Yield the content of an object as it streams, as long as it stays within a limit.
 
     Raises:
         LimitExceeded: It has, or says that it has, more bytes.

@@ -123,7 +123,7 @@ def _rows(values: Sequence[StepValue], targets: list[_Target]) -> list[tuple[Ite
 
 
 def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
-    """A row per field; fields that refer to a byte of the file are added to `targets`."""
+    """Return a row per field; fields that refer to a byte of the file are added to `targets`."""
     record = fields.record
     rows: list[tuple[Item, ...]] = []
     for field in record.fields:
@@ -149,7 +149,7 @@ def _fields_figure(fields: Fields, targets: list[_Target]) -> Table:
 
 
 def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
-    """The two byte strings, one under the other, in groups of bytes."""
+    """Return the two byte strings, one under the other, in groups of bytes."""
     length = max(len(pair.wanted), len(pair.stored), 1)
     group, order = (_WORD, -1) if pair.words else (-(-length // _GROUPS), 1)
     ours, theirs = [], []
@@ -179,7 +179,7 @@ def _compared_figures(pair: Compared) -> tuple[Cells, Cells]:
 
 
 def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> list[Figure]:
-    """A ruler of the file with its sections, and rulers of what is too narrow there, or in another source."""
+    """Return a ruler of the file with its sections, and rulers of what is too narrow there, or in another source."""
     rulers: list[Figure] = []
     left = _MOST_SPANS
     for source in dict.fromkeys(span.source for span in step.spans):
@@ -201,7 +201,7 @@ def _rulers(step: StepContent, sections: Sequence[Section], targets: Sequence[_T
 
 
 def _close_ruler(spans: Sequence[Span], parts: Mapping[Span, str]) -> Ruler:
-    """A ruler that begins and ends with the bytes looked at."""
+    """Return a ruler that begins and ends with the bytes looked at."""
     start, stop = min(span.start for span in spans), max(span.stop for span in spans)
     items = [
         Item(_size_text(span), (span,), span.start, span.size, Tone.LOOKUP, f"Bytes {span}.", here=True)
@@ -222,7 +222,7 @@ def _range_text(start: int, stop: int) -> str:
 
 
 def _source_text(name: str) -> str:
-    """The source of some bytes, as the end of a title; empty for the file itself."""
+    """Return the source of some bytes, as the end of a title; empty for the file itself."""
     source = SourceName.parse(name)
     if source.stretch is not None:
         return f" of the decoded bytes {_range_text(*source.stretch)}"
@@ -230,7 +230,7 @@ def _source_text(name: str) -> str:
 
 
 def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequence[_Target]) -> Ruler:
-    """The file: its sections, the bytes of the step, and marks of the bytes that values refer to."""
+    """Return the file: its sections, the bytes of the step, and marks of the bytes that values refer to."""
     own = [span for span in step.spans if not span.source and span.size][:_MOST_SPANS]
     before = [span for span in step.inputs if not span.source and span.size and span not in own]
     items = [
@@ -261,7 +261,7 @@ def _file_ruler(step: StepContent, sections: Sequence[Section], targets: Sequenc
 
 
 def _end_of(target: _Target, spans: Sequence[Span], sections: Sequence[Section]) -> str:
-    """The name of the item at a target: bytes of the step or a section that begin there, else a mark."""
+    """Return the name of the item at a target: bytes of the step or a section that begin there, else a mark."""
     if any(span.start == target.byte and span.size and not span.source for span in spans):
         return f"bytes at {target.byte}"
     if target.section and any(one.start == target.byte and one.size for one in sections):

@@ -72,7 +72,7 @@ NO_LOCATIONS: Mapping[str, Span] = MappingProxyType({})
 
 
 def _brief(member: str) -> str:
-    """The name of a member in a sentence; of one that is a hash, its beginning."""
+    """Return the name of a member in a sentence; of one that is a hash, its beginning."""
     return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
 
 
@@ -204,7 +204,7 @@ class Look:
         self.described = ""
 
     def meter(self, source: Source) -> MeteredSource:
-        """The source to read from in this lookup; what is read through it is counted."""
+        """Return the source to read from in this lookup; what is read through it is counted."""
         if isinstance(source, MeteredSource) and self._meters.get(id(source.base)) is source:
             return source
         return self._meters.setdefault(id(source), MeteredSource(source))
@@ -221,7 +221,7 @@ class Look:
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        """Tells one step; what was read since the last one is its cost.
+        """Tell one step; what was read since the last one is its cost.
 
         Args:
             title: A few words.
@@ -262,7 +262,7 @@ class Look:
         self._told_requests, self._told_bytes = requests, size
 
     def elsewhere(self, described: str) -> None:
-        """Tells that the content is in files out of reach, and what was found in its place: `recipe`."""
+        """Tell that the content is in files out of reach, and what was found in its place: `recipe`."""
         self.described = described
 
     def draw(self, first: int, sections: Sequence[Section]) -> None:
@@ -275,7 +275,7 @@ class Look:
         self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]
 
     def place(self, first: int, member: str, *, said: bool = False) -> None:
-        """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set.
+        """Tell the steps from number `first` on, which a member of a data set told, in the words of the data set.
 
         Args:
             first: The number of the first of them.
@@ -288,7 +288,7 @@ class Look:
         self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
-        """Tells, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
+        """Tell, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
@@ -302,7 +302,7 @@ def tell(
     look: Look | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
-    """Runs a lookup and tells it.
+    """Run a lookup and tell it.
 
     Args:
         key: What is looked for.
@@ -329,7 +329,7 @@ def tell(
 
 
 def placed_step(step: Step, member: str) -> Step:
-    """A step of a lookup in a member, in the words of its data set."""
+    """Return a step of a lookup in a member, in the words of its data set."""
     from shardcore.model.drawing import moved
 
     drawing = moved(step.drawing, lambda span: placed_span(span, member)) if step.drawing is not None else None

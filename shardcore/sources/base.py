@@ -80,7 +80,7 @@ class Source(ABC):
         return f"{self.uri}#{self.size}"
 
     def read(self, start: int, stop: int) -> bytes:
-        """Reads exactly the bytes `[start, stop)`.
+        """Read exactly the bytes `[start, stop)`.
 
         Raises:
             Truncated: The range ends after the source does.
@@ -94,7 +94,7 @@ class Source(ABC):
         return self._read(start, stop)
 
     def read_first(self, count: int) -> bytes:
-        """Reads the first `count` bytes, or all when there are fewer; afterwards `size` is known.
+        """Read the first `count` bytes, or all when there are fewer; afterwards `size` is known.
 
         Raises:
             SourceError: The bytes cannot be had.
@@ -104,7 +104,7 @@ class Source(ABC):
         return self._charged_end(count, self._read_first)
 
     def read_last(self, count: int) -> bytes:
-        """Reads the last `count` bytes, or all when there are fewer; afterwards `size` is known.
+        """Read the last `count` bytes, or all when there are fewer; afterwards `size` is known.
 
         Raises:
             SourceError: The bytes cannot be had.
@@ -114,7 +114,7 @@ class Source(ABC):
         return self._charged_end(count, self._read_last)
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Reads several half-open ranges, in the order given; neighbours are read as one.
+        """Read several half-open ranges, in the order given; neighbours are read as one.
 
         Raises:
             Truncated: A range ends after the source does.
@@ -141,17 +141,17 @@ class Source(ABC):
         return data
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """The parts of `[start, stop)` that a read would answer at once, as sorted half-open ranges."""
+        """Return the parts of `[start, stop)` that a read would answer at once, as sorted half-open ranges."""
         return ((start, stop),)
 
     def prefetch(self, start: int, stop: int) -> None:  # noqa: B027 - local bytes are near
-        """Begins to fetch bytes that will probably be wanted, and waits for nothing."""
+        """Begin to fetch bytes that will probably be wanted, and wait for nothing."""
 
     def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only what has a tape cares
-        """Says what the bytes at each offset are for, once the shard is open."""
+        """Say what the bytes at each offset are for, once the shard is open."""
 
     def check_unchanged(self) -> None:  # noqa: B027 - bytes in memory do not change
-        """Asks whether the bytes are still those that were opened.
+        """Ask whether the bytes are still those that were opened.
 
         Raises:
             SourceChanged: They were replaced, cut or appended to.
@@ -159,10 +159,10 @@ class Source(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing
-        """Releases what the source holds; reading afterwards is an error."""
+        """Release what the source holds; reading afterwards is an error."""
 
     def check_range(self, start: int, stop: int) -> None:
-        """Lets only half-open ranges of the source pass.
+        """Let only half-open ranges of the source pass.
 
         Raises:
             Truncated: The range ends after the source does.
@@ -187,7 +187,7 @@ class Source(ABC):
 
     @abstractmethod
     def _read(self, start: int, stop: int) -> bytes:
-        """Reads exactly the bytes `[start, stop)`, a range of the source."""
+        """Read exactly the bytes `[start, stop)`, a range of the source."""
 
     def _read_first(self, count: int) -> bytes:
         return self._read(0, min(count, self.size))
@@ -207,7 +207,7 @@ class Source(ABC):
 
 
 def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tuple[int, int, list[int]]]:
-    """Joins ranges at most `gap` bytes apart: `(start, stop, numbers of the ranges inside)`; empty ones join none."""
+    """Join ranges at most `gap` bytes apart: `(start, stop, numbers of the ranges inside)`; empty ones join none."""
     joined: list[tuple[int, int, list[int]]] = []
     for number in sorted((n for n, (a, b) in enumerate(ranges) if b > a), key=lambda n: ranges[n]):
         start, stop = ranges[number]
@@ -252,7 +252,7 @@ class Folder(ABC):
     listable: bool = True
 
     def close(self) -> None:  # noqa: B027 - most folders hold nothing
-        """Releases what the folder that was opened holds."""
+        """Release what the folder that was opened holds."""
 
     @abstractmethod
     def list(self, prefix: str = "") -> list[Entry]:
@@ -264,14 +264,14 @@ class Folder(ABC):
 
     @abstractmethod
     def open(self, name: str) -> Source:
-        """Opens what lies at the relative `name`.
+        """Open what lies at the relative `name`.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
         """
 
     def open_on_demand(self, name: str) -> Source:
-        """Opens what lies at the relative `name` as a source that holds nothing while nobody reads it.
+        """Open what lies at the relative `name` as a source that holds nothing while nobody reads it.
 
         A data set can have more members than a process may have files open. Stores that keep no descriptor per object
         open it as usual.
@@ -294,7 +294,7 @@ class Folder(ABC):
         return self.open_on_demand(name)
 
     def read(self, name: str, limit: int) -> bytes:
-        """The whole content of a small file.
+        """Return the whole content of a small file.
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
@@ -308,11 +308,11 @@ class Folder(ABC):
 
     @abstractmethod
     def folder(self, name: str) -> Folder:
-        """The sub-folder `name`; the same rules as for `open`."""
+        """Return the sub-folder `name`; the same rules as for `open`."""
 
     @abstractmethod
     def parent(self) -> Folder | None:
-        """The folder around this one, or None."""
+        """Return the folder around this one, or None."""
 
     def has(self, name: str) -> bool:
         """Return whether a source lies at the relative `name`."""
@@ -330,7 +330,7 @@ NAME_LIMIT = 4096
 
 
 def check_name(name: str) -> str:
-    """Lets only names pass that stay inside a folder: relative, normalised, without `..`, NUL or backslash.
+    """Let only names pass that stay inside a folder: relative, normalised, without `..`, NUL or backslash.
 
     Raises:
         SourceError: The name is none of these.

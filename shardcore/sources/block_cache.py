@@ -60,12 +60,12 @@ class BlockCache:
         return self._size
 
     def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
-        """The blocks that have any of the bytes `[start, stop)` of a file, in their order."""
+        """Return the blocks that have any of the bytes `[start, stop)` of a file, in their order."""
         with self._lock:
             return self._pieces(identity, start, stop)
 
     def put(self, identity: str, start: int, data: bytes) -> None:
-        """Keeps bytes of a file; those that are there already stay as they are."""
+        """Keep bytes of a file; those that are there already stay as they are."""
         with self._lock:
             for first, last in missing(self._pieces(identity, start, start + len(data)), start, start + len(data)):
                 part = data if last - first == len(data) else data[first - start : last - start]
@@ -92,7 +92,7 @@ class BlockCache:
 
 
 def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
-    """The parts of `[start, stop)` that none of the pieces has; the pieces are sorted."""
+    """Return the parts of `[start, stop)` that none of the pieces has; the pieces are sorted."""
     holes: list[tuple[int, int]] = []
     at = start
     for first, data in pieces:
@@ -107,7 +107,7 @@ def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]
 
 
 def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
-    """The bytes `[start, stop)` out of pieces that have them all, in any order, overlapping or not."""
+    """Return the bytes `[start, stop)` out of pieces that have them all, in any order, overlapping or not."""
     parts: list[bytes] = []
     at = start
     for first, data in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):

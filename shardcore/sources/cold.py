@@ -69,12 +69,12 @@ class Bill:
             self._cost += ColdCost(requests, size, 1)
 
     def close(self) -> None:
-        """Closes what was opened."""
+        """Close what was opened."""
         for source in self.sources.values():
             source.let_go()
 
     def check_at_hand(self, near: bool, what: str) -> None:
-        """Lets only pass what costs nothing, unless everything may be fetched.
+        """Let only pass what costs nothing, unless everything may be fetched.
 
         Raises:
             UsageError: It would have to be fetched.
@@ -129,7 +129,7 @@ class ColdSource(Source):
         return self._base.identity
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """The parts that have been asked for."""
+        """Return the parts that have been asked for."""
         found: list[tuple[int, int]] = []
         at = start
         for first, last in [*missing(self._pieces(start, stop), start, stop), (stop, stop)]:
@@ -139,7 +139,7 @@ class ColdSource(Source):
         return tuple(found)
 
     def let_go(self) -> None:
-        """Closes what was opened to read from."""
+        """Close what was opened to read from."""
         if self._owned:
             self._base.close()
 
@@ -171,7 +171,7 @@ class ColdSource(Source):
         return [piece for piece in self._kept if piece[0] < stop and piece[0] + len(piece[1]) > start]
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Reads ahead of somebody who takes one stretch after the other, as remote files do."""
+        """Read ahead of somebody who takes one stretch after the other, as remote files do."""
         if len(holes) != 1:
             return holes
         start, stop = holes[0]
@@ -202,24 +202,24 @@ class ColdFolder(Folder):
             return [*self._bill.listings[place]]
 
     def open(self, name: str) -> Source:
-        """A file; its first range is asked for, the first time."""
+        """Return a file; its first range is asked for, the first time."""
         return self._open(name, FIRST)
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """A file; the range that is wanted is asked for, the first time."""
+        """Return a file; the range that is wanted is asked for, the first time."""
         return self._open(name, FIRST, (start, stop))
 
     def read(self, name: str, limit: int) -> bytes:
-        """The whole content of a small file, in one request."""
+        """Return the whole content of a small file, in one request."""
         self._open(name, min(limit, MOST_PLAIN))
         return super().read(name, limit)
 
     def folder(self, name: str) -> Folder:
-        """A folder in it."""
+        """Return a folder in it."""
         return ColdFolder(self._base.folder(name), self._bill)
 
     def parent(self) -> Folder | None:
-        """The folder around it."""
+        """Return the folder around it."""
         above = self._base.parent()
         return None if above is None else ColdFolder(above, self._bill)
 

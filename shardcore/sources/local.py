@@ -151,7 +151,7 @@ class FileSource(Source):
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def check_unchanged(self) -> None:
-        """Compares the file at the path with the one that was opened.
+        """Compare the file at the path with the one that was opened.
 
         Raises:
             SourceChanged: Size, modification time or the file itself differ.
@@ -165,7 +165,7 @@ class FileSource(Source):
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def close(self) -> None:
-        """Closes the file; reading afterwards is an error. Reads under way come to their end."""
+        """Close the file; reading afterwards is an error. Reads under way come to their end."""
         with self._lock:
             last = not self._closed and not self._readers
             self._closed = True
@@ -227,7 +227,7 @@ class LocalFolder(Folder):
         return entries
 
     def open(self, name: str) -> FileSource:
-        """Opens the file at the relative `name`.
+        """Open the file at the relative `name`.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the directory, or a link stands in the way.
@@ -237,7 +237,7 @@ class LocalFolder(Folder):
         return source
 
     def open_on_demand(self, name: str) -> Source:
-        """Opens the file at the relative `name` as a source that keeps no descriptor.
+        """Open the file at the relative `name` as a source that keeps no descriptor.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the directory, or a link stands in the way.
@@ -245,11 +245,11 @@ class LocalFolder(Folder):
         return OnDemandSource(self, name)
 
     def folder(self, name: str) -> LocalFolder:
-        """The sub-directory `name`; the same rules as for `open`."""
+        """Return the sub-directory `name`; the same rules as for `open`."""
         return LocalFolder(self._inside(name))
 
     def parent(self) -> LocalFolder | None:
-        """The directory around this one, or None at the root."""
+        """Return the directory around this one, or None at the root."""
         above = self.path.absolute().parent
         return LocalFolder(above) if above != self.path.absolute() else None
 
@@ -317,7 +317,7 @@ class OnDemandSource(Source):
             return source.read_many(ranges)
 
     def check_unchanged(self) -> None:
-        """Compares the file at the path with the one that was first opened."""
+        """Compare the file at the path with the one that was first opened."""
         self._opened().close()
 
     def close(self) -> None:

@@ -82,7 +82,7 @@ class BytesFolder(Folder):
         return sorted([*files, *(Entry(n, -1, True) for n in folders)], key=lambda entry: entry.name)
 
     def open(self, name: str) -> Source:
-        """Opens a file.
+        """Open a file.
 
         Raises:
             SourceError: There is none of that name.
@@ -96,7 +96,7 @@ class BytesFolder(Folder):
         return source
 
     def folder(self, name: str) -> Folder:
-        """A folder in it."""
+        """Return a folder in it."""
         return BytesFolder(self._files, f"{self._inside}{check_name(name)}/", self._noted)
 
     def parent(self) -> Folder | None:

@@ -32,7 +32,7 @@ class PrefetchedSource(WrapperSource):
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
-        """The first `count` bytes, or all when there are fewer; at most one read, which tells the size, too."""
+        """Return the first `count` bytes, or all when there are fewer; at most one read, which tells the size, too."""
         return self.read_first(count)
 
     def _read_first(self, count: int) -> bytes:
@@ -68,7 +68,7 @@ class PrefetchedSource(WrapperSource):
         return [part or b"" for part in parts]
 
     def close(self) -> None:
-        """Closes the source that is opened, and forgets what was kept."""
+        """Close the source that is opened, and forget what was kept."""
         self._kept = []
         super().close()
 

@@ -40,12 +40,12 @@ class Change:
 
     @staticmethod
     def overwrite(start: int, data: bytes) -> Change:
-        """Puts other bytes in the place of as many."""
+        """Put other bytes in the place of as many."""
         return Change(start, start + len(data), data, f"{plural(len(data), 'byte')} overwritten at {start}")
 
     @staticmethod
     def flip(offset: int, bit: int, old: int) -> Change:
-        """Turns one bit of a byte.
+        """Turn one bit of a byte.
 
         Args:
             offset: The byte.
@@ -61,7 +61,7 @@ class Change:
 
     @staticmethod
     def cut(start: int, stop: int) -> Change:
-        """Takes bytes out."""
+        """Take bytes out."""
         return Change(start, stop, None, f"{plural(stop - start, 'byte')} cut at {start}")
 
 
@@ -167,7 +167,7 @@ class PatchedSource(WrapperSource):
         return start - before, stop - until
 
     def _taken(self) -> Iterator[tuple[int, int]]:
-        """The stretches of the source underneath that were taken out, sorted."""
+        """Yield the stretches of the source underneath that were taken out, sorted."""
         expected = 0
         for piece in self._pieces:
             if piece.at > expected:
@@ -219,7 +219,7 @@ class PatchedSource(WrapperSource):
         return [b"".join(next(stored) if one.data is None else one.data for one in pieces) for pieces in parts]
 
     def _inside(self, start: int, stop: int) -> Iterator[tuple[int, _Piece]]:
-        """The parts of pieces in `[start, stop)`, and where each begins."""
+        """Yield the parts of pieces in `[start, stop)`, and where each begins."""
         number = max(bisect_right(self._starts, start) - 1, 0)
         while number < len(self._pieces) and self._starts[number] < stop:
             first, piece = self._starts[number], self._pieces[number]
@@ -282,7 +282,7 @@ def steps_of(changes: Sequence[Change]) -> int:
 
 
 def check_room(changes: Sequence[Change]) -> None:
-    """Lets as many changes pass as are held at once.
+    """Let as many changes pass as are held at once.
 
     Raises:
         LimitExceeded: There are more, or they have too many new bytes.

@@ -44,7 +44,7 @@ _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 @contextmanager
 def wanted(priority: ReadPriority) -> Iterator[None]:
-    """Reads in this context are wanted that soon."""
+    """Read in this context are wanted that soon."""
     token = _priority.set(priority)
     try:
         yield
@@ -54,7 +54,7 @@ def wanted(priority: ReadPriority) -> Iterator[None]:
 
 @contextmanager
 def reading_for(purpose: ReadPurpose) -> Iterator[None]:
-    """Reads in this context are for that; the outermost one holds."""
+    """Read in this context are for that; the outermost one holds."""
     if _purpose.get() is not None:
         yield
         return
@@ -67,7 +67,7 @@ def reading_for(purpose: ReadPurpose) -> Iterator[None]:
 
 @contextmanager
 def at_most(size: int | None) -> Iterator[None]:
-    """Reads in this context that would fetch more than `size` bytes from another machine are refused (`LargeRead`).
+    """Read in this context that would fetch more than `size` bytes from another machine are refused (`LargeRead`).
 
     So that somebody can be asked first; None refuses nothing.
     """

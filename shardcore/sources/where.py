@@ -31,7 +31,7 @@ def source_of(
     first: int = 1 << 16,
     marks: tuple[str, ...] = (),
 ) -> Source | Folder:
-    """The source or folder behind a path, an address or bytes.
+    """Return the source or folder behind a path, an address or bytes.
 
     Args:
         where: Where it is.
@@ -76,7 +76,7 @@ def local_path(where: str | Path) -> Path:
 def folder_of(
     where: str | Path | Folder, remote: RemoteOptions | None = None, tape: RequestLog | None = None
 ) -> Folder:
-    """The folder behind a path or an address.
+    """Return the folder behind a path or an address.
 
     Args:
         where: Where it is.
@@ -144,7 +144,7 @@ class FolderOpener:
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Opens the folder at an address, or a local one; store and region are those of the caller, else those given.
+        """Open the folder at an address, or a local one; store and region are those of the caller, else those given.
 
         Args:
             address: The address.

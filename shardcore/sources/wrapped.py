@@ -71,12 +71,12 @@ class ConcatSource(Source):
         return tuple(found)
 
     def check_unchanged(self) -> None:
-        """Asks every part."""
+        """Ask every part."""
         for part in self.parts:
             part.check_unchanged()
 
     def close(self) -> None:
-        """Closes every part."""
+        """Close every part."""
         for part in self.parts:
             part.close()
 
@@ -128,7 +128,7 @@ class WrapperSource(Source):
         self.base.check_unchanged()
 
     def close(self) -> None:
-        """Closes the source underneath."""
+        """Close the source underneath."""
         self.base.close()
 
     def _read(self, start: int, stop: int) -> bytes:

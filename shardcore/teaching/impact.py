@@ -60,7 +60,7 @@ class FindingBaseline:
         return Span(str(SourceName("", (moved.now(*first), *inner))), span.start, span.stop)
 
     def fresh(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Those of some findings that were not known; they are from now on."""
+        """Return those of some findings that were not known; they are from now on."""
         left = self._known.copy()
         new: list[Finding] = []
         seen: Counter[_Same] = Counter()
@@ -75,7 +75,7 @@ class FindingBaseline:
         return tuple(new)
 
     def gone(self, was: Iterable[Finding], now: Iterable[Finding]) -> tuple[Finding, ...]:
-        """Those of the findings before that are not among those of now."""
+        """Return those of the findings before that are not among those of now."""
         there = {_same(one, one.span) for one in now}
         return tuple(one for one in was if _same(one, self.place(one.span)) not in there)
 
@@ -247,7 +247,7 @@ class Impact:
 
 
 def before(shard: Shard, progress: Progress = no_progress) -> Before:
-    """Notes what a shard says and serves, to be compared with later.
+    """Record the checks and contents of a shard, to be compared with later.
 
     Raises:
         SourceError: Its bytes cannot be had.
@@ -304,7 +304,7 @@ def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
 
 
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
-    """Compares a shard with what it was.
+    """Compare a shard with what it was.
 
     Args:
         was: What `before` said of it.
@@ -357,7 +357,7 @@ def _checks(
 
 
 def _telling(findings: tuple[Finding, ...], checks: tuple[ImpactCheck, ...]) -> list[Finding]:
-    """Those that tell of damage: a warning that was there before says nothing of bytes that changed since."""
+    """Return those that tell of damage: a warning that was there before says nothing of bytes that changed since."""
     new = {(one.code, one.key, one.span) for check in checks for one in check.new}
     return [
         one
@@ -385,7 +385,7 @@ def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
 
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:
-    """The keys of objects that are there, at most `MOST_OBJECTS` of them; and how many there are."""
+    """Return the keys of objects that are there, at most `MOST_OBJECTS` of them; and how many there are."""
     try:
         shard.load_index()
         count = len(shard.objects)
@@ -406,7 +406,7 @@ def _some_keys(shard: Shard) -> tuple[list[str], int]:
 
 
 def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
-    """The keys of rows spread over all, at most `MOST_OBJECTS`; and how many objects are there."""
+    """Return the keys of rows spread over all, at most `MOST_OBJECTS`; and how many objects are there."""
     total = 0
     for first in range(0, count, _COUNTED_AT_ONCE):
         check_stopped()
@@ -417,7 +417,7 @@ def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
 
 
 def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
-    """The keys of those of some rows that are there."""
+    """Yield the keys of those of some rows that are there."""
     for first in range(0, len(wanted), _ROWS_AT_ONCE):
         check_stopped()
         rows = wanted[first : first + _ROWS_AT_ONCE]
@@ -459,7 +459,7 @@ def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
 
 
 def _recipe(shard: Shard, ref: ObjectRef) -> str:
-    """A digest of what the shard itself says of an object whose content lies elsewhere."""
+    """Return a digest of what the shard itself says of an object whose content lies elsewhere."""
     digest = hashlib.blake2b(digest_size=16)
     plain = {name: value for name, value in ref.extras.items() if isinstance(value, (str, int, float, bool))}
     digest.update(json.dumps([ref.key, ref.size, ref.codec, ref.kind, plain], sort_keys=True).encode())

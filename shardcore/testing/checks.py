@@ -197,7 +197,7 @@ def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
 
 
 def live_keys(shard: Shard) -> list[str]:
-    """The keys of all rows that can be found and read, each once."""
+    """Return the keys of all rows that can be found and read, each once."""
     columns = shard.objects[:]
     good = np.flatnonzero(np.isin(columns.state, [State.LIVE, State.EXTERNAL]))
     return list(dict.fromkeys(key for key in shard.objects.key_texts(good) if key is not None))
@@ -217,7 +217,7 @@ def places(shard: Shard, size: int, source: str = "") -> list[int]:
 
 
 def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
-    """The nodes of a tree, breadth first, at most `limit` of them; of long lists the first and last few."""
+    """Yield the nodes of a tree, breadth first, at most `limit` of them; of long lists the first and last few."""
     queue, given = [node], 0
     while queue and given < limit:
         node = queue.pop(0)

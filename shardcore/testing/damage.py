@@ -23,7 +23,7 @@ def mutations(data: bytes, *, seed: int, count: int) -> Iterator[bytes]:
 
 
 def mutated(data: bytes, dice: random.Random) -> bytes:
-    """One damage."""
+    """Return one damage."""
     out = bytearray(data)
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
         if not out:
@@ -53,7 +53,7 @@ def mutated(data: bytes, dice: random.Random) -> bytes:
 
 
 def exercise(opener: Callable[..., Shard], *, thorough: bool = True) -> str:
-    """Does with a (damaged) shard what people do; only `ShardError`s may come of it.
+    """Do with a (damaged) shard what people do; only `ShardError`s may come of it.
 
     Args:
         opener: Opens it; called with and without `partial=True`.

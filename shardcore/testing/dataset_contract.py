@@ -42,13 +42,13 @@ class DataSetContract:
     listed: ClassVar[bool] = False
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
-        """Opens a sample; formats whose samples need options override it."""
+        """Open a sample; formats whose samples need options override it."""
         found = shardcore.open(where, **options)
         assert isinstance(found, DataSet)
         return found
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Runs every test that wants a `sample` with all samples."""
+        """Run every test that wants a `sample` with all samples."""
         if "sample" in metafunc.fixturenames:
             metafunc.parametrize("sample", self.samples, ids=lambda path: "-".join(path.parts[-2:]))
 
@@ -70,7 +70,7 @@ class DataSetContract:
                 assert found.loaded or self.listed
 
     def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
-        """Answers that the window needs on its own thread come from memory, before and after `load_index`."""
+        """Answer that the window needs on its own thread come from memory, before and after `load_index`."""
         folder = CountingFolder(LocalFolder(sample))
         with self.opened(folder) as found:
             for _ in range(2):

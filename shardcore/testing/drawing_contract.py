@@ -37,21 +37,21 @@ class DrawingContract:
     most_keys: ClassVar[int] = 2
 
     def opened(self, where: Any, **options: Any) -> Shard:
-        """Opens a sample; formats whose samples need options or siblings override it."""
+        """Open a sample; formats whose samples need options or siblings override it."""
         return shardcore.open(where, **options)
 
     def keys(self, shard: Shard) -> list[str]:
-        """The keys that are looked up: some that are there, and those that are not."""
+        """Return the keys that are looked up: some that are there, and those that are not."""
         return [*live_keys(shard)[: self.most_keys], *self.absent]
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Runs every test that wants a `sample` with all samples; a quick run with some."""
+        """Run every test that wants a `sample` with all samples; a quick run with some."""
         if "sample" in metafunc.fixturenames:
             taken = sampled(self.samples, self.quick_samples)
             metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
 
     def told(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
-        """A sample and its sketches: those of the file, and those of some lookups."""
+        """Yield a sample and its sketches: those of the file, and those of some lookups."""
         with self.opened(sample) as shard:
             shard.load_index()
             yield shard, None, shard.sketches()
@@ -88,7 +88,7 @@ class DrawingContract:
                         sketch.draw({name: value})
 
     def test_sketches_are_named(self, sample: Path) -> None:
-        """Names are short, stable and unique; every lookup that found its key has those of the format."""
+        """Name are short, stable and unique; every lookup that found its key has those of the format."""
         for _, trace, sketches in self.told(sample):
             names = [sketch.name for sketch in sketches]
             assert len(set(names)) == len(names)

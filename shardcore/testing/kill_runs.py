@@ -36,7 +36,7 @@ def place_of(cls: type) -> str:
 
 
 def loaded(place: str) -> Any:
-    """The class at a place."""
+    """Return the class at a place."""
     path, _, name = place.rpartition("::")
     spec = importlib.util.spec_from_file_location("killed_contract", path)
     if spec is None or spec.loader is None:
@@ -48,7 +48,7 @@ def loaded(place: str) -> Any:
 
 
 def bytes_of(target: Path) -> dict[str, bytes]:
-    """All files of a target, by their names in it; a file alone has the empty name."""
+    """Return all files of a target, by their names in it; a file alone has the empty name."""
     if target.is_dir():
         files = sorted(path for path in target.rglob("*") if path.is_file())
         return {path.relative_to(target).as_posix(): path.read_bytes() for path in files}
@@ -61,7 +61,7 @@ def seen(files: dict[str, bytes]) -> str:
 
 
 def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
-    """Runs a method of a test class (with the target) again and again, and kills it each time at another moment.
+    """Run a method of a test class (with the target) again and again, and kills it each time at another moment.
 
     Quick runs try a third of the moments; see `count_of`.
 
@@ -102,7 +102,7 @@ def _main() -> None:
 
 
 def _run(contract: Any, method: str, target: Path, moment: int) -> int:
-    """One run, killed after a number of calls; 0: not at all, and the number of calls is returned."""
+    """Return one run, killed after a number of calls; 0: not at all, and the number of calls is returned."""
     prepare = getattr(contract, "prepared", None)
     if prepare is not None:
         prepare(target)

@@ -15,7 +15,7 @@ _TABLE = re.compile(r"(<!-- layout: (?P<name>[^>]+?) -->\n).*?(<!-- end of layou
 
 
 def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
-    """A page with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
+    """Return a page with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
 
     Between `<!-- differences -->` and `<!-- end of differences -->` stand the fields on which page and practice differ.
 

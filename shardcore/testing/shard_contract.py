@@ -64,11 +64,11 @@ class ShardContract:
     alone: ClassVar[Sequence[str]] = ()
 
     def opened(self, where: Path | Source, **options: Any) -> Shard:
-        """Opens a sample; formats whose samples need options or siblings override it."""
+        """Open a sample; formats whose samples need options or siblings override it."""
         return shardcore.open(where, **options)
 
     def counting(self, sample: Path) -> CountingSource:
-        """The bytes of a sample, behind a counter, beside the sample's siblings."""
+        """Return the bytes of a sample, behind a counter, beside the sample's siblings."""
         return CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def damaged(self, data: bytes, sample: Path) -> Source:
@@ -76,13 +76,13 @@ class ShardContract:
         return BytesSource(data, sample.name, folder=shardcore.LocalFolder(sample.parent))
 
     def first_keys(self, sample: Path, count: int) -> list[str]:
-        """Some keys of a sample, from an opening of its own."""
+        """Return some keys of a sample, from an opening of its own."""
         with self.opened(sample) as shard:
             shard.load_index()
             return live_keys(shard)[:count]
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Runs every test that wants a `sample` with all samples; a quick run with some."""
+        """Run every test that wants a `sample` with all samples; a quick run with some."""
         if "sample" in metafunc.fixturenames:
             taken = sampled(self.samples, self.quick_samples)
             metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))

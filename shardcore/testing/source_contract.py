@@ -20,7 +20,7 @@ class SourceContract:
     data: ClassVar[bytes] = bytes(range(256)) * 40
 
     def opened(self, tmp_path: Path) -> Source:
-        """A source that holds `data`."""
+        """Return a source that holds `data`."""
         raise NotImplementedError
 
     def test_size_is_the_number_of_bytes(self, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ class SourceContract:
             assert source.read_many(ranges) == [self.data[a:b] for a, b in ranges]
 
     def test_threads_do_not_disturb_each_other(self, tmp_path: Path) -> None:
-        """Reads from many threads give the right bytes."""
+        """Read from many threads give the right bytes."""
         ranges = [(n * 7 % 9000, n * 7 % 9000 + n) for n in range(400)]
         with self.opened(tmp_path) as source, ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda r: source.read(*r), ranges)) == [self.data[a:b] for a, b in ranges]

@@ -101,17 +101,17 @@ class MemoryFolder(Folder):
         self._files = dict(files)
 
     def list(self, prefix: str = "") -> list[Entry]:
-        """All files; sub-folders are empty."""
+        """Return all files; sub-folders are empty."""
         return [] if prefix else [Entry(name, len(data), False) for name, data in sorted(self._files.items())]
 
     def open(self, name: str) -> Source:
-        """A file."""
+        """Return a file."""
         if check_name(name) not in self._files:
             raise SourceError(f"there is no {name}")
         return BytesSource(self._files[name], name, folder=self)
 
     def folder(self, name: str) -> Folder:
-        """An empty folder."""
+        """Return an empty folder."""
         return MemoryFolder({}, check_name(name))
 
     def parent(self) -> Folder | None:

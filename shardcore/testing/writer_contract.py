@@ -53,28 +53,28 @@ class WriterContract:
         raise NotImplementedError
 
     def facts(self, row: int) -> dict[str, Any]:
-        """The facts with which object `row` is written."""
+        """Return the facts with which object `row` is written."""
         return {}
 
     def created(self, target: Path | None) -> Writer:
-        """A writer for a target."""
+        """Return a writer for a target."""
         folder = self.suffix.endswith("/")
         return shardcore.create(target, format=self.format, folder=folder, **self.options)
 
     def target(self, folder: Path, name: str = "out") -> Path:
-        """A target in a folder."""
+        """Return a target in a folder."""
         return folder / (name + self.suffix.rstrip("/"))
 
     def read(self, shard: Shard, row: int, key: str) -> bytes:
-        """The content of the object that was added as number `row`, under the key that `add` returned."""
+        """Return the content of the object that was added as number `row`, under the key that `add` returned."""
         return shard.read(shard.find(key))
 
     def fill(self, writer: Writer) -> list[str]:
-        """Adds all objects; returns their keys."""
+        """Add all objects; return their keys."""
         return [writer.add(key, data, **self.facts(row)) for row, (key, data) in enumerate(self.objects())]
 
     def written(self, target: Path) -> Plan:
-        """Writes the objects; returns the plan made before the end."""
+        """Write the objects; return the plan made before the end."""
         with self.created(target) as writer:
             self.fill(writer)
             return writer.plan()
@@ -118,7 +118,7 @@ class WriterContract:
         assert plans[0] == plans[1]
 
     def test_the_plan_is_what_gets_written(self, tmp_path: Path) -> None:
-        """Names, sections, sizes and objects of the plan are those of the files; planning alone says the same."""
+        """Name, sections, sizes and objects of the plan are those of the files; planning alone says the same."""
         target = self.target(tmp_path)
         with self.created(target) as writer:
             self.fill(writer)
@@ -352,7 +352,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _refs(file: PlannedFile) -> list[ObjectRef]:
-    """All objects of a planned file; their columns say the same."""
+    """Return all objects of a planned file; their columns say the same."""
     refs = [file.objects.ref(row) for row in range(len(file.objects))]
     columns = file.objects[:]
     assert columns.size.tolist() == [ref.size for ref in refs]

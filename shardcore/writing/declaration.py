@@ -43,7 +43,7 @@ class Dial:
     options: Callable[[str], Mapping[str, Any]] | None = None
 
     def options_for(self, value: str) -> dict[str, Any]:
-        """The options for writing that a value means."""
+        """Return the options for writing that a value means."""
         return dict(self.options(value)) if self.options is not None else {self.name: value}
 
 

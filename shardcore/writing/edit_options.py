@@ -54,7 +54,7 @@ class Verb:
     options: tuple[Option, ...] = ()
 
     def help_of(self, name: str) -> str:
-        """The sentence of an option."""
+        """Return the sentence of an option."""
         return next(option.help for option in self.options if option.name == name)
 
 
@@ -114,7 +114,7 @@ def made(
     now: str = "",
     back: bool = False,
 ) -> Any:
-    """The edit that a verb means for a shard; nothing is changed.
+    """Return the edit that a verb means for a shard; nothing is changed.
 
     Args:
         verb: What is to be done.

@@ -77,7 +77,7 @@ class FileChange:
         return self.start + self.size
 
     def pieces(self) -> Iterator[bytes]:
-        """The new bytes, in pieces.
+        """Yield the new bytes, in pieces.
 
         Raises:
             SourceError: They cannot be read.
@@ -91,13 +91,13 @@ class FileChange:
             yield from self.new.pieces()
 
     def digest(self) -> str:
-        """The sha256 of the new bytes in hex; empty for a stream, which is read only once."""
+        """Return the sha256 of the new bytes in hex; empty for a stream, which is read only once."""
         if isinstance(self.new, Stream):
             return ""
         return sha256_of(self.pieces())[0]
 
     def head(self) -> bytes:
-        """The first new bytes, as many as are shown."""
+        """Return the first new bytes, as many as are shown."""
         if isinstance(self.new, Zeros):
             return bytes(min(self.new.size, SHOWN))
         return next(self.pieces(), b"")[:SHOWN]
@@ -134,7 +134,7 @@ class Edit:
         return self.source.size
 
     def old_stretches(self) -> list[tuple[int, int]]:
-        """The stretches of the old file that are overwritten or cut off."""
+        """Return the stretches of the old file that are overwritten or cut off."""
         found = [(one.start, min(one.stop, self.old_size)) for one in self.changes if one.start < self.old_size]
         if self.new_size < self.old_size:
             found.append((self.new_size, self.old_size))
@@ -157,7 +157,7 @@ class Edit:
         return {"path": str(self.path), "size": self.old_size, "new_size": self.new_size, "changes": changes}
 
     def check(self) -> None:
-        """Looks whether the edit still makes sense.
+        """Look whether the edit still makes sense.
 
         Raises:
             SourceChanged: The file is another one than when it was opened.
@@ -180,7 +180,7 @@ def edit_of(
     verb: str = "",
     keys: tuple[str, ...] = (),
 ) -> Edit:
-    """An edit of an opened file.
+    """Return an edit of an opened file.
 
     Args:
         source: The source of the shard.
@@ -199,7 +199,7 @@ def edit_of(
 
 
 def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
-    """Writes the new bytes, and makes them durable.
+    """Write the new bytes, and make them durable.
 
     Raises:
         SourceChanged: The file is another one than when it was opened.
@@ -258,7 +258,7 @@ def make_durable(file: IO[bytes], *, before: int) -> None:
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:
-    """Writes all of some bytes to a file without a buffer.
+    """Write all of some bytes to a file without a buffer.
 
     Raises:
         OSError: They cannot be written.

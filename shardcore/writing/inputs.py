@@ -52,7 +52,7 @@ class LeftOut:
         self._others = 0
 
     def fail(self, name: str, error: ShardError) -> None:
-        """Skips an input that cannot be packed.
+        """Skip an input that cannot be packed.
 
         Raises:
             ShardError: Such inputs are not skipped.
@@ -64,7 +64,7 @@ class LeftOut:
         self.skipped.append(Skipped(name, error.message))
 
     def add(self, entry: os.DirEntry[str]) -> None:
-        """Counts something that is neither a file nor a folder."""
+        """Count something that is neither a file nor a folder."""
         if entry.is_symlink():
             self._links += 1
         else:
@@ -80,7 +80,7 @@ class LeftOut:
 
 
 def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
-    """The inputs; for `-` those that standard input names, one on each line."""
+    """Yield the inputs; for `-` those that standard input names, one on each line."""
     for one in inputs:
         if one == "-":
             yield from (line for line in sys.stdin.read().splitlines() if line)
@@ -91,7 +91,7 @@ def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
 def input_files(
     inputs: Iterable[str | Path], left_out: LeftOut | None = None, *, deep: bool = True
 ) -> Iterator[tuple[Path, str]]:
-    """The files that are named, and those in the folders that are named, sorted by name.
+    """Yield the files that are named, and those in the folders that are named, sorted by name.
 
     In folders, links are left out, and so are the temporary files of shards that are being written.
 
@@ -191,7 +191,7 @@ def spared(
     inputs: Collection[Path] | None = None,
     notes: MutableSequence[str] | None = None,
 ) -> Iterator[InputItem]:
-    """The objects without the files that the shard is about to replace: their bytes would be lost.
+    """Yield the objects without the files that the shard is about to replace: their bytes would be lost.
 
     Args:
         items: The objects.
@@ -216,5 +216,5 @@ def spared(
 
 
 def would_be_lost(path: Path) -> UsageError:
-    """The error where something would be replaced by what is made of it."""
+    """Return the error where something would be replaced by what is made of it."""
     return UsageError(f"{path} is read, and would be replaced: give the new shard another name")

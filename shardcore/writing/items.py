@@ -37,7 +37,7 @@ class Stated:
     sha256: str = ""
 
     def check_size(self, size: int, label: str) -> None:
-        """Compares the size of a content.
+        """Compare the size of a content.
 
         Raises:
             SourceError: It is another one.
@@ -112,7 +112,7 @@ class InputItem:
         return replace(self, content=_size_of(self.content, self.label, self._stated()), parts=parts, path=self.origin)
 
     def add_to(self, writer: Writer) -> str:
-        """Adds it; returns the key under which it is found, empty where it has none.
+        """Add it; return the key under which it is found, empty where it has none.
 
         Raises:
             UsageError: It does not fit the format.
@@ -156,7 +156,7 @@ class FormatInputs:
 
 
 def _size_of(content: Content, label: str, stated: Stated) -> Content:
-    """The size instead of a file."""
+    """Return the size instead of a file."""
     if not isinstance(content, (str, Path)):
         return content
     try:
@@ -253,7 +253,7 @@ class _StatedStream:
         self.seekable, self.seek, self.tell = stream.seekable, stream.seek, stream.tell
 
     def read(self, size: int = -1) -> bytes:
-        """Reads on."""
+        """Read on."""
         piece = self._stream.read(size)
         self._size += len(piece)
         if self._digest is not None:
@@ -261,7 +261,7 @@ class _StatedStream:
         return piece
 
     def check(self) -> None:
-        """Compares what was read with what is stated.
+        """Compare what was read with what is stated.
 
         Raises:
             SourceError: They differ.
@@ -274,7 +274,7 @@ class _StatedStream:
 
 
 def check_unchanged(path: str | Path, label: str, before: os.stat_result) -> None:
-    """Compares a file with what it was when it was opened, as tar does.
+    """Compare a file with what it was when it was opened, as tar does.
 
     Raises:
         SourceError: It is another one, or was written to.

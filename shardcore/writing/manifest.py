@@ -117,7 +117,7 @@ class ManifestReader:
         self._first = next(self._lines, None)
 
     def close(self) -> None:
-        """Closes the file, whether or not all of it was read."""
+        """Close the file, whether or not all of it was read."""
         self._lines.close()
 
     @property
@@ -128,7 +128,7 @@ class ManifestReader:
         return isinstance(self._first[1].get("path"), str)
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The objects as they are listed, with the numbers of their lines.
+        """Yield the objects as they are listed, with the numbers of their lines.
 
         Raises:
             UsageError: A line is not one of a manifest.
@@ -151,7 +151,7 @@ class ManifestReader:
             line = next(self._lines, None)
 
     def items(self, key_of: Callable[[str], str | None], left_out: LeftOut | None = None) -> Iterator[InputItem]:
-        """The objects, in the order of the lines; a part joins the object before it.
+        """Yield the objects, in the order of the lines; a part joins the object before it.
 
         Args:
             key_of: The key for the name of a file, where a line says none; see `Writes.key_of`.
@@ -352,7 +352,7 @@ class ResultManifest:
         self._begin()
 
     def note(self, item: InputItem, stored: str, rows: int | None = None) -> None:
-        """Notes one object.
+        """Note one object.
 
         Args:
             item: The object.
@@ -378,7 +378,7 @@ class ResultManifest:
         self._line({name: value for name, value in line.items() if value is not None or name == "key"})
 
     def end(self, skipped: Sequence[Skipped] = ()) -> None:
-        """Completes it.
+        """Complete it.
 
         Args:
             skipped: The inputs that are not in the shard.
@@ -399,7 +399,7 @@ class ResultManifest:
         self._file.complete(self._count)
 
     def appear(self) -> None:
-        """Shows the report; the result manifest appears with the shard.
+        """Show the report; the result manifest appears with the shard.
 
         Raises:
             UsageError: A file of that name appeared meanwhile.
@@ -409,7 +409,7 @@ class ResultManifest:
             self._report.appear(force=self._output.force)
 
     def discard(self) -> None:
-        """Removes a report that did not appear."""
+        """Remove a report that did not appear."""
         if self._report is not None:
             self._report.discard()
 

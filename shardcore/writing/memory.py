@@ -24,20 +24,20 @@ class MemoryFile(Draining):
         self.data = bytearray()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Appends bytes."""
+        """Append bytes."""
         self.data += data
         self.at = len(self.data)
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """Fills in bytes that were left open before."""
+        """Fill in bytes that were left open before."""
         self.data[offset : offset + len(data)] = data
 
     def skip(self, size: int) -> None:
-        """Leaves zeros."""
+        """Leave zeros."""
         self.write(bytes(size))
 
     def rewind(self, offset: int) -> None:
-        """Forgets what was written from an offset on."""
+        """Forget what was written from an offset on."""
         del self.data[offset:]
         self.at = offset
 
@@ -61,17 +61,17 @@ class MemoryOutput(Output):
         self._begun: list[tuple[MemoryFile, bool]] = []
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
-        """Starts a file; see `Output.open`."""
+        """Start a file; see `Output.open`."""
         file = MemoryFile(name or self._name)
         self._begun.append((file, last))
         return file
 
     def spool(self, name: str) -> Draining:
-        """Starts a file whose name is known later."""
+        """Start a file whose name is known later."""
         return self.open(name)
 
     def settle(self, file: Draining, name: str) -> bool:
-        """Says what a file of `spool` is called; False where there is one of that name already."""
+        """Say what a file of `spool` is called; False where there is one of that name already."""
         if not isinstance(file, MemoryFile):
             return True
         if any(other.name == name and other is not file for other, _ in self._begun):
@@ -81,11 +81,11 @@ class MemoryOutput(Output):
         return True
 
     def drop(self, file: Draining) -> None:
-        """Throws away a file that is not needed after all."""
+        """Throw away a file that is not needed after all."""
         self._begun = [(other, last) for other, last in self._begun if other is not file]
 
     def commit(self) -> tuple[WrittenFile, ...]:
-        """Completes the files."""
+        """Complete the files."""
         ordered = [file for file, _ in sorted(self._begun, key=lambda one: one[1])]
         self.files = {file.name: bytes(file.data) for file in ordered}
         return tuple(
@@ -94,5 +94,5 @@ class MemoryOutput(Output):
         )
 
     def discard(self) -> None:
-        """Forgets all."""
+        """Forget all."""
         self._begun = []

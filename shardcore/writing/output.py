@@ -108,7 +108,7 @@ class Output:
         return self._workers
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
-        """Starts a file.
+        """Start a file.
 
         Args:
             name: Relative to the target, where that is a folder; else to the folder of the target, and empty for the
@@ -131,7 +131,7 @@ class Output:
         return self._begin(final, last=last, path=final if self._staged is not None else None)
 
     def spool(self, name: str) -> Draining:
-        """Starts a file whose name is known only when it is complete; see `settle`.
+        """Start a file whose name is known only when it is complete; see `settle`.
 
         Args:
             name: Any name in the folder where it is going to be, as in `open`.
@@ -147,7 +147,7 @@ class Output:
         return self._begin(final)
 
     def settle(self, file: Draining, name: str) -> bool:
-        """Says what a file of `spool` is called. It is named for its content: where there is one already, that stays.
+        """Say what a file of `spool` is called. It is named for its content: where there is one already, that stays.
 
         Args:
             file: The file, all of it written.
@@ -170,13 +170,13 @@ class Output:
         return True
 
     def drop(self, file: Draining) -> None:
-        """Throws away a file that is not needed after all."""
+        """Throw away a file that is not needed after all."""
         if isinstance(file, TemporaryFile):
             self._files.remove(file)
             file.discard()
 
     def commit(self) -> tuple[WrittenFile, ...]:
-        """Completes the files that are not complete yet, then gives all of them their names.
+        """Complete the files that are not complete yet, then give all of them their names.
 
         Where a file cannot get its name, those that have theirs already are taken away again.
 
@@ -208,7 +208,7 @@ class Output:
         return written
 
     def discard(self) -> None:
-        """Removes what was begun, and the folders that were made for it."""
+        """Remove what was begun, and the folders that were made for it."""
         for file in self._files:
             file.discard()
         if self._prepared is not None:
@@ -243,7 +243,7 @@ class Output:
             self._staged_lock = None
 
     def _root(self, target: Path) -> Path:
-        """The folder to which names are relative: of a folder, one under a temporary name."""
+        """Return the folder to which names are relative: of a folder, one under a temporary name."""
         if not self.folder:
             return target.parent
         if self._staged is not None:
@@ -251,7 +251,7 @@ class Output:
         return self._prepare(target / target.name) if is_there(target) else self._prepare(target, files="")
 
     def _prepare(self, final: Path, files: str = FILES) -> Path:
-        """Makes the temporary folder beside a final name, and the one in it that gets the files."""
+        """Make the temporary folder beside a final name, and the one in it that gets the files."""
         for _ in range(TRIES):
             self._prepared = temporary_path(final, self._run)
             self._make_folders(self._prepared)
@@ -269,7 +269,7 @@ class Output:
         return self._staged
 
     def _prepare_several(self) -> None:
-        """Moves the files that replace others together with the target, a file, into a temporary folder."""
+        """Move the files that replace others together with the target, a file, into a temporary folder."""
         target = self.target
         if target is None or self.folder or len(self._files) < 2 or not any(is_there(f.final) for f in self._files):
             return
@@ -305,7 +305,7 @@ class Output:
         self._swept.add(folder)
 
     def _show_prepared(self) -> None:
-        """Gives the temporary folder its name, or the files in it theirs."""
+        """Give the temporary folder its name, or the files in it theirs."""
         target, prepared, staged = self.target, self._prepared, self._staged
         if prepared is None or staged is None or target is None:
             return
@@ -338,7 +338,7 @@ class Output:
         self._prepared = None
 
     def _others(self, written: set[Path]) -> list[Path]:
-        """The files of a folder that the new ones replace and that have no successor of their name."""
+        """Return the files of a folder that the new ones replace and that have no successor of their name."""
         if not (self.force and self.folder and self.target is not None):
             return []
         there = {path for pattern in self.replaces for path in self.target.glob(pattern)}
@@ -352,7 +352,7 @@ class Output:
 
 
 def _size_of(path: Path) -> int:
-    """The bytes of a plain file; -1 where there is none."""
+    """Return the bytes of a plain file; -1 where there is none."""
     try:
         return path.lstat().st_size if path.is_file() and not path.is_symlink() else -1
     except OSError:

@@ -62,7 +62,7 @@ class PartialRecord:
         self._path = _state_folder() / f"{name}.json"
 
     def note(self, file: TemporaryFile, sha256: str) -> bool:
-        """Writes the record; whether that could be done."""
+        """Write the record; whether that could be done."""
         text = json.dumps({"part": file.path.name, "size": file.at, "sha256": sha256})
         fresh = self._path.with_name(f"{new_run()}.new")
         try:
@@ -79,12 +79,12 @@ class PartialRecord:
         return True
 
     def drop(self) -> None:
-        """Removes the record."""
+        """Remove the record."""
         with contextlib.suppress(OSError):
             self._path.unlink()
 
     def left(self, size: int) -> tuple[TemporaryFile, hashlib._Hash] | None:
-        """Opens what an earlier run left, and hashes it; None where it is not there, or is not what that run wrote.
+        """Open what an earlier run left, and hash it; None where it is not there, or is not what that run wrote.
 
         Args:
             size: Bytes of the complete file.
@@ -138,7 +138,7 @@ class PartialRecord:
 def write_kept(
     path: Path, mark: str, size: int, pieces_from: Callable[[int], Iterator[bytes]], *, force: bool = False
 ) -> tuple[int, str]:
-    """Writes one file that appears when it is complete, and goes on where an earlier run broke off.
+    """Write one file that appears when it is complete, and go on where an earlier run broke off.
 
     What was written stays when another machine gives no more bytes, and goes with every other failure.
 
@@ -193,7 +193,7 @@ def _is_own(file: IO[bytes]) -> bool:
 
 
 def _state_folder() -> Path:
-    """The folder of the records, which nobody but the user writes to."""
+    """Return the folder of the records, which nobody but the user writes to."""
     named = Path(os.environ.get("XDG_STATE_HOME", ""))
     # Without a home folder the name stays relative, and there are no records.
     base = named if named.is_absolute() else Path(os.path.expanduser("~/.local/state"))  # noqa: PTH111

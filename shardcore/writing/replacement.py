@@ -29,7 +29,7 @@ LIMITS = JsonLimits(size=1 << 28)
 
 
 def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[str]) -> None:
-    """Makes the new files count: they are going to replace others, whatever happens.
+    """Make the new files count: they are going to replace others, whatever happens.
 
     Args:
         prepared: The folder that has them in `FILES`.
@@ -62,7 +62,7 @@ def begin(prepared: Path, place: Path, files: Sequence[str], remove: Sequence[st
 
 
 def finish(place: Path) -> list[Path]:
-    """Moves new files to their places, and removes old ones that have no successor; also after an interruption.
+    """Move new files to their places, and remove old ones that have no successor; also after an interruption.
 
     Args:
         place: See `replacing_path`.
@@ -107,7 +107,7 @@ def finish(place: Path) -> list[Path]:
 
 
 def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path] | None:
-    """Finishes replacing where an earlier run was interrupted; None where none was.
+    """Finish replacing where an earlier run was interrupted; None where none was.
 
     Args:
         target: What is going to be written.
@@ -147,7 +147,7 @@ def is_removable(root: Path, path: Path) -> bool:
 
 
 def _read(place: Path) -> tuple[list[str], list[str]]:
-    """The names of new files, and of old ones that go; none where all of it was done."""
+    """Return the names of new files, and of old ones that go; none where all of it was done."""
     try:
         descriptor = os.open(place / LIST, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as stream:
@@ -165,7 +165,7 @@ def _read(place: Path) -> tuple[list[str], list[str]]:
 
 
 def _check_folders(root: Path, name: str) -> None:
-    """Refuses names that lead through a link.
+    """Refuse names that lead through a link.
 
     Raises:
         FormatError: A folder on the way is a link.

@@ -40,18 +40,18 @@ class Draining:
         self.objects = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Counts the bytes."""
+        """Count the bytes."""
         self.at += len(data)
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """Does nothing: the bytes were counted before."""
+        """Do nothing: the bytes were counted before."""
 
     def skip(self, size: int) -> None:
-        """Counts bytes of which only the number is known."""
+        """Count bytes of which only the number is known."""
         self.at += size
 
     def rewind(self, offset: int) -> None:
-        """Forgets what was written from an offset on."""
+        """Forget what was written from an offset on."""
         self.at = offset
 
     def prove(self) -> None:
@@ -61,7 +61,7 @@ class Draining:
         """Nothing is open."""
 
     def complete(self, objects: int = 0) -> None:
-        """Notes how many objects the file would hold."""
+        """Note how many objects the file would hold."""
         self.objects = objects
 
 
@@ -157,7 +157,7 @@ class TemporaryFile(Draining):
         return self._file
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Appends bytes.
+        """Append bytes.
 
         Raises:
             SourceError: The disk is full, the file cannot be written, or it is closed already.
@@ -183,7 +183,7 @@ class TemporaryFile(Draining):
         self._proof = self.at, blake3()
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """Fills in bytes that were left open before.
+        """Fill in bytes that were left open before.
 
         Raises:
             SourceError: The file cannot be written.
@@ -196,7 +196,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def skip(self, size: int) -> None:
-        """Leaves a hole that is filled in later, or stays zero.
+        """Leave a hole that is filled in later, or stays zero.
 
         Raises:
             SourceError: The file cannot be written.
@@ -210,7 +210,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def rewind(self, offset: int) -> None:
-        """Forgets what was written from an offset on.
+        """Forget what was written from an offset on.
 
         Raises:
             SourceError: The file cannot be written.
@@ -223,7 +223,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def rest(self) -> None:
-        """Closes the file for a while: a folder may have more files than a process may keep open.
+        """Close the file for a while: a folder may have more files than a process may keep open.
 
         Raises:
             SourceError: The file cannot be written.
@@ -265,7 +265,7 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def read_back(self) -> Iterator[bytes]:
-        """The whole file as written so far, in pieces; writing goes on at its end.
+        """Yield the whole file as written so far, in pieces; writing goes on at its end.
 
         Raises:
             SourceError: It cannot be read.
@@ -280,12 +280,12 @@ class TemporaryFile(Draining):
             raise self._failed(error) from error
 
     def hold(self) -> None:
-        """Keeps a lock on the file to the end of the run: it tells others that the run is alive."""
+        """Keep a lock on the file to the end of the run: it tells others that the run is alive."""
         with contextlib.suppress(OSError):
             self._held = os.dup(self.file.fileno())
 
     def complete(self, objects: int = 0) -> None:
-        """Makes the bytes durable and closes the file; completing it once more does nothing.
+        """Make the bytes durable and close the file; completing it once more does nothing.
 
         Args:
             objects: How many objects it holds.
@@ -364,7 +364,7 @@ class TemporaryFile(Draining):
         self.durable = True
 
     def close(self) -> None:
-        """Hands the bytes to the system; nothing more is written.
+        """Hand the bytes to the system; nothing more is written.
 
         Raises:
             SourceError: The file cannot be written.
@@ -373,14 +373,14 @@ class TemporaryFile(Draining):
         self.rest()
 
     def let_go(self) -> None:
-        """Ends the lock of `hold`."""
+        """End the lock of `hold`."""
         held, self._held = self._held, None
         if held is not None:
             with contextlib.suppress(OSError):
                 os.close(held)
 
     def appear(self, *, force: bool) -> None:
-        """Gives the closed file its final name.
+        """Give the closed file its final name.
 
         Raises:
             UsageError: A file of that name appeared meanwhile, and `force` is not set.
@@ -411,7 +411,7 @@ class TemporaryFile(Draining):
             self.path.unlink()
 
     def move(self, final: Path) -> None:
-        """Moves the closed file, still under its temporary name, into the folder of another final name.
+        """Move the closed file, still under its temporary name, into the folder of another final name.
 
         Raises:
             SourceError: It cannot be moved.
@@ -423,7 +423,7 @@ class TemporaryFile(Draining):
         self.final = final
 
     def discard(self) -> None:
-        """Removes the file."""
+        """Remove the file."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
@@ -437,14 +437,14 @@ class TemporaryFile(Draining):
 
 
 def _pieces(file: FileIO) -> Iterator[memoryview]:
-    """The bytes of an unbuffered file; each piece is overwritten by the next."""
+    """Yield the bytes of an unbuffered file; each piece is overwritten by the next."""
     held = memoryview(bytearray(BUFFER))
     while count := file.readinto(held):
         yield held[:count]
 
 
 def taken(path: Path) -> UsageError:
-    """The error where a name is not free for a file."""
+    """Return the error where a name is not free for a file."""
     if os.path.isdir(path):  # noqa: PTH112
         return UsageError(f"{path} is a folder; give the name of a file")
     if not is_replaceable(path):
@@ -453,7 +453,7 @@ def taken(path: Path) -> UsageError:
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> int:
-    """Writes one file that appears when it is complete; returns its bytes.
+    """Write one file that appears when it is complete; return its bytes.
 
     Raises:
         UsageError: The file exists already, and `force` is not set.
@@ -526,7 +526,7 @@ def is_replaceable(path: Path) -> bool:
 
 
 def _without_links(path: str, flags: int) -> int:
-    """Opens a file that is there; never what a link in its place leads to."""
+    """Open a file that is there; never what a link in its place leads to."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
@@ -572,7 +572,7 @@ def is_there(path: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes a rename durable, where the system knows how; the file is complete even where it does not."""
+    """Make a rename durable, where the system knows how; the file is complete even where it does not."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     with contextlib.suppress(OSError):

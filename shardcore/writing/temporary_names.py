@@ -22,12 +22,12 @@ FOLDERS_ABOVE = 2
 
 
 def new_run() -> str:
-    """The mark that the temporary names of one run share."""
+    """Return the mark that the temporary names of one run share."""
     return os.urandom(6).hex()
 
 
 def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
-    """A free name beside a final one, by which what is not complete can be recognised.
+    """Return a free name beside a final one, by which what is not complete can be recognised.
 
     Args:
         final: The final name.
@@ -51,7 +51,7 @@ def is_left_over(name: str) -> bool:
 
 
 def sweep(folder: Path, stem: str | None = None) -> list[Path]:
-    """Removes the temporary files and folders that runs left which did not end.
+    """Remove the temporary files and folders that runs left which did not end.
 
     Runs that are alive hold a lock; where the file system has none, nothing is removed.
 
@@ -72,7 +72,7 @@ def sweep(folder: Path, stem: str | None = None) -> list[Path]:
 
 
 def _swept(paths: list[Path]) -> list[Path]:
-    """Removes what one run left, locked meanwhile: a run that begins now sees that. Nothing, while it is alive."""
+    """Remove what one run left, locked meanwhile: a run that begins now sees that. Nothing, while it is alive."""
     held: list[int] = []
     try:
         for path in paths:
@@ -90,7 +90,7 @@ def _swept(paths: list[Path]) -> list[Path]:
 
 
 def lock(descriptor: int) -> bool:
-    """Locks an open file or folder against being swept; False where that cannot be, or another one has done so."""
+    """Lock an open file or folder against being swept; False where that cannot be, or another one has done so."""
     if sys.platform == "win32":
         # No locks of that kind: nothing is swept there.
         return False
@@ -116,7 +116,7 @@ def in_use(path: Path) -> bool:
 
 
 def remove_tree(path: Path) -> None:
-    """Removes a file, or a folder with all in it, as far as that can be; links are not followed."""
+    """Remove a file, or a folder with all in it, as far as that can be; links are not followed."""
     if not path.is_symlink() and path.is_dir():
         for inner in sorted(path.rglob("*"), reverse=True):
             with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def remove_tree(path: Path) -> None:
 
 
 def replacing_path(target: Path, *, folder: bool) -> Path:
-    """The folder of the new files while they replace others.
+    """Return the folder of the new files while they replace others.
 
     Args:
         target: What is written.
@@ -142,7 +142,7 @@ def replacing_path(target: Path, *, folder: bool) -> Path:
 
 
 def check_replaced(path: Path, *, folder: bool) -> None:
-    """Looks whether files that are going to be opened are all old or all new.
+    """Look whether files that are going to be opened are all old or all new.
 
     Args:
         path: What is opened: a file or a folder.

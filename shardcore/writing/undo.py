@@ -301,7 +301,7 @@ def apply(
     audit: Audit | None = None,
     progress: Progress = no_progress,
 ) -> Path | None:
-    """Makes an edit: the journal first, then the changes. Where that fails, the old bytes are put back at once.
+    """Make an edit: the journal first, then the changes. Where that fails, the old bytes are put back at once.
 
     Args:
         edit: The edit.
@@ -435,7 +435,7 @@ def finish(
 
 
 def undo(path: str | Path, progress: Progress = no_progress, *, trust: bool = False) -> Journal:
-    """Puts back what the last edit of a file changed, and removes its journal; that of the edit before is next.
+    """Put back what the last edit of a file changed, and remove its journal; that of the edit before is next.
 
     Args:
         path: The file.
@@ -525,7 +525,7 @@ def _write(path: Path, raw: IO[bytes], records: Sequence[JournalRecord], size: i
 
 
 def _pieces(raw: IO[bytes], record: JournalRecord, end: int) -> Iterator[tuple[int, bytes]]:
-    """The bytes of a record, in pieces; zeros only before `end`."""
+    """Yield the bytes of a record, in pieces; zeros only before `end`."""
     holds = record.kind in _HOLDS
     stop = record.stop if holds else min(record.stop, end)
     for start in range(record.start, stop, BLOCK * BLOCKS):
@@ -648,7 +648,7 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Reads into a buffer."""
+        """Read into a buffer."""
         data = self._file.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -796,7 +796,7 @@ def _stands(source: FileSource, raw: IO[bytes], record: JournalRecord) -> bool:
 
 
 def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: int, new_size: int) -> str:
-    """The digest of bytes that an edit leaves alone: at both ends of the file, and around each change.
+    """Return the digest of bytes that an edit leaves alone: at both ends of the file, and around each change.
 
     Args:
         source: The file.
@@ -827,7 +827,7 @@ def _sample(source: FileSource, stretches: Sequence[tuple[int, int]], old_size: 
 
 
 def _write_journal(edit: Edit, path: Path, *, stale: bool, keep: bool) -> None:
-    """Writes the journal under a temporary name; it appears when it is complete and durable.
+    """Write the journal under a temporary name; it appears when it is complete and durable.
 
     Args:
         edit: The edit.

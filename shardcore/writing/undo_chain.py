@@ -27,7 +27,7 @@ def journal_of(path: Path) -> Path:
 
 
 def earlier_journals(path: Path) -> list[Path]:
-    """The journals of the edits before the last one, the oldest first."""
+    """Return the journals of the edits before the last one, the oldest first."""
     found: list[Path] = []
     while os.path.lexists(one := _numbered(path, len(found) + 1)):
         found.append(one)
@@ -56,7 +56,7 @@ def _is_numbered(name: str, lead: str) -> bool:
 
 
 def put_aside(path: Path) -> None:
-    """Makes room for the journal of another edit.
+    """Make room for the journal of another edit.
 
     Raises:
         SourceError: The journal cannot be renamed.
@@ -67,7 +67,7 @@ def put_aside(path: Path) -> None:
 
 
 def bring_back(path: Path) -> None:
-    """Makes the journal of the edit before the one that counts, where that has none any more.
+    """Make the journal of the edit before the one that counts, where that has none any more.
 
     Raises:
         SourceError: The journal cannot be renamed.
@@ -77,7 +77,7 @@ def bring_back(path: Path) -> None:
 
 
 def forget(path: Path) -> None:
-    """Removes all journals of a file.
+    """Remove all journals of a file.
 
     Raises:
         SourceError: One cannot be removed.

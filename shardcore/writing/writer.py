@@ -113,7 +113,7 @@ class Writer(ABC):
         parts: Mapping[str, Data] | None = None,
         **facts: object,
     ) -> str:
-        """Adds one object.
+        """Add one object.
 
         Args:
             key: Its text form, or the bytes or the number that the format stores; None where the format makes it from
@@ -146,7 +146,7 @@ class Writer(ABC):
         return self._add(key, data, More(label, name, parts or {}, {k: v for k, v in values.items() if v is not None}))
 
     def add_many(self, keys: Sequence[Key] | None, contents: Sequence[bytes]) -> list[str]:
-        """Adds many small objects at once, quicker than one by one.
+        """Add many small objects at once, quicker than one by one.
 
         Args:
             keys: As many as contents; None where the format makes them from the contents, or has none.
@@ -181,10 +181,10 @@ class Writer(ABC):
 
     @abstractmethod
     def _complete(self) -> None:
-        """Writes what is left to write, and completes each file with the number of its objects."""
+        """Write what is left to write, and completes each file with the number of its objects."""
 
     def finish(self) -> tuple[WrittenFile, ...]:
-        """Completes the shard: its files appear under their final names.
+        """Complete the shard: its files appear under their final names.
 
         Raises:
             UsageError: The writer only plans, or is finished.
@@ -202,7 +202,7 @@ class Writer(ABC):
         return self.written
 
     def abort(self) -> None:
-        """Gives up: nothing appears."""
+        """Give up: nothing appears."""
         self._finished = True
         self.output.discard()
 
@@ -252,7 +252,7 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
 
 
 def whole(data: Data, label: str = "") -> bytes:
-    """The content in one piece: for formats whose objects are small.
+    """Return the content in one piece: for formats whose objects are small.
 
     Raises:
         SourceError: The stream cannot be read.

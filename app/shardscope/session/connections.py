@@ -87,7 +87,7 @@ def to_json(options: RemoteOptions) -> str:
 
 
 def from_json(text: str) -> RemoteOptions | None:
-    """The inverse of `to_json`; None where keys are needed that nobody remembers, or the text makes no sense."""
+    """Return the inverse of `to_json`; None where keys are needed that nobody remembers, or the text makes no sense."""
     try:
         found = json.loads(text)
         values = {name: found[name] for name in REMEMBERED if name in found}
@@ -103,7 +103,7 @@ def from_json(text: str) -> RemoteOptions | None:
 
 
 def way_words(text: str) -> str:
-    """A remembered way, as people say it: `anonymous`, `profile lab, http://127.0.0.1:9000`."""
+    """Return a remembered way, as people say it: `anonymous`, `profile lab, http://127.0.0.1:9000`."""
     try:
         found = json.loads(text)
         usual = found.get("who") == _AS_USUAL
@@ -136,7 +136,7 @@ class Connections:
         return place not in self._secret and '"who": "keys"' in self.kept.get(place, "")
 
     def remember(self, uri: str, options: RemoteOptions) -> None:
-        """Keeps the way to a place: in memory as it is, and in `kept` without secrets."""
+        """Keep the way to a place: in memory as it is, and in `kept` without secrets."""
         if not (place := place_of(uri)):
             return
         self._secret[place] = options
@@ -146,7 +146,7 @@ class Connections:
             del self.kept[older]
 
     def forget(self) -> None:
-        """Forgets all."""
+        """Forget all."""
         self.kept.clear()
         self._secret.clear()
 

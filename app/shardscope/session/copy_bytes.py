@@ -35,7 +35,7 @@ class TooMuchToCopy(Exception):
 
 
 def check_size(size: int) -> None:
-    """Refuses to copy very much.
+    """Refuse to copy very much.
 
     Raises:
         TooMuchToCopy: `size` bytes are more than `MAX_BYTES`.
@@ -67,7 +67,7 @@ def copied(data: bytes, form: CopyAs, *, start: int = 0, width: int = 16, lead: 
 
 
 def as_seen(data: bytes, *, start: int = 0, width: int = 16, lead: int = 0, digits: int = 8) -> str:
-    """The rows of the hex view that hold the bytes: offset, hex, text; cells outside stay blank."""
+    """Return the rows of the hex view that hold the bytes: offset, hex, text; cells outside stay blank."""
     lines = []
     at = 0
     hex_width = len(hex_cells(bytes(width)))

@@ -25,5 +25,5 @@ class Debounce(QTimer):
         self.timeout.connect(call)
 
     def again(self, *_: object) -> None:
-        """Starts it anew, whatever a signal says."""
+        """Start it anew, whatever a signal says."""
         self.start()

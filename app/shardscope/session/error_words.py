@@ -59,7 +59,7 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 
 
 def plain_words(error: BaseException | None) -> str:
-    """An error as a sentence for the window: what is wrong and where, then what to do about it here."""
+    """Return an error as a sentence for the window: what is wrong and where, then what to do about it here."""
     if isinstance(error, ShardError):
         placed = grouped(error.placed)
         return f"{placed}; {WORDS[error.remedy]}" if error.remedy is not None else placed

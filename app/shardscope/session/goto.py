@@ -65,7 +65,7 @@ class GotoNames:
 
 
 def evaluate(text: str, places: GotoNames) -> int:
-    """The offset that an expression means.
+    """Return the offset that an expression means.
 
     A leading `+` is relative to the caret; a leading `-` counts from the end of the source.
 
@@ -83,7 +83,7 @@ def evaluate(text: str, places: GotoNames) -> int:
 
 
 def calculate(text: str) -> int:
-    """The number that a sum or product of numbers is; no names.
+    """Return the number that a sum or product of numbers is; no names.
 
     Raises:
         GotoError: It is none.
@@ -128,7 +128,7 @@ class _Parser:
         self.depth = 0
 
     def whole(self) -> int:
-        """The value of the whole text."""
+        """Return the value of the whole text."""
         if not self.tokens:
             raise GotoError("a number or a name is missing")
         base = 0

@@ -73,10 +73,10 @@ def lights_of(step: Step) -> tuple[Light, ...]:
 
 
 def lights_in(lights: Sequence[Light], source: str) -> tuple[Light, ...]:
-    """Those in one source."""
+    """Return those in one source."""
     return tuple(light for light in lights if light.span.source == source)
 
 
 def arrows_in(arrows: Sequence[Arrow], source: str) -> tuple[Arrow, ...]:
-    """Those that begin and end in one source."""
+    """Return those that begin and end in one source."""
     return tuple(arrow for arrow in arrows if arrow.start.source == source == arrow.stop.source)

@@ -51,7 +51,7 @@ class HitList:
 
     @staticmethod
     def of(source: str, what: str, patterns: Sequence[Pattern], hits: Hits) -> HitList:
-        """The hits of a search, in the order of their bytes."""
+        """Return the hits of a search, in the order of their bytes."""
         offsets = np.array(hits.offsets, np.int64)
         order = np.argsort(offsets, kind="stable")
         return HitList(source, what, patterns, offsets[order], np.array(hits.which, np.int64)[order], hits.count)
@@ -60,7 +60,7 @@ class HitList:
         return len(self.offsets)
 
     def span(self, number: int) -> Span | None:
-        """The bytes of a hit; None where they are in no source as they are in the content."""
+        """Return the bytes of a hit; None where they are in no source as they are in the content."""
         if self.contents:
             return self.contents[number].span
         start = int(self.offsets[number])
@@ -71,7 +71,7 @@ class HitList:
         return self.patterns[int(self.which[number])]
 
     def number_at(self, offset: int) -> int | None:
-        """The number of the hit that begins at a byte; None when none does, or when it is not listed."""
+        """Return the number of the hit that begins at a byte; None when none does, or when it is not listed."""
         at = bisect_left(self.offsets, offset)
         return at if at < len(self.offsets) and int(self.offsets[at]) == offset else None
 

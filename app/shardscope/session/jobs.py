@@ -140,16 +140,16 @@ class Job:
         return self._cancel.is_set()
 
     def cancel(self) -> None:
-        """Asks it to stop; it reports `Cancelled` soon. Does nothing when it has ended."""
+        """Ask it to stop; it reports `Cancelled` soon. Does nothing when it has ended."""
         self._jobs._cancel(self)
 
     def check(self) -> None:
-        """Raises `Cancelled` when the job is to stop; for work that has no progress to tell."""
+        """Raise `Cancelled` when the job is to stop; for work that has no progress to tell."""
         if self._cancel.is_set():
             raise Cancelled
 
     def progress(self, done: int, total: int) -> None:
-        """Tells how far the work is; hand it to shardcore as `progress`.
+        """Tell how far the work is; hand it to shardcore as `progress`.
 
         Raises:
             Cancelled: The job is to stop.
@@ -227,7 +227,7 @@ class Jobs(QObject):
         done: Done | None = None,
         discard: Callable[[Any], None] | None = None,
     ) -> Job:
-        """Hands work to a pool.
+        """Hand work to a pool.
 
         Args:
             work: Called with the job on a thread of the pool; it must not touch the window.
@@ -267,7 +267,7 @@ class Jobs(QObject):
         return job
 
     def newest(self, key: object) -> Job | None:
-        """The open job of that key, or None."""
+        """Return the open job of that key, or None."""
         return self._newest.get(key)
 
     @property
@@ -276,7 +276,7 @@ class Jobs(QObject):
         return tuple(self._open)
 
     def cancel_all(self, then: Callable[[], None] | None = None) -> None:
-        """Cancels all jobs but the lasting ones, and begins a new generation.
+        """Cancel all jobs but the lasting ones, and begin a new generation.
 
         Args:
             then: Called once on the GUI thread when the last job of the generations so far has reported, the lasting
@@ -292,7 +292,7 @@ class Jobs(QObject):
             self._call_after()
 
     def shutdown(self) -> bool:
-        """Cancels everything, waits for the threads, and delivers what is still on its way.
+        """Cancel everything, wait for the threads, and deliver what is still on its way.
 
         Returns:
             Whether all threads came to an end in time.

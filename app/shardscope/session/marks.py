@@ -44,12 +44,12 @@ class Marks:
         return len(self.all)
 
     def inside(self, start: int, stop: int, most: int = 500) -> list[Mark]:
-        """The marks that touch `[start, stop)`, the worst last so that it is painted on top; at most `most`."""
+        """Return the marks that touch `[start, stop)`, the worst last so that it is painted on top; at most `most`."""
         last = bisect_left(self._starts, stop)
         first = bisect_left(self._reach, start + 1, 0, last)
         touching = [mark for mark in self.all[first:last] if mark.stop > start]
         return sorted(touching, key=lambda mark: _RANK[mark.severity])[-most:]
 
     def at(self, offset: int) -> list[Mark]:
-        """The marks on one byte, the worst first."""
+        """Return the marks on one byte, the worst first."""
         return self.inside(offset, offset + 1)[::-1]

@@ -45,7 +45,7 @@ def countable(rows: int, *, far: bool) -> bool:
 
 
 def count(shard: Shard, progress: Progress = no_progress) -> Census:
-    """Looks at every row once, a piece at a time.
+    """Look at every row once, a piece at a time.
 
     Raises:
         SourceError: The bytes cannot be had.
@@ -95,7 +95,7 @@ class Sum:
 
 
 def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) -> Sum:
-    """The total size of some rows.
+    """Return the total size of some rows.
 
     Raises:
         SourceError: The bytes cannot be had.

@@ -48,7 +48,7 @@ class Filter:
 
 
 def parse(text: str, objects: Objects) -> Filter:
-    """Takes the words of a filter apart; what is none of the forms below belongs to the key.
+    """Take the words of a filter apart; what is none of the forms below belongs to the key.
 
     `>4K`, `<=1M`, `=7`, `10..200` and `size:…` are sizes in bytes; `state:live,unused`, `kind:chunk` and `codec:lz4`
     name what is wanted, `-state:unused` what is not; `key:…` is a key, whatever it looks like. `stored:…` is a size of
@@ -82,7 +82,7 @@ def parse(text: str, objects: Objects) -> Filter:
 
 
 def key_matcher(text: str) -> Callable[[str], bool]:
-    """A pattern, where there is a sign of one; else the beginning of keys. Hex keys are found in either case."""
+    """Return a pattern, where there is a sign of one; else the beginning of keys. Hex keys are found in either case."""
     inner = text[1:-1]
     if len(text) > 1 and text[0] == text[-1] == "*" and not any(sign in inner for sign in "*?["):
         # The usual pattern, without a regular expression: a million keys in a fraction of a second.
@@ -96,7 +96,7 @@ def key_matcher(text: str) -> Callable[[str], bool]:
 
 
 def toggled(text: str, name: str, value: str) -> str:
-    """The filter with one more wanted state or kind, or without it when it was wanted already."""
+    """Return the filter with one more wanted state or kind, or without it when it was wanted already."""
     words = text.split()
     prefix = f"{name}:"
     chosen = [one for word in words if word.startswith(prefix) for one in word[len(prefix) :].split(",") if one]
@@ -106,7 +106,7 @@ def toggled(text: str, name: str, value: str) -> str:
 
 
 def wanted_names(text: str, name: str) -> frozenset[str]:
-    """The states or kinds that a filter asks for by name."""
+    """Return the states or kinds that a filter asks for by name."""
     prefix = f"{name}:"
     words = [word[len(prefix) :] for word in text.split() if word.startswith(prefix)]
     return frozenset(one for word in words for one in word.split(","))
@@ -137,7 +137,7 @@ def _rows(word: str) -> Fits:
 
 
 def _bounds(text: str, word: str) -> tuple[int, int]:
-    """The least and the greatest size."""
+    """Return the least and the greatest size."""
     most = int(np.iinfo(np.int64).max)
     if found := _COMPARED.fullmatch(text):
         size = _size(found[2], found[3])

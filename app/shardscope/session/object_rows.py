@@ -68,7 +68,7 @@ class LooksAtAll(UsageError):
 
 
 def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
-    """The rows of a view; None for all rows in the order of the format.
+    """Return the rows of a view; None for all rows in the order of the format.
 
     An order leaves no row out: rows that have no such value (no size, no bytes) come last, whichever way it goes.
 
@@ -168,12 +168,12 @@ def _marked(count: int, rows: SomeRows) -> NDArray[np.bool_]:
 
 
 def _missing(count: int, rows: SomeRows, order: SomeRows) -> SomeRows:
-    """The rows that an order leaves out, of `count` there are."""
+    """Return the rows that an order leaves out, of `count` there are."""
     return _NO_ROWS if len(order) == len(rows) else rows[~_marked(count, order)[rows]]
 
 
 def _exact(shard: Shard, text: str) -> SomeRows | None:
-    """The rows of a whole key; None when the text is none that is there."""
+    """Return the rows of a whole key; None when the text is none that is there."""
     if not text:
         return None
     try:
@@ -184,7 +184,7 @@ def _exact(shard: Shard, text: str) -> SomeRows | None:
 
 
 def _filtered(objects: Objects, wanted: Filter, progress: Progress) -> SomeRows:
-    """The rows that fit, ascending."""
+    """Return the rows that fit, ascending."""
     kept: list[SomeRows] = []
     fits = key_matcher(wanted.key)
     sizes = wanted.by_size and len(objects) <= MANY_SIZES
@@ -221,7 +221,7 @@ class Sought:
 
 
 def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
-    """Answers "is this file in here?": by its SHA-256 as a key, by its name as a key, then by its content.
+    """Answer "is this file in here?": by its SHA-256 as a key, by its name as a key, then by its content.
 
     Comparing contents needs the index, which is read if it was not.
 

@@ -25,7 +25,7 @@ XORBS = "xorbs"
 
 
 def name_of(uri: str) -> str:
-    """The last part of a path or address, as people call it: `a b.shard` where the address has `a%20b.shard`."""
+    """Return the last part of a path or address, as people call it: `a b.shard` where the address has `a%20b.shard`."""
     try:
         return parse_address(uri).name if is_address(uri) else Path(uri).name or uri
     except UsageError:
@@ -104,7 +104,7 @@ class OpenRequest:
         return replace(self, sandbox=False, changes=(), expects="")
 
     def open(self, progress: Progress, tape: RequestLog | None = None) -> Shard:
-        """Opens it for a window.
+        """Open it for a window.
 
         Damage gives what is left. Chunks that nobody vouches for are decompressed in a process of their own, which
         ends with the shard.
@@ -139,7 +139,7 @@ class OpenRequest:
         return shard
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
-        """Takes out what is whole, of the changed bytes in a sandbox.
+        """Take out what is whole, of the changed bytes in a sandbox.
 
         Args:
             folder: Where it goes; None to look only.
@@ -166,7 +166,7 @@ class OpenRequest:
                 where.close()
 
     def _patched(self, tape: RequestLog | None) -> PatchedSource:
-        """The file with the changes over it.
+        """Return the file with the changes over it.
 
         Raises:
             ShardError: There is no file, or it is another one than was changed.
@@ -183,7 +183,7 @@ class OpenRequest:
 
 
 def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
-    """The members of a data set as far as they are known; asking for them would wait."""
+    """Return the members of a data set as far as they are known; asking for them would wait."""
     return shard.members if shard.listed else ()
 
 

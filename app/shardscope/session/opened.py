@@ -65,7 +65,7 @@ class SourceWatch(QObject):
         return self._rarely.isActive()
 
     def start(self, source: Source) -> None:
-        """Watches a local file."""
+        """Watch a local file."""
         self.stop()
         if not source.watchable:
             return
@@ -216,7 +216,7 @@ class OpenedShard(QObject):
         priority: JobPriority = JobPriority.SELECTED,
         title: str = "",
     ) -> Job | None:
-        """Runs work on what is open, in a job, and brings the result home if the same is still open.
+        """Run work on what is open, in a job, and bring the result home if the same is still open.
 
         Args:
             work: Called with the shard and the job, on a thread of the pool.
@@ -257,7 +257,7 @@ class OpenedShard(QObject):
         return self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Does some work at once, unless it would fetch much from another machine: then somebody is asked first.
+        """Do some work at once, unless it would fetch much from another machine: then somebody is asked first.
 
         Args:
             what: The work, as the beginning of a sentence; who agreed once is not asked again for the same.
@@ -276,7 +276,7 @@ class OpenedShard(QObject):
         self.costly.emit(Costly(what, size, agreed))
 
     def tell(self, what: str, error: BaseException) -> None:
-        """Tells of an error in plain words, and of the remedy where there is one.
+        """Tell of an error in plain words, and of the remedy where there is one.
 
         Args:
             what: The beginning of the sentence.
@@ -286,7 +286,7 @@ class OpenedShard(QObject):
         self.troubled.emit(f"{what}: {plain_words(error)}", remedy)
 
     def say(self, text: str, failed: bool = False) -> None:
-        """Shows the result of an operation in a notice.
+        """Show the result of an operation in a notice.
 
         Args:
             text: One sentence.
@@ -312,7 +312,7 @@ class OpenedShard(QObject):
         select: Span | Callable[[], Span | None] | None = None,
         agreed: bool = False,
     ) -> Job | None:
-        """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
+        """Open a path or address; damage gives a shard with `damage` set. What is open stays until that works.
 
         Args:
             what: What to open, or that and how.
@@ -364,7 +364,7 @@ class OpenedShard(QObject):
         )
 
     def close(self) -> None:
-        """Closes what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""
+        """Close what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""
         if self.shard is not None and self.may_leave(None, self._close):
             self._close()
 
@@ -379,7 +379,7 @@ class OpenedShard(QObject):
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
-        """Closes a shard that nothing reads any more, in a job: its own process may take a while to end."""
+        """Close a shard that nothing reads any more, in a job: its own process may take a while to end."""
 
         def done(_: None, error: BaseException | None) -> None:
             if error is not None:
@@ -422,12 +422,12 @@ class OpenedShard(QObject):
     # --- the index ---
 
     def want_index(self) -> None:
-        """Reads the index; where it is large and far, asks first."""
+        """Read the index; where it is large and far, ask first."""
         if self.shard is not None:
             self.with_index(self.tr("Reading the index"), self.load_index)
 
     def with_index(self, what: str, go: Callable[[], object]) -> None:
-        """Does some work that reads the whole index; where that is large, far and not read yet, asks first.
+        """Do some work that reads the whole index; where that is large, far and not read yet, ask first.
 
         Args:
             what: The work, as the beginning of a sentence.
@@ -442,7 +442,7 @@ class OpenedShard(QObject):
         return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
     def load_index(self, *, title: str = "Reading the index") -> None:
-        """Reads what is needed to explain every byte and to sort the objects."""
+        """Read what is needed to explain every byte and to sort the objects."""
         if self.shard is None or self.index_state in (IndexState.LOADING, IndexState.LOADED):
             return
         self._set_index(IndexState.LOADING)
@@ -472,7 +472,7 @@ class OpenedShard(QObject):
     # --- files that change ---
 
     def check_source(self) -> None:
-        """Asks, in a job, whether the file is still what was opened."""
+        """Ask, in a job, whether the file is still what was opened."""
         shard = self.shard
         source = shard.source if shard is not None else None
         if source is None or self._held or self.jobs.newest(("watch", self)) is not None:
@@ -494,7 +494,7 @@ class OpenedShard(QObject):
             self.check_source()
 
     def note_trouble(self, error: BaseException | None) -> None:
-        """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
+        """Tell that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
             if shard is not None and shard.source is None and isinstance(error, RemoteError) and ends_reading(error):

@@ -40,7 +40,7 @@ class Readable(Protocol):
     """Source of pages; a `Shard` is one."""
 
     def bytes_of(self, name: str) -> Source:
-        """The source behind a name."""
+        """Return the source behind a name."""
         ...
 
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
@@ -48,15 +48,15 @@ class Readable(Protocol):
         ...
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to the smallest node that owns a byte."""
+        """Return the path to the smallest node that owns a byte."""
         ...
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of a source."""
+        """Return the sections of a source."""
         ...
 
     def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = ...) -> list[tuple[Node, ...]]:
-        """The paths to the fields that begin in the bytes `[start, stop)` of a source."""
+        """Return the paths to the fields that begin in the bytes `[start, stop)` of a source."""
         ...
 
 
@@ -116,7 +116,7 @@ class PageCache(QObject):
         self._left: set[_Key] = set()
 
     def use(self, readable: Readable | None) -> None:
-        """Forgets all pages; the next ones come from here. None: there are none."""
+        """Forget all pages; the next ones come from here. None: there are none."""
         self._round += 1
         for job in (*self._loading.values(), *self._painting.values()):
             job.cancel()
@@ -137,7 +137,7 @@ class PageCache(QObject):
             self.changed.emit(name, number)
 
     def get(self, name: str, number: int) -> BytePage | None:
-        """A page that is there, failed ones included; None when it is not."""
+        """Return a page that is there, failed ones included; None when it is not."""
         page = self._pages.get((name, number))
         if page is not None:
             self._pages.move_to_end((name, number))
@@ -151,7 +151,7 @@ class PageCache(QObject):
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
 
     def want(self, name: str, first: int, last: int, *, ahead: int = 0, pages: int | None = None) -> None:
-        """Asks for the pages `first` to `last`, both included; what waits for other pages of the source is dropped.
+        """Ask for the pages `first` to `last`, both included; what waits for other pages of the source is dropped.
 
         Args:
             name: Which source.
@@ -174,7 +174,7 @@ class PageCache(QObject):
             self._ask(name, guess, JobPriority.PREFETCH)
 
     def loaded(self, name: str) -> list[tuple[int, int]]:
-        """The ranges of a source that are in memory: sorted, half-open."""
+        """Return the ranges of a source that are in memory: sorted, half-open."""
         if name not in self._ranges:
             self._ranges[name] = self._joined(name)
         return self._ranges[name]
@@ -189,7 +189,7 @@ class PageCache(QObject):
         return ranges
 
     def bytes_at(self, name: str, start: int, stop: int) -> bytes | None:
-        """The bytes `[start, stop)` when all are in memory, else None."""
+        """Return the bytes `[start, stop)` when all are in memory, else None."""
         parts = []
         for number in range(start // PAGE, -(-stop // PAGE)):
             page = self._pages.get((name, number))
@@ -200,7 +200,7 @@ class PageCache(QObject):
         return data if len(data) == stop - start else None
 
     def read(self, name: str, work: Callable[[Source, Job], object], *, key: object, title: str, done: Done) -> Job:
-        """Runs work that reads a source, as a job: `work(source, job)`."""
+        """Run work that reads a source, as a job: `work(source, job)`."""
         readable = self._from
 
         def run(job: Job) -> object:
@@ -211,7 +211,7 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, title=title, done=done)
 
     def describe(self, name: str, done: Done, *, key: object) -> Job:
-        """Asks for the size and the sections of a source: `done((size, sections), error)`."""
+        """Ask for the size and the sections of a source: `done((size, sections), error)`."""
         readable = self._from
 
         def run(job: Job) -> tuple[int, tuple[Section, ...]]:
@@ -222,7 +222,7 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, done=done)
 
     def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done) -> Job:
-        """Runs work on what pages are made from, as a job; of one key the newest wins."""
+        """Run work on what pages are made from, as a job; of one key the newest wins."""
         readable = self._from
 
         def run(job: Job) -> object:
@@ -233,7 +233,7 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, priority=JobPriority.SELECTED, done=done)
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
-        """Asks for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""
+        """Ask for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""
 
         def deliver(path: tuple[Node, ...] | None, error: BaseException | None) -> None:
             if error is None and path:

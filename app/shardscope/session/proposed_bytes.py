@@ -27,7 +27,7 @@ class ProposedRange:
     zeros: bool = False
 
     def known(self, start: int, stop: int) -> bytes:
-        """The new bytes `[start, stop)`, as many of them as are known."""
+        """Return the new bytes `[start, stop)`, as many of them as are known."""
         if self.zeros:
             return bytes(stop - start)
         return (self.new or b"")[start - self.start : stop - self.start]
@@ -59,7 +59,7 @@ class Proposed:
         return Proposed(source, tuple(sorted(stretches, key=lambda one: one.start)))
 
     def inside(self, start: int, stop: int) -> tuple[ProposedRange, ...]:
-        """The stretches that touch `[start, stop)`."""
+        """Return the stretches that touch `[start, stop)`."""
         first = bisect_right(self.stretches, start, key=lambda one: one.stop)
         last = bisect_left(self.stretches, stop, lo=first, key=lambda one: one.start)
         return self.stretches[first:last]

@@ -30,7 +30,7 @@ class RowRanges:
 
     @staticmethod
     def of(parts: Iterable[range], order: NDArray[np.integer] | None = None) -> RowRanges:
-        """Sorts ranges, and joins those that touch or overlap."""
+        """Sort ranges, and join those that touch or overlap."""
         joined: list[range] = []
         for part in sorted((part for part in parts if part), key=lambda part: part.start):
             if joined and part.start <= joined[-1].stop:
@@ -41,7 +41,7 @@ class RowRanges:
 
     @staticmethod
     def all_of(count: int) -> RowRanges:
-        """Every row of so many."""
+        """Return every row of so many."""
         return RowRanges.of([range(count)])
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class RowRanges:
         return next(iter(self.head(1).rows().tolist()), None)
 
     def head(self, most: int) -> RowRanges:
-        """The first so many of them."""
+        """Return the first so many of them."""
         kept: list[range] = []
         for part in self.parts:
             if most <= 0:
@@ -63,7 +63,7 @@ class RowRanges:
         return RowRanges(tuple(kept), self.order)
 
     def rows(self) -> Rows:
-        """The rows of `Shard.objects`, as an array; in a job, unless there are few."""
+        """Return the rows of `Shard.objects`, as an array; in a job, unless there are few."""
         parts = [self._rows(part) for part in self.parts]
         return np.concatenate(parts) if parts else np.empty(0, np.int64)
 

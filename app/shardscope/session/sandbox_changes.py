@@ -23,11 +23,11 @@ class Sandboxed:
     cuts: tuple[tuple[int, int], ...] = ()
 
     def inside(self, start: int, stop: int) -> Sequence[Range]:
-        """The stretches that touch `[start, stop)`."""
+        """Return the stretches that touch `[start, stop)`."""
         first = bisect_right(self.new, start, key=lambda one: one[1])
         return self.new[first : bisect_left(self.new, stop, lo=first, key=lambda one: one[0])]
 
     def cuts_in(self, start: int, stop: int) -> Sequence[tuple[int, int]]:
-        """The cuts before a byte of `[start, stop]`."""
+        """Return the cuts before a byte of `[start, stop]`."""
         first = bisect_left(self.cuts, start, key=lambda one: one[0])
         return self.cuts[first : bisect_right(self.cuts, stop, lo=first, key=lambda one: one[0])]

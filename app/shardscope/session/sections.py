@@ -9,7 +9,7 @@ from shardcore import Section
 
 
 def sections_in(sections: Sequence[Section], start: int, stop: int) -> Iterator[Section]:
-    """The sections, sorted and tiling, that have bytes in `[start, stop)`."""
+    """Yield the sections, sorted and tiling, that have bytes in `[start, stop)`."""
     at = max(bisect_right(sections, start, key=lambda s: s.start) - 1, 0)
     for section in sections[at:]:
         if section.start >= stop:
@@ -19,5 +19,5 @@ def sections_in(sections: Sequence[Section], start: int, stop: int) -> Iterator[
 
 
 def section_at(sections: Sequence[Section], offset: int) -> Section | None:
-    """The section that owns a byte."""
+    """Return the section that owns a byte."""
     return next(sections_in(sections, offset, offset + 1), None)

@@ -36,7 +36,7 @@ class Selection:
 
 
 def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
-    """The selection of some bytes: what they are, and which object they belong to.
+    """Return the selection of some bytes: what they are, and which object they belong to.
 
     Args:
         shard: The opened shard.
@@ -58,7 +58,7 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
 
 
 def of_row(shard: Shard, row: int) -> Selection:
-    """The selection of an object: its bytes, and the path to them.
+    """Return the selection of an object: its bytes, and the path to them.
 
     Raises:
         ShardError: The row cannot be read.
@@ -73,7 +73,7 @@ def of_row(shard: Shard, row: int) -> Selection:
 
 
 def main_span(ref: ObjectRef) -> Span | None:
-    """The bytes by which an object is shown: the content, or what lies nearer than a content kept elsewhere.
+    """Return the bytes by which an object is shown: the content, or what lies nearer than a content kept elsewhere.
 
     A row without a content is shown by its record: a slot that is not used has bytes, too.
     """
@@ -83,7 +83,7 @@ def main_span(ref: ObjectRef) -> Span | None:
 
 
 def _path_to(shard: Shard, span: Span) -> tuple[tuple[Node, ...], str]:
-    """The path to the first of some bytes, or none and the reason."""
+    """Return the path to the first of some bytes, or none and the reason."""
     try:
         return shard.whole_path(span.start, span.source), ""
     except ShardError as error:

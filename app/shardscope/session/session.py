@@ -39,7 +39,7 @@ class History:
         return 0 <= self._at + step + self._returns(step) < len(self._places)
 
     def go(self, step: int) -> Selection:
-        """Goes to a place that is there, and gives it."""
+        """Go to a place that is there, and give it."""
         self._at += step + self._returns(step)
         self._away = False
         return self._places[self._at]
@@ -53,7 +53,7 @@ class History:
         return int(self._away and step < 0)
 
     def add(self, chosen: Selection) -> None:
-        """Remembers a place after the current one; what came after that is forgotten."""
+        """Remember a place after the current one; what came after that is forgotten."""
         self._away = False
         del self._places[self._at + 1 :]
         if self._places and _near(self._places[-1], chosen):
@@ -69,7 +69,7 @@ class History:
             self._places[self._at] = found
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Forget all."""
         self._places.clear()
         self._at = -1
         self._away = False
@@ -130,7 +130,7 @@ class Session(OpenedShard):
         self._history = History()
 
     def reload(self) -> Job | None:
-        """Opens the same place again, the same way and with the same bytes selected; for files that changed."""
+        """Open the same place again, the same way and with the same bytes selected; for files that changed."""
         if not self.request.uri:
             return None
         return self.open(self.request, select=self.selection.span)
@@ -146,14 +146,14 @@ class Session(OpenedShard):
         self.history_changed.emit()
 
     def _arrive(self, select: Span | None) -> None:
-        """Goes to the place that was asked for, or to the damage."""
+        """Go to the place that was asked for, or to the damage."""
         damage = self.shard.damage if self.shard is not None else None
         place = select or (damage.span if damage is not None else None)
         if place is not None:
             self.select_span(self._inside(place), self)
 
     def _inside(self, span: Span) -> Span:
-        """A place that exists: damage may point past the end of the file, and a reloaded file may be shorter."""
+        """Return a place that exists: damage may point past the end of the file, and a reloaded file may be shorter."""
         source = self.shard.source if self.shard is not None else None
         if source is None or span.source:
             return span
@@ -170,7 +170,7 @@ class Session(OpenedShard):
     # --- the selection ---
 
     def select_span(self, span: Span, origin: object = None, *, remember: bool = True) -> None:
-        """Selects bytes; whose they are is found out by a job.
+        """Select bytes; whose they are is found out by a job.
 
         Args:
             span: The bytes; an empty span is a place between bytes.
@@ -181,12 +181,12 @@ class Session(OpenedShard):
             self._select(Selection(span, origin=origin), remember)
 
     def select_row(self, row: int, origin: object = None, *, remember: bool = True) -> None:
-        """Selects an object by its row."""
+        """Select an object by its row."""
         if self.shard is not None and row >= 0 and (self.listing is None or row < len(self.listing)):
             self._select(Selection(None, row, origin=origin), remember)
 
     def select_node(self, path: tuple[Node, ...], origin: object = None, *, remember: bool = True) -> None:
-        """Selects a node of the tree, given by the path from the root down to it."""
+        """Select a node of the tree, given by the path from the root down to it."""
         if self.shard is None or not path:
             return
         if len(path) == 1 and self.shard.source is None:
@@ -196,11 +196,11 @@ class Session(OpenedShard):
             self._select(Selection(path[-1].span, None, path, origin=origin), remember)
 
     def back(self) -> None:
-        """Returns to what was selected before."""
+        """Return to what was selected before."""
         self._travel(-1)
 
     def forward(self) -> None:
-        """Takes a step back back."""
+        """Take a step back back."""
         self._travel(1)
 
     @property
@@ -256,7 +256,7 @@ class Session(OpenedShard):
     # --- what is lit ---
 
     def ask_leads(self) -> None:
-        """Asks who leads to what is selected, in a job; the answer is drawn as arrows, too."""
+        """Ask who leads to what is selected, in a job; the answer is drawn as arrows, too."""
         selection = self.selection
         if self.shard is None or (selection.span is None and selection.row is None):
             return
@@ -276,7 +276,7 @@ class Session(OpenedShard):
         )
 
     def clear_question(self) -> None:
-        """Takes the answer and its arrows away."""
+        """Take the answer and its arrows away."""
         if self.question is not None:
             self._set_question(None)
 
@@ -286,7 +286,7 @@ class Session(OpenedShard):
         self.question_changed.emit(question)
 
     def point_at(self, spans: Sequence[Span]) -> None:
-        """Lights bytes for as long as somebody points at what stands for them; without any what the step lights."""
+        """Light bytes for as long as somebody points at what stands for them; without any what the step lights."""
         if spans or self._pointing:
             self._pointing = bool(spans)
             pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
@@ -342,7 +342,7 @@ class Session(OpenedShard):
         )
 
     def walk_along(self, walk: TraceWalk) -> None:
-        """Walks through a lookup that was made already, from its current step on."""
+        """Walk through a lookup that was made already, from its current step on."""
         if self.shard is None:
             return
         self.walk = replace(walk, step=-1)
@@ -350,7 +350,7 @@ class Session(OpenedShard):
         self.go_to_step(max(walk.step, 0))
 
     def go_to_step(self, number: int) -> None:
-        """Makes a step of the lookup the current one, lights its bytes, and selects the first of them.
+        """Make a step of the lookup the current one, light its bytes, and select the first of them.
 
         A step that looks at no bytes selects nothing. Where there is no such step, nothing happens.
         """
@@ -367,7 +367,7 @@ class Session(OpenedShard):
         self._light(self.walk.lights, ())
 
     def measure_cost(self) -> None:
-        """Measures what a first reader pays for the lookup, in a job; `TraceWalk.cold` has it then."""
+        """Measure what a first reader pays for the lookup, in a job; `TraceWalk.cold` has it then."""
         before = self.walk
         if before.trace is None or before.cold is not None:
             return
@@ -388,12 +388,12 @@ class Session(OpenedShard):
     # --- verification ---
 
     def tell_report(self, report: Report) -> None:
-        """Takes what somebody else verified of what is open."""
+        """Take what somebody else verified of what is open."""
         self.report = report
         self.findings_changed.emit(report)
 
     def verify(self, depth: Depth) -> None:
-        """Checks the shard to a depth, as a job in `transfers`; where that fetches much, asks first."""
+        """Check the shard to a depth, as a job in `transfers`; where that fetches much, ask first."""
         if self.shard is not None:
             what = f"Verifying the {depth.value}"
             self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))

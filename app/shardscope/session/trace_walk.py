@@ -94,7 +94,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
 
 
 def _completed(shard: Shard, prefix: str) -> str | None:
-    """The key that begins so; None where none does, or where the keys are not loaded.
+    """Return the key that begins so; None where none does, or where the keys are not loaded.
 
     Raises:
         UsageError: Several do.

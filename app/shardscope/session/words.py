@@ -31,7 +31,7 @@ _BEFORE_KEYS = frozenset(
 
 
 def grouped(sentence: str) -> str:
-    """A sentence as the window shows it: its numbers have commas, keys and digests have none.
+    """Return a sentence as the window shows it: its numbers have commas, keys and digests have none.
 
     The sentences of shardcore are the same for the command line, where an offset is written as it is typed.
     """
@@ -57,7 +57,7 @@ def sentence(text: str) -> str:
 
 
 def source_words(name: str) -> str:
-    """The name of a source as a person says it: `0.shard`, `decoded bytes 64–129`; empty for the file itself."""
+    """Return the name of a source as a person says it: `0.shard`, `decoded bytes 64–129`; empty for the file itself."""
     parsed = SourceName.parse(name)
     if not parsed.stretches:
         return parsed.path
@@ -67,22 +67,22 @@ def source_words(name: str) -> str:
 
 
 def node_name(node: Node) -> str:
-    """The name of a node; of one that is a whole source, that of the source in words."""
+    """Return the name of a node; of one that is a whole source, that of the source in words."""
     return source_words(node.name) if node.name == node.span.source else node.name
 
 
 def short_size(size: int) -> str:
-    """A size for a narrow column: the exact number of bytes up to a million, `size_text` above."""
+    """Return a size for a narrow column: the exact number of bytes up to a million, `size_text` above."""
     return f"{size:,}" if size < 1_000_000 else size_text(size)
 
 
 def known_size(size: int) -> str:
-    """A number of bytes in words; -1 is one that is not known before reading."""
+    """Return a number of bytes in words; -1 is one that is not known before reading."""
     return "not known before reading" if size < 0 else plural(size, "byte")
 
 
 def share_text(part: int, whole: int) -> str:
-    """A share as a person reads it: `12.5 %`, `< 0.1 %`."""
+    """Return a share as a person reads it: `12.5 %`, `< 0.1 %`."""
     share = 100 * part / whole if whole else 0.0
     if 0 < share < 0.1:
         return "< 0.1 %"
@@ -90,16 +90,16 @@ def share_text(part: int, whole: int) -> str:
 
 
 def cut_end(text: str, longest: int) -> str:
-    """A text without its end, when it is long."""
+    """Return a text without its end, when it is long."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def cut_middle(name: str, longest: int = LONGEST_NAME) -> str:
-    """A name without its middle, when it is long: the middle of a key says least."""
+    """Return a name without its middle, when it is long: the middle of a key says least."""
     return name if len(name) <= longest else f"{name[: longest // 2]}…{name[-(longest // 2 - 1) :]}"
 
 
 def short_name(address: str) -> str:
-    """The last part of an address, without its middle when it is long."""
+    """Return the last part of an address, without its middle when it is long."""
     address = address.rstrip("/").rpartition("/")[2] or address
     return cut_middle(address)

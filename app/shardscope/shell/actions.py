@@ -39,7 +39,7 @@ _THEME_NAMES = {
 
 
 def part_mnemonics(menu: QMenu | QMenuBar) -> None:
-    """Gives the entries of a menu, and of those in it, letters of their own where two have the same."""
+    """Give the entries of a menu, and of those in it, letters of their own where two have the same."""
     taken: set[str] = set()
     for action in menu.actions():
         if isinstance(inner := action.menu(), QMenu):
@@ -59,55 +59,55 @@ class MenuCommands(Protocol):
     """Functions of the window that the menus call."""
 
     def open(self, uri: str, format: str | None = None) -> None:
-        """Opens a path or address."""
+        """Open a path or address."""
 
     def ask_file(self) -> None:
-        """Asks for a file to open."""
+        """Ask for a file to open."""
 
     def ask_folder(self) -> None:
-        """Asks for a folder to open."""
+        """Ask for a folder to open."""
 
     def open_address(self) -> None:
-        """Asks for an address: a bucket, a web server."""
+        """Ask for an address: a bucket, a web server."""
 
     def open_with(self) -> None:
-        """Asks what to open, and how."""
+        """Ask what to open, and how."""
 
     def change(self) -> None:
-        """Asks how to read what is open."""
+        """Ask how to read what is open."""
 
     def clear_recent(self) -> None:
-        """Forgets the recent files."""
+        """Forget the recent files."""
 
     def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Brings a panel to the front."""
+        """Bring a panel to the front."""
 
     def to_filter(self) -> None:
-        """Goes to the filter of the objects."""
+        """Go to the filter of the objects."""
 
     def to_trace(self) -> None:
-        """Goes to the key of the trace."""
+        """Go to the key of the trace."""
 
     def stop_jobs(self) -> None:
-        """Cancels all jobs that are shown."""
+        """Cancel all jobs that are shown."""
 
     def set_theme(self, name: str) -> None:
-        """Chooses a theme."""
+        """Choose a theme."""
 
     def set_reduced_motion(self, reduced: bool) -> None:
-        """Stops what moves by itself, or lets it move."""
+        """Stop what moves by itself, or let it move."""
 
     def default_layout(self) -> None:
-        """Puts the panels back."""
+        """Put the panels back."""
 
     def toggle_full_screen(self) -> None:
-        """Fills the screen, or not."""
+        """Fill the screen, or not."""
 
     def save_picture(self) -> None:
-        """Asks where a picture of the window goes."""
+        """Ask where a picture of the window goes."""
 
     def about(self) -> None:
-        """Tells the versions."""
+        """Tell the versions."""
 
 
 class WindowActions:
@@ -165,7 +165,7 @@ class WindowActions:
         self.go_to = self._action(self.tr("&Panel or file…"), self._pop_up, "Ctrl+P")
 
     def tr(self, text: str) -> str:
-        """A text in the language of the window; `lupdate` finds it by this name and class."""
+        """Return a text in the language of the window; `lupdate` finds it by this name and class."""
         return QCoreApplication.translate("WindowActions", text)
 
     def _verify(self, depth: Depth) -> None:
@@ -200,7 +200,7 @@ class WindowActions:
         comparing: CompareFormats,
         breaking: SandboxShell,
     ) -> None:
-        """Fills the menus.
+        """Fill the menus.
 
         Args:
             docks: The docks of the window.
@@ -275,7 +275,7 @@ class WindowActions:
         self.quick.addMenu(self.samples)
 
     def _pop_up(self) -> None:
-        """Shows the panels and files in the middle of the window, the first that can be chosen marked."""
+        """Show the panels and files in the middle of the window, the first that can be chosen marked."""
         size = self.quick.sizeHint()
         middle = self._window.rect().center() - QPoint(size.width() // 2, size.height() // 2)
         self.quick.popup(self._window.mapToGlobal(middle))
@@ -290,7 +290,7 @@ class WindowActions:
             action.setEnabled(is_open)
 
     def fill_recent(self, names: list[str]) -> None:
-        """Lists the recent files."""
+        """List the recent files."""
         self.recent.clear()
         for name in names:
             action = self.recent.addAction(_entry(name))
@@ -302,7 +302,7 @@ class WindowActions:
             self.recent.addAction(self.tr("Clear")).triggered.connect(self._commands.clear_recent)
 
     def fill_samples(self, samples: list[tuple[str, str]]) -> None:
-        """Lists the samples: title and path."""
+        """List the samples: title and path."""
         for title, path in samples:
             self.samples.addAction(_entry(title)).triggered.connect(
                 lambda _=False, path=path: self._commands.open(path)
@@ -311,5 +311,5 @@ class WindowActions:
 
 
 def _entry(text: str) -> str:
-    """A text that nobody here wrote, as an entry of a menu."""
+    """Return a text that nobody here wrote, as an entry of a menu."""
     return shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&")

@@ -118,7 +118,7 @@ class ByteEditing(QObject):
                 raise UsageError(f"{plural(len(data), 'byte')} do not fit: {size - start:,} left")
 
     def paste(self) -> None:
-        """Overwrites bytes with those on the clipboard: hex, or in the text column text."""
+        """Overwrite bytes with those on the clipboard: hex, or in the text column text."""
         text = QGuiApplication.clipboard().text()
         is_text, at = self._bytes.state.part is HexPart.TEXT, self._bytes.state.selection.span.start
 
@@ -129,14 +129,14 @@ class ByteEditing(QObject):
         self._put(make)
 
     def ask_fill(self) -> QInputDialog:
-        """Asks for the bytes that are repeated over the selected ones."""
+        """Ask for the bytes that are repeated over the selected ones."""
         span = self._bytes.state.selection.span
         words = self.tr("Fill {0} from {1} with these bytes (hex), repeated:")
         text = words.format(plural(span.size, "byte"), f"{span.start:,}")
         return self._ask("fillBytes", self.tr("Fill"), text, "00", self.fill)
 
     def fill(self, pattern: str) -> None:
-        """Repeats bytes, given in hex, over the selected ones."""
+        """Repeat bytes, given in hex, over the selected ones."""
         span = self._bytes.state.selection.span
 
         def make() -> tuple[list[tuple[int, bytes]], str]:
@@ -149,7 +149,7 @@ class ByteEditing(QObject):
         self._put(make)
 
     def ask_replace(self) -> QInputDialog | None:
-        """Asks for the bytes that replace each hit of the last search."""
+        """Ask for the bytes that replace each hit of the last search."""
         hits = self._bytes.search.hits
         if not len(hits) or hits.source:
             self._session.message.emit(self.tr("Search first (Ctrl+F): all hits of the search are replaced"))
@@ -163,7 +163,7 @@ class ByteEditing(QObject):
         return self._ask("replaceHits", self.tr("Replace all hits"), text, "", self.replace)
 
     def replace(self, new: str) -> None:
-        """Overwrites all hits of the last search with bytes, given in hex, or as text between quotes."""
+        """Overwrite all hits of the last search with bytes, given in hex, or as text between quotes."""
         hits = self._bytes.search.hits
         spans = [span for number in range(len(hits)) if (span := hits.span(number)) is not None]
 
@@ -198,7 +198,7 @@ class ByteEditing(QObject):
     # --- objects ---
 
     def _delete(self) -> None:
-        """Asks to delete the selected objects, where the format can."""
+        """Ask to delete the selected objects, where the format can."""
         actions = self._changing.actions
         there = [action for action in actions.for_objects if action.isVisible()]
         if not there:

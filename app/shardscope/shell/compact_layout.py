@@ -57,7 +57,7 @@ class StepLine(QWidget):
         self.hide()
 
     def tell(self, title: str, number: int, count: int, *, on: bool) -> None:
-        """Tells a step.
+        """Tell a step.
 
         Args:
             title: A few words; empty where nothing is walked through.
@@ -91,7 +91,7 @@ class StepWords(QScrollArea):
         self.hide()
 
     def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
-        """Tells what is asked, or the verdict on the answer."""
+        """Tell what is asked, or the verdict on the answer."""
         if verdict is None:
             self.text.set_tone("text")
             self.text.tell(asked)
@@ -107,7 +107,7 @@ class StepWords(QScrollArea):
 
 
 def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
-    """A button that is only a sign or a word until the mouse is over it.
+    """Return a button that is only a sign or a word until the mouse is over it.
 
     Args:
         text: What stands on it.
@@ -170,7 +170,7 @@ class CompactLayout(QObject):
         self._lesson.player.changed.connect(self._tell)
 
     def fit(self) -> None:
-        """Lowers the panels, or brings them up, as the window and what is in front ask."""
+        """Lower the panels, or bring them up, as the window and what is in front ask."""
         low = self._panels.folded and self._window.height() < LOW
         self.toggle.setVisible(self._drawn and low)
         before, keyboard = self._panels.lowered, self._in_panels

@@ -118,7 +118,7 @@ class PanelDocks(QObject):
             yield still.part
 
     def panel(self, kind: type[W]) -> W:
-        """The panel of a class.
+        """Return the panel of a class.
 
         Raises:
             LookupError: The table has none.
@@ -136,7 +136,7 @@ class PanelDocks(QObject):
     # --- places ---
 
     def arrange(self) -> None:
-        """Puts all docks where they stand at the first start, folded where the window is small."""
+        """Put all docks where they stand at the first start, folded where the window is small."""
         self.lower(False)
         self.folded = False
         self._calm = QByteArray()
@@ -163,7 +163,7 @@ class PanelDocks(QObject):
         self.fit(self._window.size())
 
     def _bring(self, wanted: list[tuple[QDockWidget, QSize]]) -> None:
-        """Brings docks to the front in these sizes: now, and again when Qt has laid out what was moved."""
+        """Bring docks to the front in these sizes: now, and again when Qt has laid out what was moved."""
         self._wanted = wanted
         self._settle()
         self._settle_soon.start()
@@ -182,12 +182,12 @@ class PanelDocks(QObject):
             self._window.resizeDocks([dock for dock, _ in column], heights, Qt.Orientation.Vertical)
 
     def _remember(self) -> None:
-        """Keeps the places in a large window: when it shrinks, its docks are squeezed before they can be folded."""
+        """Keep the places in a large window: when it shrinks, its docks are squeezed before they can be folded."""
         if not self.folded and not _is_small(self._window.size()):
             self._calm = self._window.saveState(LAYOUT_VERSION)
 
     def fit(self, size: QSize) -> None:
-        """Folds the docks when the window became too small for them, and unfolds them when it is large again."""
+        """Fold the docks when the window became too small for them, and unfolds them when it is large again."""
         small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
@@ -220,7 +220,7 @@ class PanelDocks(QObject):
         return {area: dock for area, dock in places.items() if area in (_LEFT, _RIGHT)}
 
     def give_room(self, missing: float) -> None:
-        """Takes pixels from the sides for the bytes, where these are wider than at the first start."""
+        """Take pixels from the sides for the bytes, where these are wider than at the first start."""
         least = default_widths(self._window.width())
         spare = {dock: max(dock.width() - least[area], 0) for area, dock in self.sides.items()}
         share = min(missing / max(sum(spare.values()), 1), 1)
@@ -228,7 +228,7 @@ class PanelDocks(QObject):
         self._window.resizeDocks(list(spare), widths, Qt.Orientation.Horizontal)
 
     def lower(self, lowered: bool) -> None:
-        """Leaves only the tabs of the panels that share one place, or gives the place its height again."""
+        """Leave only the tabs of the panels that share one place, or give the place its height again."""
         if lowered is self.lowered or (lowered and not self.folded):
             return
         self.lowered = lowered
@@ -241,7 +241,7 @@ class PanelDocks(QObject):
             self._bring([(front, QSize(self._window.width(), self._folded_height(self._window.size())))])
 
     def _front(self) -> QDockWidget | None:
-        """The dock whose tab is in front in the place that all share."""
+        """Return the dock whose tab is in front in the place that all share."""
         bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible() and bar.count()), "")
         return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
@@ -272,7 +272,7 @@ class PanelDocks(QObject):
         return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
 
     def restore(self, state: QByteArray) -> bool:
-        """Puts the docks where they were; False when the state is of another version."""
+        """Put the docks where they were; False when the state is of another version."""
         names, _, places = bytes(state.data()).partition(b"\n")
         self.lower(False)
         self.folded = False
@@ -293,7 +293,7 @@ class PanelDocks(QObject):
             self.by_name[name].hide()
 
     def _open(self, dock: QDockWidget) -> None:
-        """Shows a closed dock: where it was, or in a small window as a tab of the place that all share."""
+        """Show a closed dock: where it was, or in a small window as a tab of the place that all share."""
         mate = next((other for other in self.by_name.values() if not other.isHidden() and not other.isFloating()), None)
         if self.folded and not dock.isFloating():
             self._window.removeDockWidget(dock)
@@ -306,7 +306,7 @@ class PanelDocks(QObject):
             self._bring([(dock, QSize(self._window.width(), max(dock.height(), BELOW)))])
 
     def show(self, name: str, *, focus: bool = False) -> None:
-        """Brings a dock to the front.
+        """Bring a dock to the front.
 
         Args:
             name: One of `by_name`.
@@ -328,7 +328,7 @@ class PanelDocks(QObject):
                 _focus_something(dock)
 
     def raise_(self, name: str) -> None:
-        """Puts a dock before the others of its place, even of those just arranged; one that is closed stays so."""
+        """Put a dock before the others of its place, even of those just arranged; one that is closed stays so."""
         dock = self.by_name[name]
         dock.raise_()
         place = {dock, *self._window.tabifiedDockWidgets(dock)}
@@ -343,7 +343,7 @@ class PanelDocks(QObject):
         return self._window.rect().intersects(dock.geometry())
 
     def hide(self) -> None:
-        """Hides all."""
+        """Hide all."""
         for dock in self.by_name.values():
             dock.hide()
 
@@ -367,7 +367,7 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
 
     def _add_close_buttons(self, bar: QTabBar) -> None:
-        """Adds a button that closes to the tabs of panels that were opened on demand."""
+        """Add a button that closes to the tabs of panels that were opened on demand."""
         titles = {panel.shown_title: panel.name for panel in self._panels if panel.on_demand}
         side = QTabBar.ButtonPosition.RightSide
         for tab in range(bar.count()):
@@ -399,7 +399,7 @@ class PanelDocks(QObject):
             self.tab_pressed.emit(tab == bar.currentIndex())
 
     def _fit_names(self) -> None:
-        """Names that share one place stand closer together, in small type, where they have no room otherwise."""
+        """Name that share one place stand closer together, in small type, where they have no room otherwise."""
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + TAB_ROOM for tab in range(bar.count()))
@@ -411,7 +411,7 @@ class PanelDocks(QObject):
 
 
 def _tell_seen(dock: QDockWidget, part: QWidget, seen: bool) -> None:
-    """Shows or hides the content of a dock; a minimized window keeps the keyboard where it is."""
+    """Show or hide the content of a dock; a minimized window keeps the keyboard where it is."""
     # Docks are hidden while the window is destroyed: only its C++ side is still there, which the dock knows.
     window = dock.parentWidget()
     if seen or window is None or not window.isMinimized():
@@ -419,7 +419,7 @@ def _tell_seen(dock: QDockWidget, part: QWidget, seen: bool) -> None:
 
 
 def _free(dock: QDockWidget) -> None:
-    """Lets a dock have any height."""
+    """Let a dock have any height."""
     dock.setMinimumHeight(0)
     dock.setMaximumHeight(_ANY_HEIGHT)
 

@@ -73,7 +73,7 @@ class DropPlaces(QWidget):
         return QRectF(left, whole.top(), width, whole.height())
 
     def place_at(self, point: QPointF) -> DropPlace:
-        """The place at a point: the nearest."""
+        """Return the place at a point: the nearest."""
         return self.places[min(int(point.x() * len(self.places) / max(self.width(), 1)), len(self.places) - 1)]
 
     def begin(self, point: QPointF, *, several: bool = False) -> None:
@@ -97,7 +97,7 @@ class DropPlaces(QWidget):
         self.hide()
 
     def drop(self, event: QDropEvent) -> None:
-        """Takes a file that was dropped on the window, or on this."""
+        """Take a file that was dropped on the window, or on this."""
         paths = dragged_files(event.mimeData())
         self._several = len(paths) > 1
         place = self.place_at(event.position())
@@ -165,6 +165,6 @@ class DropPlaces(QWidget):
 
 
 def dragged_files(mime: QMimeData) -> tuple[str, ...]:
-    """The local files and folders that are dragged; none where something else is among them."""
+    """Return the local files and folders that are dragged; none where something else is among them."""
     urls = mime.urls()
     return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

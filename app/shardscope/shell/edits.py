@@ -95,7 +95,7 @@ class EditShell(QObject):
         )
 
     def fill(self, menu: QMenu) -> None:
-        """Adds the actions to a menu."""
+        """Add the actions to a menu."""
         menu.setToolTipsVisible(True)
         menu.installEventFilter(self)
         menu.addSeparator()
@@ -147,7 +147,7 @@ class EditShell(QObject):
     # --- what became of it ---
 
     def _tell_typed(self) -> None:
-        """Tells what was typed and is not written; the bytes keep their room."""
+        """Tell what was typed and is not written; the bytes keep their room."""
         typed, told = self.typed, self._typed_told
         self._typed_told = bool(typed.changes)
         if typed.changes and not told:

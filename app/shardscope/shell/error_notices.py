@@ -90,7 +90,7 @@ class ErrorNotices(QObject):
         )
 
     def _mend(self, remedy: Remedy) -> None:
-        """Opens what is open in the way that helps; what is selected stays selected."""
+        """Open what is open in the way that helps; what is selected stays selected."""
         request = self._session.request
         if remedy is Remedy.DELETED:
             self._again(request.serving_deleted())
@@ -120,7 +120,7 @@ class ErrorNotices(QObject):
     def _way_out(
         self, request: OpenRequest, error: BaseException, again: Callable[[], object]
     ) -> tuple[str, Callable[[], object]]:
-        """The one button of what could not be opened or read: its words, and what it does.
+        """Return the one button of what could not be opened or read: its words, and what it does.
 
         Args:
             request: What, and how.
@@ -144,7 +144,7 @@ class ErrorNotices(QObject):
         return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
 
     def tell_damage(self) -> None:
-        """Tells of the damage of what is open, once; nothing when there is none."""
+        """Tell of the damage of what is open, once; nothing when there is none."""
         shard = self._session.shard
         damage = shard.damage if shard is not None else None
         if shard is None or damage is None or damage is self._told_damage:

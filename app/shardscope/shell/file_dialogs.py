@@ -29,15 +29,15 @@ class FileDialogs(QObject):
         self._window = window
 
     def ask_file(self) -> None:
-        """Asks for a file."""
+        """Ask for a file."""
         ask_file(self._window, self.tr("Open a shard"), self._chosen, start=self._start)
 
     def ask_folder(self) -> None:
-        """Asks for a folder: a data set."""
+        """Ask for a folder: a data set."""
         ask_folder(self._window, self.tr("Open a folder of shards"), self._chosen, start=self._start)
 
     def ask_xorbs(self, chosen: Callable[[str], object]) -> None:
-        """Asks for the folder that holds the xorbs of a shard.
+        """Ask for the folder that holds the xorbs of a shard.
 
         Args:
             chosen: Takes the path.

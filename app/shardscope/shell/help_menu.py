@@ -54,7 +54,7 @@ class HelpMenu(QObject):
         explain(window)
 
     def lead_to(self, missions: QAction) -> None:
-        """Adds what leads to the missions, after the lessons."""
+        """Add what leads to the missions, after the lessons."""
         after = self._menu.actions()[self._menu.actions().index(self.teaching.this_file) + 1]
         self._menu.insertAction(after, missions)
         missions.triggered.connect(lambda _=False: self.teaching.show_missions())

@@ -41,7 +41,7 @@ class JobStatus(QObject):
         self._count()
 
     def stop_all(self) -> None:
-        """Cancels all jobs that are shown."""
+        """Cancel all jobs that are shown."""
         for job in self._jobs.open_jobs:
             if job.title:
                 job.cancel()

@@ -85,7 +85,7 @@ from shardscope.widgets.plain_text import shown
 
 
 def versions() -> list[tuple[str, str]]:
-    """Names and versions of what the program runs on."""
+    """Name and versions of what the program runs on."""
     # Reading what is installed imports much, and the window is seen sooner without it.
     from importlib import metadata
 
@@ -99,7 +99,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 def about_box(window: QWidget) -> QMessageBox:
-    """A box that tells the versions; open it with `open()`, which does not wait."""
+    """Return a box that tells the versions; open it with `open()`, which does not wait."""
     box = QMessageBox(window)
     box.setTextFormat(Qt.TextFormat.RichText)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -169,7 +169,7 @@ class LayoutMemory:
         self._kept: QByteArray | None = None
 
     def restore(self) -> None:
-        """Takes what the last window left."""
+        """Take what the last window left."""
         geometry, state = self._settings.layout("geometry"), self._settings.layout("state")
         if geometry is not None:
             self._window.restoreGeometry(geometry)
@@ -181,12 +181,12 @@ class LayoutMemory:
         self._kept = self._panels.state()
 
     def bring_back(self) -> None:
-        """Shows the docks where they were, or as at the first start."""
+        """Show the docks where they were, or as at the first start."""
         if self._kept is None or not self._panels.restore(self._kept):
             self._panels.arrange()
 
     def save(self) -> None:
-        """Leaves everything to the next window."""
+        """Leave everything to the next window."""
         self._settings.set_layout("geometry", self._window.saveGeometry())
         if self._kept is not None:
             self._settings.set_layout("state", self._kept)
@@ -197,17 +197,17 @@ class ByteCommands(Protocol):
     """Functions of the window that the bytes call."""
 
     def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Brings a dock to the front."""
+        """Bring a dock to the front."""
 
     def trace_key(self, key: str) -> None:
         """Traces a key."""
 
     def extract_row(self, row: int) -> None:
-        """Extracts one object."""
+        """Extract one object."""
 
 
 def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, settings: Settings) -> None:
-    """Connects the bytes.
+    """Connect the bytes.
 
     Args:
         bytes_: They.
@@ -243,16 +243,16 @@ class Appearance(QObject):
         QApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
 
     def set_theme(self, name: str) -> None:
-        """Chooses a theme, one of `settings.THEMES`, and remembers it."""
+        """Choose a theme, one of `settings.THEMES`, and remember it."""
         self._settings.theme = name
         self._apply()
 
     def wear(self) -> None:
-        """Shows the theme of the settings; nothing is remembered by that."""
+        """Show the theme of the settings; nothing is remembered by that."""
         self._apply()
 
     def set_reduced_motion(self, reduced: bool) -> None:
-        """Stops what moves by itself, or lets it move; remembers which."""
+        """Stop what moves by itself, or let it move; remember which."""
         self._settings.reduced_motion = reduced
         application = QApplication.instance()
         if isinstance(application, QApplication):
@@ -421,7 +421,7 @@ class MainWindow(QMainWindow):
         )
 
     def _limit_centre(self) -> None:
-        """Gives the panels beside the bytes the width that rows and fields have no use for."""
+        """Give the panels beside the bytes the width that rows and fields have no use for."""
         most = self.hex.full_width if self.pages.currentWidget() is self.hex and self.panels.sides else math.inf
         limit = _ANY_WIDTH if math.isinf(most) else max(math.ceil(most), CENTRE.width())
         before = self._centre.maximumWidth()
@@ -478,7 +478,7 @@ class MainWindow(QMainWindow):
     def open(
         self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
     ) -> None:
-        """Opens a path or address; asks for keys where it was reached with some that are forgotten.
+        """Open a path or address; ask for keys where it was reached with some that are forgotten.
 
         Args:
             uri: What to open.
@@ -493,24 +493,24 @@ class MainWindow(QMainWindow):
             self.session.open(request, select=select)
 
     def open_address(self) -> None:
-        """Asks for an address to open."""
+        """Ask for an address to open."""
         self.connecting.ask()
 
     def learn(self, uri: str) -> None:
-        """Opens something, and begins the first lesson on its format; where there is none, its page."""
+        """Open something, and begin the first lesson on its format; where there is none, its page."""
         self._to_learn = uri
         self.open(uri)
 
     def ask_file(self) -> None:
-        """Asks for a file to open."""
+        """Ask for a file to open."""
         self.dialogs.ask_file()
 
     def ask_folder(self) -> None:
-        """Asks for a folder to open: a data set."""
+        """Ask for a folder to open: a data set."""
         self.dialogs.ask_folder()
 
     def clear_recent(self) -> None:
-        """Forgets the recent files."""
+        """Forget the recent files."""
         self.settings.clear_recent()
         self._refresh_recent()
 
@@ -579,15 +579,15 @@ class MainWindow(QMainWindow):
         self.top.set_open(is_open)
 
     def open_with(self) -> None:
-        """Asks what to open, and how."""
+        """Ask what to open, and how."""
         self.ways.ask()
 
     def change(self) -> None:
-        """Asks how to read what is open."""
+        """Ask how to read what is open."""
         self.ways.change()
 
     def stop_jobs(self) -> None:
-        """Cancels all jobs that are shown in `transfers`."""
+        """Cancel all jobs that are shown in `transfers`."""
         self.job_status.stop_all()
 
     def _history_changed(self) -> None:
@@ -620,16 +620,16 @@ class MainWindow(QMainWindow):
     # --- looks ---
 
     def set_theme(self, name: str) -> None:
-        """Chooses a theme, one of `settings.THEMES`, and remembers it."""
+        """Choose a theme, one of `settings.THEMES`, and remember it."""
         self.actions_.themes[name].setChecked(True)
         self.appearance.set_theme(name)
 
     def set_reduced_motion(self, reduced: bool) -> None:
-        """Stops what moves by itself, or lets it move; remembers which."""
+        """Stop what moves by itself, or let it move; remember which."""
         self.appearance.set_reduced_motion(reduced)
 
     def toggle_full_screen(self) -> None:
-        """Fills the screen, or not."""
+        """Fill the screen, or not."""
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -652,27 +652,27 @@ class MainWindow(QMainWindow):
             self.giving_way.fit()
 
     def save_picture(self) -> None:
-        """Asks where a picture of the window goes, and writes it."""
+        """Ask where a picture of the window goes, and write it."""
         ask_picture(self, "shardscope", self.session.say)
 
     def default_layout(self) -> None:
-        """Puts the docks where they were at the first start."""
+        """Put the docks where they were at the first start."""
         self.panels.arrange()
         self._fit()
 
     def about(self) -> None:
-        """Tells the versions."""
+        """Tell the versions."""
         about_box(self).open()
 
     # --- the beginning and the end ---
 
     def end(self) -> None:
-        """Closes the window without asking about jobs that write files."""
+        """Close the window without asking about jobs that write files."""
         self._ends = True
         self.close()
 
     def _ask_to_end(self, writing: Sequence[Job]) -> None:
-        """Asks whether jobs that write files are to be cancelled. Quits when they end well while it asks."""
+        """Ask whether jobs that write files are to be cancelled. Quits when they end well while it asks."""
         box = QMessageBox(self)
         box.setObjectName("quitWhileWriting")
         box.setTextFormat(Qt.TextFormat.PlainText)
@@ -736,7 +736,7 @@ class MainWindow(QMainWindow):
     # --- parts of the window ---
 
     def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Brings a dock to the front.
+        """Bring a dock to the front.
 
         Args:
             name: One of the table of panels.
@@ -785,23 +785,23 @@ class MainWindow(QMainWindow):
         return bool(takes) and part.isVisible() and part.isEnabled() and part.window() is self
 
     def to_filter(self) -> None:
-        """Puts the caret into the filter of the objects."""
+        """Put the caret into the filter of the objects."""
         self.show_part("objects")
         self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.objects.filter.selectAll()
 
     def filter_objects(self, text: str) -> None:
-        """Shows the objects of a filter that a chart chose."""
+        """Show the objects of a filter that a chart chose."""
         self.show_part("objects")
         self.objects.show_only(text)
 
     def to_trace(self) -> None:
-        """Puts the caret into the key of the trace."""
+        """Put the caret into the key of the trace."""
         self.show_part("trace", focus=True)
         self.trace.start()
 
     def look_up(self) -> None:
-        """Looks up the key in the field of the bar; without one, asks for it."""
+        """Look up the key in the field of the bar; without one, ask for it."""
         if key := self.hex.address.key:
             self.trace_key(key)
         else:
@@ -813,7 +813,7 @@ class MainWindow(QMainWindow):
         self.session.look_up(key)
 
     def extract_row(self, row: int) -> None:
-        """Extracts one object: asks where to."""
+        """Extract one object: asks where to."""
         self.show_part("objects")
         self.session.select_row(row)
         self.objects.table.follow(row)

@@ -136,14 +136,14 @@ class Notice(QFrame):
         row.addWidget(self.dismiss)
 
     def set_text(self, text: str) -> None:
-        """Shows another text, for an operation that goes on."""
+        """Show another text, for an operation that goes on."""
         self.text = shown_lines(text)
         self.label.setText(cut_middle(self.text, LONGEST))
         self.label.setToolTip(tip(self.text))
         self.setAccessibleDescription(self.text)
 
     def set_progress(self, done: int, total: int) -> None:
-        """Shows the progress of an operation; `total` is 0 while it is not known."""
+        """Show the progress of an operation; `total` is 0 while it is not known."""
         self.progress.setRange(0, 1000 if total else 0)
         self.progress.setValue(1000 * done // total if total else 0)
         self.progress.show()
@@ -238,7 +238,7 @@ class Notices(QWidget):
         about: str = "",
         lasting: bool = False,
     ) -> Notice:
-        """Adds a notice.
+        """Add a notice.
 
         Args:
             text: One sentence.
@@ -265,7 +265,7 @@ class Notices(QWidget):
         return notice
 
     def remove(self, notice: Notice) -> None:
-        """Removes a notice, unless it is gone already."""
+        """Remove a notice, unless it is gone already."""
         if notice in self.all:
             self.all.remove(notice)
             del self._about[notice]
@@ -276,13 +276,13 @@ class Notices(QWidget):
             self._fit()
 
     def clear(self, about: str = "") -> None:
-        """Removes the notices on a subject. Default: all that are not lasting."""
+        """Remove the notices on a subject. Default: all that are not lasting."""
         for notice in list(self.all):
             if self._about[notice] == about or (not about and notice not in self._lasting):
                 self.remove(notice)
 
     def fit(self) -> None:
-        """Adapts to a text or a progress that was changed."""
+        """Adapt to a text or a progress that was changed."""
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -136,14 +136,14 @@ class OpenWith(QDialog):
         self.resize(660, self.sizeHint().height())
 
     def _asked(self) -> list[OptionField]:
-        """The fields of the chosen format; all while it is to be recognised."""
+        """Return the fields of the chosen format; all while it is to be recognised."""
         chosen = self._formats.get(self.format.currentData() or "")
         if chosen is None:
             return list(self.fields.values())
         return [self.fields[option.name] for option in _options([chosen])]
 
     def _check(self) -> None:
-        """Shows the options of the chosen format, and says at once whether they can be applied."""
+        """Show the options of the chosen format, and say at once whether they can be applied."""
         asked = self._asked()
         for name, field in self.fields.items():
             field.setVisible(field in asked)
@@ -182,11 +182,11 @@ class OpenWays(QObject):
         self._window = parent
 
     def ask(self, request: OpenRequest | None = None) -> Job:
-        """Asks what to open, and how; beginning with what was asked for already."""
+        """Ask what to open, and how; beginning with what was asked for already."""
         return self._ask(request or OpenRequest(""), None)
 
     def change(self) -> Job | None:
-        """Asks how to read what is open."""
+        """Ask how to read what is open."""
         return self._ask(self._session.request, self._session.shard) if self._session.shard is not None else None
 
     def _ask(self, request: OpenRequest, shard: Shard | None) -> Job:
@@ -206,7 +206,7 @@ class OpenWays(QObject):
         return self._session.jobs.submit(work, key=("formats", self), priority=JobPriority.SCREEN, done=done)
 
     def _chosen(self, request: OpenRequest) -> None:
-        """Opens it; where the text has the bytes of a link in it, too, they are selected."""
+        """Open it; where the text has the bytes of a link in it, too, they are selected."""
         if not may_be_link(request.uri):
             self._open(request)
             return
@@ -225,7 +225,7 @@ class OpenWays(QObject):
         self._session.open(request, select=place or (self._session.selection.span if same else None))
 
     def check_given(self, shard: Shard) -> None:
-        """Finds out, in a job, whether a specification that somebody gave fits the bytes; says so where it does not."""
+        """Find out, in a job, whether a specification that somebody gave fits the bytes; say so where it does not."""
         if not self._is_given(shard) or shard.damage is not None:
             return
 
@@ -247,13 +247,13 @@ class OpenWays(QObject):
         return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
     def tell_guess(self, shard: Shard) -> None:
-        """Says that what is shown rests on a guess, and offers to change it."""
+        """Say that what is shown rests on a guess, and offers to change it."""
         if shard.damage is None and shard.evidence:
             self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:
-    """One sentence: what was inferred, and how much is left open."""
+    """Return one sentence: what was inferred, and how much is left open."""
     try:
         members = json.loads(shard.parameters)
     except ValueError:

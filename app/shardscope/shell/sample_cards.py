@@ -45,7 +45,7 @@ class StripSection:
 
 
 def parts_of(shard: Shard) -> tuple[StripSection, ...]:
-    """The sections of a file, or of the first member of a data set."""
+    """Return the sections of a file, or of the first member of a data set."""
     if isinstance(shard, DataSet):
         shard = shard.member(shard.members[0].name)
     return tuple(StripSection(section.role, section.size) for section in shard.sections if section.size)
@@ -103,7 +103,7 @@ class SampleCard(QAbstractButton):
         return button
 
     def show_parts(self, parts: tuple[StripSection, ...]) -> None:
-        """Draws the strip."""
+        """Draw the strip."""
         self.parts = parts
         self.update()
 
@@ -188,7 +188,7 @@ class SampleCards(QWidget):
     """The path of a sample that is to be opened beside the page of its format."""
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
-        """Shows a card for each main sample; the others of its format are in the card's menu."""
+        """Show a card for each main sample; the others of its format are in the card's menu."""
         super().__init__(parent)
         self.setObjectName("sampleList")
         self.setAccessibleName(self.tr("Samples"))

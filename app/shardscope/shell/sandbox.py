@@ -88,7 +88,7 @@ class SandboxShell(QObject):
     # --- menus ---
 
     def fill(self, menu: QMenu) -> None:
-        """Adds the actions to a menu."""
+        """Add the actions to a menu."""
         actions = self.actions
         menu.addSeparator()
         menu.addAction(actions.switch)
@@ -115,7 +115,7 @@ class SandboxShell(QObject):
         return super().eventFilter(watched, event)
 
     def tell_in(self, chip: EditChip) -> None:
-        """Lets the sign in the status line say that a sandbox is shown; pressed, it leads to the panel."""
+        """Let the sign in the status line say that a sandbox is shown; pressed, it leads to the panel."""
         sandbox = self.sandbox
         sandbox.changed.connect(lambda: chip.tell_sandbox(sandbox.count if sandbox.on else None))
         chip.sandbox_wanted.connect(self._show)
@@ -172,7 +172,7 @@ class SandboxShell(QObject):
         return not self._session.may_leave(None, go)
 
     def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
-        """Asks whether the changes may be dropped."""
+        """Ask whether the changes may be dropped."""
         if self._question is not None:
             self._question.reject()
         box = self._question = QMessageBox(self._window)
@@ -213,7 +213,7 @@ class SandboxShell(QObject):
         self._session.say(text)
 
     def ask_save(self) -> QFileDialog:
-        """Asks for the name of a copy; the dialog asks before it gives the name of a file that is there."""
+        """Ask for the name of a copy; the dialog asks before it gives the name of a file that is there."""
         uri = self._session.uri
         name = Path(self._session.request.name)
         folder = Path(uri).parent if "://" not in uri else Path.home()
@@ -227,7 +227,7 @@ class SandboxShell(QObject):
         return dialog
 
     def save_to(self, path: Path, *, agreed: bool) -> None:
-        """Writes a copy."""
+        """Write a copy."""
 
         def failed(error: BaseException) -> None:
             self._notices.tell(self.tr("Not saved: {0}").format(plain_words(error)), NoticeTone.ERROR)

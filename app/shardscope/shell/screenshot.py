@@ -63,7 +63,7 @@ class ScreenshotRequest:
 
 
 def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
-    """Opens, selects, waits and saves the picture.
+    """Open, select, wait and save the picture.
 
     Raises:
         ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
@@ -89,7 +89,7 @@ def take(window: MainWindow, wanted: ScreenshotRequest) -> None:
 
 
 def _save(image: QImage, target: Path) -> None:
-    """Writes a picture.
+    """Write a picture.
 
     Raises:
         ScreenshotError: It cannot be written.
@@ -143,7 +143,7 @@ def _arrange(window: MainWindow, wanted: ScreenshotRequest) -> None:
 
 
 def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
-    """Runs the event loop until no job is open and the index is read.
+    """Run the event loop until no job is open and the index is read.
 
     Raises:
         ScreenshotError: It takes too long.

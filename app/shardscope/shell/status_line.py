@@ -53,12 +53,12 @@ class StatusLine(QStatusBar):
         self.addPermanentWidget(self.kind)
 
     def add_sign(self, sign: QWidget) -> None:
-        """Puts a sign before the format."""
+        """Put a sign before the format."""
         self.insertPermanentWidget(self._signs, sign)
         sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
-        """Shows a message instead of the selection.
+        """Show a message instead of the selection.
 
         Args:
             text: The message; empty for the selection again.
@@ -71,11 +71,11 @@ class StatusLine(QStatusBar):
             self._over.start(milliseconds)
 
     def say_for_a_while(self, text: object) -> None:
-        """Shows a message as long as it takes to read it."""
+        """Show a message as long as it takes to read it."""
         self.say(str(text), MESSAGE_MILLISECONDS)
 
     def tell_format(self, name: str, why: str) -> None:
-        """Says what is open: its format, and how it was recognised; nothing is open without a name."""
+        """Say what is open: its format, and how it was recognised; nothing is open without a name."""
         self._format, self._why = name, why
         self._show_format()
 

@@ -65,14 +65,14 @@ class Teaching(QObject):
         return False
 
     def show(self) -> None:
-        """Shows the lessons; on the welcome page the first one begins, as there are no panels."""
+        """Show the lessons; on the welcome page the first one begins, as there are no panels."""
         if self._session.shard is None:
             self._panel.begin(lessons()[0])
         self._panel.teach()
         self._panels.show(PANEL, focus=True)
 
     def show_missions(self) -> None:
-        """Shows the missions; on the welcome page the first one begins."""
+        """Show the missions; on the welcome page the first one begins."""
         if self._session.shard is None:
             self._panel.player.start(missions()[0])
         else:
@@ -80,14 +80,14 @@ class Teaching(QObject):
         self._panels.show(PANEL, focus=True)
 
     def learn(self, format: str) -> bool:
-        """Begins the first lesson of a format on its sample; False where there is none."""
+        """Begin the first lesson of a format on its sample; False where there is none."""
         found = lessons_of(format)
         if found:
             self._panel.begin(found[0])
         return bool(found)
 
     def try_lesson(self, path: Path, *, own: bool) -> None:
-        """Begins a lesson that somebody wrote, from its file; what is wrong with the text is told with its line.
+        """Begin a lesson that somebody wrote, from its file; what is wrong with the text is told with its line.
 
         When the file is written, the lesson goes on with the new text, at the same step.
 

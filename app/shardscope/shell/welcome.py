@@ -48,7 +48,7 @@ class _TwoWords(QStyledItemDelegate):
         option.text = ""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints one entry."""
+        """Paint one entry."""
         super().paint(painter, option, index)
         colours = theme.of(option.widget)
         rect = option.rect.adjusted(12, 0, -12, 0)
@@ -80,7 +80,7 @@ class FileList(QListWidget):
         self.itemClicked.connect(self._choose)
 
     def fill(self, entries: list[tuple[str, str, str]]) -> None:
-        """Shows entries: where, title, a few words about it."""
+        """Show entries: where, title, a few words about it."""
         self.clear()
         for where, title, about in entries:
             item = QListWidgetItem(shown(title))
@@ -220,7 +220,7 @@ class Welcome(QScrollArea):
         self.setWidget(page)
 
     def refresh(self) -> None:
-        """Reads the lists again."""
+        """Read the lists again."""
         recent = [(uri, *_parted(uri)) for uri in self._settings.recent]
         self.recent.fill(recent)
         for part in (self.recent, self.recent_head):
@@ -255,7 +255,7 @@ class Welcome(QScrollArea):
 
 
 def _parted(uri: str) -> tuple[str, str]:
-    """A file's name and its folder."""
+    """Return a file's name and its folder."""
     if is_address(uri):
         return name_of(uri), uri
     found = Path(uri)

@@ -17,7 +17,7 @@ class AssetMissingError(Exception):
 
 
 def resources() -> Path:
-    """The folder of the resources.
+    """Return the folder of the resources.
 
     Raises:
         AssetMissingError: There is none.
@@ -26,7 +26,7 @@ def resources() -> Path:
 
 
 def docs() -> Path:
-    """The folder of the pages: `formats/<name>.md` and `glossary.md`.
+    """Return the folder of the pages: `formats/<name>.md` and `glossary.md`.
 
     Raises:
         AssetMissingError: There is none.
@@ -42,7 +42,7 @@ def _folder(name: str) -> Path:
 
 
 def path(name: str) -> Path:
-    """The file `name`, relative to the resources, with `/` between parts.
+    """Return the file `name`, relative to the resources, with `/` between parts.
 
     Raises:
         AssetMissingError: There is no such file.
@@ -109,7 +109,7 @@ class Sample:
 
 
 def samples() -> list[Sample]:
-    """All sample shards, in the order in which they are shown; those that are not there are left out.
+    """Return all sample shards, in the order in which they are shown; those that are not there are left out.
 
     Raises:
         AssetMissingError: There is no list of them.
@@ -120,7 +120,7 @@ def samples() -> list[Sample]:
 
 
 def main_samples() -> list[Sample]:
-    """One sample of each format: the one to begin with.
+    """Return one sample of each format: the one to begin with.
 
     Raises:
         AssetMissingError: There is no list of them.

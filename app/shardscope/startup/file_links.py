@@ -36,7 +36,7 @@ def may_be_link(text: str) -> bool:
 
 
 def split_link(text: str) -> tuple[str, Span | None]:
-    """A path or address, and the bytes to select in it, or None.
+    """Return a path or address, and the bytes to select in it, or None.
 
     `a.shard#72` is the byte at 72, `a.shard#72-80` are eight bytes, `a.shard#@100-200:5` is a byte of what the bytes
     100 to 200 decode to. A file whose own name is like this is opened as it is called.

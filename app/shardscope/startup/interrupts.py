@@ -30,7 +30,7 @@ class Interrupts(QObject):
         self.came.emit()
 
     def end(self) -> None:
-        """Puts everything back as it was."""
+        """Put everything back as it was."""
         signal.set_wakeup_fd(self._old_wakeup)
         for number, handler in self._before.items():
             signal.signal(number, handler)

@@ -40,12 +40,12 @@ class Settings:
         return [str(name) for name in names][:MAX_RECENT]
 
     def add_recent(self, uri: str) -> None:
-        """Puts something that was opened first; paths are made absolute."""
+        """Put something that was opened first; paths are made absolute."""
         name = uri if is_address(uri) else str(Path(uri).absolute())
         self._store.setValue("recent", [name, *(other for other in self.recent if other != name)][:MAX_RECENT])
 
     def clear_recent(self) -> None:
-        """Forgets all."""
+        """Forget all."""
         self._store.remove("recent")
 
     @property
@@ -95,7 +95,7 @@ class Settings:
         return [str(name) for name in names][:MAX_RECENT]
 
     def add_folder(self, path: str) -> None:
-        """Puts a folder that was extracted to first."""
+        """Put a folder that was extracted to first."""
         self._store.setValue("folders", [path, *(other for other in self.folders if other != path)][:MAX_RECENT])
 
     @property
@@ -131,7 +131,7 @@ class Settings:
         self._store.setValue("price", name)
 
     def lesson_step(self, name: str, uri: str = "") -> int:
-        """The step of a lesson that was seen last, from 0; -1 when it was never begun.
+        """Return the step of a lesson that was seen last, from 0; -1 when it was never begun.
 
         Args:
             name: The lesson.
@@ -143,7 +143,7 @@ class Settings:
         return int(value) if value.isdecimal() else -1
 
     def set_lesson_step(self, name: str, step: int, uri: str = "") -> None:
-        """Remembers a step of a lesson; of lessons on files of the user, the latest of them."""
+        """Remember a step of a lesson; of lessons on files of the user, the latest of them."""
         if not uri:
             self._store.setValue(f"lessons/{name}", step)
             return
@@ -173,7 +173,7 @@ class Settings:
         return str(self._store.value(f"lessons_done/{name}", "")) == "yes"
 
     def set_lesson_done(self, name: str) -> None:
-        """Remembers that a lesson was gone through."""
+        """Remember that a lesson was gone through."""
         self._store.setValue(f"lessons_done/{name}", "yes")
 
     @property
@@ -234,24 +234,24 @@ class Settings:
         return {str(name).lstrip("-"): not str(name).startswith("-") for name in names if name}
 
     def set_columns(self, format: str, wanted: dict[str, bool]) -> None:
-        """Remembers what the user wants to see; nothing wanted is nothing remembered."""
+        """Remember what the user wants to see; nothing wanted is nothing remembered."""
         names = [name if shown else f"-{name}" for name, shown in sorted(wanted.items())]
         self._store.setValue(f"columns/{format or 'none'}", names)
 
     def layout(self, name: str) -> QByteArray | None:
-        """The saved layout of that name (`geometry`, `state`), or None."""
+        """Return the saved layout of that name (`geometry`, `state`), or None."""
         value = self._store.value(f"layout/{name}")
         return value if isinstance(value, QByteArray) and not value.isEmpty() else None
 
     def set_layout(self, name: str, value: QByteArray) -> None:
-        """Saves a layout."""
+        """Save a layout."""
         self._store.setValue(f"layout/{name}", value)
 
     def sync(self) -> None:
-        """Writes what is not written yet."""
+        """Write what is not written yet."""
         self._store.sync()
 
 
 def _place(lesson: str, uri: str) -> str:
-    """A lesson on a file of the user, as it may be written down: without login and signature."""
+    """Return a lesson on a file of the user, as it may be written down: without login and signature."""
     return f"{lesson} {shown_address(uri) if is_address(uri) else Path(uri).absolute()}"

@@ -38,7 +38,7 @@ class FetchQuestion(QObject):
         session.closed.connect(self._drop)
 
     def ask(self, costly: Costly) -> QMessageBox:
-        """Asks; nothing is fetched meanwhile."""
+        """Ask; nothing is fetched meanwhile."""
         box = self._box("costly", self.tr("Fetch so much?"))
         size = size_text(costly.size)
         box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
@@ -52,7 +52,7 @@ class FetchQuestion(QObject):
         return box
 
     def ask_store(self, error: StoreUntrusted, go: Callable[[], object]) -> QMessageBox:
-        """Asks whether requests may go to a store that a file names; nothing is sent meanwhile."""
+        """Ask whether requests may go to a store that a file names; nothing is sent meanwhile."""
         box = self._box("untrusted", self.tr("Connect?"))
         box.setText(error.question)
         box.setInformativeText(self.tr("The file that was opened names it. Agree if you trust the file."))

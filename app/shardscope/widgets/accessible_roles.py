@@ -44,7 +44,7 @@ class _Factory:
 
 
 def install_roles() -> None:
-    """Makes Qt ask widgets for `spoken_role`, their role; the application remembers that it was done."""
+    """Make Qt ask widgets for `spoken_role`, their role; the application remembers that it was done."""
     application = QCoreApplication.instance()
     if application is not None and not application.property(_INSTALLED):
         application.setProperty(_INSTALLED, True)

@@ -13,7 +13,7 @@ _SIDE = 3.0
 
 
 def badge_font(font: QFont) -> QFont:
-    """The font of numbers."""
+    """Return the font of numbers."""
     small = sized(font, SMALL)
     small.setBold(True)
     small.setItalic(False)
@@ -41,7 +41,7 @@ def paint_badge(
     hollow: bool,
     inverted: bool = False,
 ) -> QRectF:
-    """Paints the sign of a number; the font of the painter is as `badge_font` gives it.
+    """Paint the sign of a number; the font of the painter is as `badge_font` gives it.
 
     Args:
         painter: Where.

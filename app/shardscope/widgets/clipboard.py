@@ -8,10 +8,10 @@ from shardcore.model.text import visible
 
 
 def copy_text(text: str) -> None:
-    """Puts one line on the clipboard: a name, an address, a command. Line ends become escapes, too."""
+    """Put one line on the clipboard: a name, an address, a command. Line ends become escapes, too."""
     QGuiApplication.clipboard().setText(visible(text))
 
 
 def copy_lines(text: str) -> None:
-    """Puts text of several lines on the clipboard; tabs and line ends stay."""
+    """Put text of several lines on the clipboard; tabs and line ends stay."""
     QGuiApplication.clipboard().setText(visible(text, keep="\n\t"))

@@ -48,7 +48,7 @@ class Elided(QLabel):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
 
     def tell(self, text: str) -> None:
-        """Shows a text; of what came out of a file nothing acts."""
+        """Show a text; of what came out of a file nothing acts."""
         self.setText(shown(text))
 
     @property
@@ -60,7 +60,7 @@ class Elided(QLabel):
         return QSize(0, super().minimumSizeHint().height())
 
     def event(self, event: QEvent) -> bool:
-        """The tooltip has the whole text where some of it is cut."""
+        """Return the tooltip has the whole text where some of it is cut."""
         if isinstance(event, QHelpEvent) and self.seen != self.text():
             QToolTip.showText(event.globalPos(), tip(self.text()), self)
             return True

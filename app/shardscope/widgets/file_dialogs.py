@@ -11,7 +11,7 @@ Chosen = Callable[[str], object]
 
 
 def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    """Asks for a file that exists.
+    """Ask for a file that exists.
 
     Args:
         parent: The dialog stands before its window.
@@ -23,14 +23,14 @@ def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") ->
 
 
 def ask_files(parent: QWidget, title: str, chosen: Callable[[list[str]], object], *, start: str = "") -> QFileDialog:
-    """Asks for files that exist; see `ask_file`."""
+    """Ask for files that exist; see `ask_file`."""
     dialog = _made(parent, title, start)
     dialog.filesSelected.connect(chosen)
     return _shown(dialog, None, QFileDialog.FileMode.ExistingFiles)
 
 
 def ask_folder(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    """Asks for a folder; see `ask_file`."""
+    """Ask for a folder; see `ask_file`."""
     dialog = _made(parent, title, start)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
     return _shown(dialog, chosen, QFileDialog.FileMode.Directory)
@@ -46,7 +46,7 @@ def ask_target(
     kinds: Mapping[str, str] | None = None,
     confirms: bool = True,
 ) -> QFileDialog:
-    """Asks under which name something is written; see `ask_file`.
+    """Ask under which name something is written; see `ask_file`.
 
     Args:
         parent: See above.

@@ -16,12 +16,12 @@ class FindingModel(TableModel):
     things: tuple[Finding, ...] = ()
 
     def set_report(self, report: Report | None) -> None:
-        """Shows a report; None: nothing."""
+        """Show a report; None: nothing."""
         findings = report.findings if report is not None else ()
         self.show_things(tuple(sorted(findings, key=lambda f: _ORDER[f.severity])))
 
     def finding(self, index: Index) -> Finding:
-        """The finding of a row."""
+        """Return the finding of a row."""
         return self.things[index.row()]
 
     def text(self, row: int, column: int) -> str:

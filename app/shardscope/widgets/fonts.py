@@ -30,7 +30,7 @@ _POINTS_PER_INCH = 72
 
 
 def points(pixels: float) -> float:
-    """A size in points, as `QFont` wants it, from pixels at 100 %."""
+    """Return a size in points, as `QFont` wants it, from pixels at 100 %."""
     return pixels * _POINTS_PER_INCH / QGuiApplication.primaryScreen().logicalDotsPerInch()
 
 
@@ -42,7 +42,7 @@ def sized(font: QFont, pixels: float) -> QFont:
 
 
 def mono(pixels: float = NORMAL) -> QFont:
-    """The monospaced font, of any machine the same one."""
+    """Return the monospaced font, of any machine the same one."""
     register()
     font = QFont(MONO)
     font.setStyleHint(QFont.StyleHint.Monospace)
@@ -53,7 +53,7 @@ def mono(pixels: float = NORMAL) -> QFont:
 
 
 def register() -> None:
-    """Makes the bundled face known to Qt; the application remembers that it was done."""
+    """Make the bundled face known to Qt; the application remembers that it was done."""
     application = QGuiApplication.instance()
     if application is not None and not application.property(_PROPERTY):
         application.setProperty(_PROPERTY, True)

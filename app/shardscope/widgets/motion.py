@@ -24,7 +24,7 @@ _EFFECTS = (
 
 
 def reduce(application: QApplication, reduced: bool) -> None:
-    """Stops what moves by itself in the whole application, or lets it move again.
+    """Stop what moves by itself in the whole application, or let it move again.
 
     What moves on purpose (a lookup that is played, a bar for work without an end) asks `reduced` each time.
     """

@@ -77,7 +77,7 @@ class _Level:
 
 
 def children_of(shard: Shard, node: Node) -> Sequence[Node]:
-    """The children that the tree shows: what the bytes decode to comes first."""
+    """Return the children that the tree shows: what the bytes decode to comes first."""
     return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
 
 
@@ -102,7 +102,7 @@ def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[Sec
 
 
 def make_page(kids: Sequence[Node], page: int) -> list[Node]:
-    """One page of children."""
+    """Return one page of children."""
     start, stop = page * PAGE, min((page + 1) * PAGE, len(kids))
     return list(kids[start:stop]) if start < stop else []
 
@@ -127,13 +127,13 @@ class NodeModel(QAbstractItemModel):
     # --- filling ---
 
     def show_differing(self, only: bool) -> None:
-        """Shows only the fields on which page and practice differ, and what they are in; or everything again."""
+        """Show only the fields on which page and practice differ, and what they are in; or everything again."""
         if only != self.only_differing:
             self.only_differing = only
             self.load()
 
     def load(self) -> None:
-        """Reads the root of what is open, or empties the model."""
+        """Read the root of what is open, or empty the model."""
         self.beginResetModel()
         self._shard = self._session.shard
         self._round += 1
@@ -161,7 +161,7 @@ class NodeModel(QAbstractItemModel):
         self._ask(work, take, key=("tree", self))
 
     def _take_whole(self, root: Node) -> None:
-        """Takes a small tree as a whole."""
+        """Take a small tree as a whole."""
         self.beginResetModel()
         self._open = [_Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]})]
 
@@ -177,7 +177,7 @@ class NodeModel(QAbstractItemModel):
         self.endResetModel()
 
     def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
-        """Asks the session; what belongs to an older filling of the model is dropped."""
+        """Ask the session; what belongs to an older filling of the model is dropped."""
         current = self._round
 
         def taken(result: T) -> None:
@@ -187,7 +187,7 @@ class NodeModel(QAbstractItemModel):
         self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=JobPriority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
-        """Asks for one page of children, and for their number when it is the first time."""
+        """Ask for one page of children, and for their number when it is the first time."""
         entry = self._open[number]
         if page in entry.asked or page in entry.pages:
             return
@@ -221,7 +221,7 @@ class NodeModel(QAbstractItemModel):
         self.dataChanged.emit(self.createIndex(first, 0, number), last)
 
     def _entry(self, index: Index) -> int | None:
-        """The number of the opened node of an index; 0, which holds the root, for no index."""
+        """Return the number of the opened node of an index; 0, which holds the root, for no index."""
         if not index.isValid():
             return 0 if self._open else None
         return self._open[index.internalId()].opened.get(index.row())
@@ -242,7 +242,7 @@ class NodeModel(QAbstractItemModel):
     # --- finding a path ---
 
     def reveal(self, path: tuple[Node, ...]) -> None:
-        """Fetches what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
+        """Fetch what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
         if not path or not self._open or self.only_differing:
             return
 
@@ -265,7 +265,7 @@ class NodeModel(QAbstractItemModel):
         self.revealed.emit(index)
 
     def path(self, index: Index) -> tuple[Node, ...]:
-        """The nodes from the root down to an index."""
+        """Return the nodes from the root down to an index."""
         nodes: list[Node] = []
         while index.isValid():
             node = self.node(index)
@@ -275,7 +275,7 @@ class NodeModel(QAbstractItemModel):
         return tuple(reversed(nodes))
 
     def node(self, index: Index) -> Node | None:
-        """The node of an index; None while it is on its way."""
+        """Return the node of an index; None while it is on its way."""
         if not index.isValid():
             return None
         page = self._open[index.internalId()].pages.get(index.row() // PAGE)

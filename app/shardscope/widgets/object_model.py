@@ -152,7 +152,7 @@ class ObjectModel(QAbstractTableModel):
     # --- what is shown ---
 
     def load(self) -> None:
-        """Shows all objects of what is open, or none while their number is not known."""
+        """Show all objects of what is open, or none while their number is not known."""
         self._shard = self._session.shard
         self._objects = self._session.listing
         kinds = self._objects.kinds if self._objects is not None else ()
@@ -163,7 +163,7 @@ class ObjectModel(QAbstractTableModel):
         self.set_rows(None)
 
     def set_rows(self, rows: NDArray[np.integer] | None) -> None:
-        """Shows these rows in this order; None: all, in the order of the format."""
+        """Show these rows in this order; None: all, in the order of the format."""
         self.beginResetModel()
         self._forget()
         self._rows = rows
@@ -189,7 +189,7 @@ class ObjectModel(QAbstractTableModel):
             self.set_block(self._first // self._most)
 
     def set_block(self, number: int) -> None:
-        """Shows another block."""
+        """Show another block."""
         self.beginResetModel()
         self._forget()
         self._first = min(max(number, 0) * self._most, max(self._count - 1, 0) // self._most * self._most)
@@ -221,13 +221,13 @@ class ObjectModel(QAbstractTableModel):
         return self._rows
 
     def show_place(self, place: int) -> QModelIndex:
-        """The index of a place, after turning to its block."""
+        """Return the index of a place, after turning to its block."""
         if not self._first <= place < self.block[1]:
             self.set_block(place // self._most)
         return self.index(place - self._first, 0)
 
     def row_of(self, index: Index) -> int:
-        """The row of `Shard.objects` behind an index."""
+        """Return the row of `Shard.objects` behind an index."""
         place = self._first + index.row()
         return place if self._rows is None else int(self._rows[place])
 
@@ -237,12 +237,12 @@ class ObjectModel(QAbstractTableModel):
         return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
 
     def key_of(self, index: Index) -> str | None:
-        """The key behind an index, when it is known and there is one."""
+        """Return the key behind an index, when it is known and there is one."""
         page = self._page(index)
         return None if page is None else page.keys[(self._first + index.row()) % PAGE]
 
     def keys_at_hand(self) -> Iterator[str]:
-        """The keys of the rows that are in memory, the latest first; nothing is read."""
+        """Yield the keys of the rows that are in memory, the latest first; nothing is read."""
         for page in reversed(self._pages.values()):
             yield from (key for key in page.keys if key is not None)
 

@@ -28,7 +28,7 @@ _LMS_TO_LINEAR = np.array(
 
 @lru_cache(maxsize=1024)
 def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
-    """The sRGB colour; chroma is lowered until the colour exists.
+    """Return the sRGB colour; chroma is lowered until the colour exists.
 
     Args:
         lightness: 0 (black) to 1 (white).
@@ -49,7 +49,7 @@ def distance(one: Rgb, other: Rgb) -> float:
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """The contrast ratio of WCAG 2, 1 to 21."""
+    """Return the contrast ratio of WCAG 2, 1 to 21."""
     bright, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (bright + 0.05) / (dark + 0.05)
 

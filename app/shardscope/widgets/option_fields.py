@@ -78,7 +78,7 @@ class TextField(OptionField):
         self._hold(self.line)
 
     def value(self) -> str | None:
-        """The text, or None."""
+        """Return the text, or None."""
         return self.line.text().strip() or None
 
 
@@ -93,7 +93,7 @@ class FolderField(OptionField):
         self._hold(self.line, path_button("Choose…", self.line, folder=True))
 
     def value(self) -> str | None:
-        """The path, or None."""
+        """Return the path, or None."""
         return self.line.text().strip() or None
 
 
@@ -133,7 +133,7 @@ class ChoiceField(OptionField):
         self._hold(self.box)
 
     def value(self) -> str | None:
-        """The word, or None."""
+        """Return the word, or None."""
         chosen: str | None = self.box.currentData()
         return chosen
 
@@ -176,7 +176,7 @@ class JsonField(OptionField):
         self._changed()
 
     def value(self) -> str | None:
-        """The text, or None."""
+        """Return the text, or None."""
         text = self.editor.toPlainText().strip()
         return self._given if text == self._shown.strip() else text or None
 
@@ -194,7 +194,7 @@ class JsonField(OptionField):
 
 
 def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -> OptionField:
-    """The field for an option; `shown` and `evidence` are of account where the value is JSON."""
+    """Return the field for an option; `shown` and `evidence` are of account where the value is JSON."""
     match option.type:
         case OptionType.JSON:
             return JsonField(option, given, shown, evidence)
@@ -209,7 +209,7 @@ def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -
 
 
 def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:
-    """A button that asks for a file or folder and puts its path into a field."""
+    """Return a button that asks for a file or folder and puts its path into a field."""
     button = QPushButton(words)
     button.setAutoDefault(False)
 

@@ -16,7 +16,7 @@ KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
 
 
 def write_picture(widget: QWidget, path: Path) -> bool:
-    """Writes what a widget shows; the ending of the name says how, and anything else is PNG.
+    """Write what a widget shows; the ending of the name says how, and anything else is PNG.
 
     Returns:
         Whether it could be written.
@@ -41,7 +41,7 @@ def write_picture(widget: QWidget, path: Path) -> bool:
 
 
 def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    """Asks where the picture of a widget goes, and writes it.
+    """Ask where the picture of a widget goes, and write it.
 
     Args:
         widget: What is shown.
@@ -60,7 +60,7 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str, bool], object])
 
 
 def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str, bool], object]) -> QAction:
-    """Adds the action *Save picture…* of a widget to a menu; see `ask_picture`."""
+    """Add the action *Save picture…* of a widget to a menu; see `ask_picture`."""
     return menu.addAction(
         QCoreApplication.translate("Picture", "Save &picture…"), lambda: ask_picture(widget, name, told)
     )

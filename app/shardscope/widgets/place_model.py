@@ -60,7 +60,7 @@ class PlaceModel(QAbstractListModel):
         self.here = ""
 
     def fill(self, places: Sequence[PlaceEntry], text: str = "") -> None:
-        """Shows other places, filtered."""
+        """Show other places, filtered."""
         self.beginResetModel()
         self.places, self._text = places, text.casefold()
         self._shown = self._filtered()
@@ -77,7 +77,7 @@ class PlaceModel(QAbstractListModel):
             self.endInsertRows()
 
     def set_filter(self, text: str) -> None:
-        """Shows the places whose titles have this in them, in any case of letters."""
+        """Show the places whose titles have this in them, in any case of letters."""
         if text.casefold() != self._text:
             self.fill(self.places, text)
 
@@ -87,29 +87,29 @@ class PlaceModel(QAbstractListModel):
         return [n for n, place in enumerate(self.places) if self._text in place.title.casefold()]
 
     def set_here(self, where: str) -> None:
-        """Says where the user is."""
+        """Say where the user is."""
         if where != self.here:
             self.here = where
             self.refresh()
 
     def refresh(self) -> None:
-        """Counts or problems may be known now."""
+        """Count or problems may be known now."""
         if self._shown:
             self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
 
     def place(self, index: Index) -> PlaceEntry:
-        """The place of a row."""
+        """Return the place of a row."""
         return self.places[self._shown[index.row()]]
 
     def row_of(self, where: str) -> int | None:
-        """The row of a place, or None when it is not shown."""
+        """Return the row of a place, or None when it is not shown."""
         return next((row for row, n in enumerate(self._shown) if self.places[n].where == where), None)
 
     def rowCount(self, parent: Index = _ROOT) -> int:
         return 0 if parent.isValid() else len(self._shown)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """The title, and by further roles the words below it, what is wrong, and whether the user is here."""
+        """Return the title, and by further roles the words below it, what is wrong, and whether the user is here."""
         if not index.isValid():
             return None
         place = self.place(index)

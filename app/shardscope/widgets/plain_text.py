@@ -28,7 +28,7 @@ def tip(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """A text of bearable length."""
+    """Return a text of bearable length."""
     if len(text) <= MOST_LETTERS:
         return text
     return f"{text[:MOST_LETTERS]} … ({len(text):,} characters)"

@@ -40,7 +40,7 @@ def row_table(
     *,
     wrapped: bool = False,
 ) -> QTableView:
-    """A table without grid, whose long texts are cut at the end or wrapped.
+    """Return a table without grid, whose long texts are cut at the end or wrapped.
 
     Args:
         parent: The panel.

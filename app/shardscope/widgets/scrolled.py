@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:
-    """A part of a sheet in an area of its own, as wide as that, without a frame.
+    """Return a part of a sheet in an area of its own, as wide as that, without a frame.
 
     Args:
         inner: The part.

@@ -26,7 +26,7 @@ _SHORT = 14
 def paint_strip(
     painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF, label: Callable[[Section], str] | None
 ) -> None:
-    """Paints sections.
+    """Paint sections.
 
     Args:
         painter: Its font is that of the labels.
@@ -55,7 +55,7 @@ def paint_strip(
 
 
 def paint_names(painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF) -> None:
-    """Writes the names of sections, short, over bows that would strike them through; see `paint_strip`."""
+    """Write the names of sections, short, over bows that would strike them through; see `paint_strip`."""
     metrics = QFontMetricsF(painter.font())
 
     def short(section: Section, room: float) -> str:
@@ -86,7 +86,7 @@ def _paint_labels(
 
 
 def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
-    """Paints the tint of a section."""
+    """Paint the tint of a section."""
     painter.fillRect(body, colours.section(role))
     if colours.safe:
         # Other palettes are told apart by letters and labels: stripes look like a million slots.
@@ -96,7 +96,7 @@ def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, b
 
 
 def paint_letter(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
-    """Writes the letter of a section on its tint."""
+    """Write the letter of a section on its tint."""
     dark = colours.section(role).lightnessF() < 0.55
     painter.setPen(QColor("white") if dark else QColor("black"))
     painter.drawText(body, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
@@ -126,7 +126,7 @@ def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: fl
 def paint_changed(
     painter: QPainter, colours: theme.Palette, strip: QRectF, places: Sequence[tuple[float, float]]
 ) -> None:
-    """Marks changes of a sandbox at the foot of a strip: a crossed band and a diamond for each.
+    """Mark changes of a sandbox at the foot of a strip: a crossed band and a diamond for each.
 
     Args:
         painter: Where.

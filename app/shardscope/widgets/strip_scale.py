@@ -46,7 +46,7 @@ class StripScale:
         self._starts = [section.start for section in self.sections]
 
     def x_of(self, offset: int) -> float:
-        """The pixel of an offset; the end of the source is the right edge."""
+        """Return the pixel of an offset; the end of the source is the right edge."""
         number = self._number(offset)
         section = self.sections[number]
         left, right = self.edges[number], self.edges[number + 1]
@@ -57,7 +57,7 @@ class StripScale:
         return left + (right - left) * (inside / section.size)
 
     def offset_at(self, x: float) -> int:
-        """The byte at a pixel; pixels outside give the first and the last byte."""
+        """Return the byte at a pixel; pixels outside give the first and the last byte."""
         number = min(max(bisect_right(self.edges, x) - 1, 0), len(self.sections) - 1)
         section = self.sections[number]
         left, right = self.edges[number], self.edges[number + 1]
@@ -65,7 +65,7 @@ class StripScale:
         return min(section.start + int(section.size * share), max(section.stop - 1, section.start))
 
     def section_at(self, x: float) -> Section:
-        """The section at a pixel."""
+        """Return the section at a pixel."""
         return self.sections[self._number(self.offset_at(x))]
 
     def _number(self, offset: int) -> int:

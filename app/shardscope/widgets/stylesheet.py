@@ -123,7 +123,7 @@ QSplitter::handle { background: $border; }
 
 
 def stylesheet(colours: Mapping[str, str]) -> str:
-    """The style sheet.
+    """Return the style sheet.
 
     Args:
         colours: `window`, `base`, `raised`, `border`, `text`, `muted`, `faint` and `accent` as `#rrggbb`.

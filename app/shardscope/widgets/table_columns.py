@@ -67,7 +67,7 @@ class ColumnRoom(QObject):
         self._soon.start()
 
     def fit(self) -> None:
-        """Measures the rows on the screen, and shares the width of the table."""
+        """Measure the rows on the screen, and shares the width of the table."""
         if self._fitting:
             return
         self._fitting = True
@@ -94,7 +94,7 @@ class ColumnRoom(QObject):
                 table.setColumnWidth(column, width)
 
     def _fit_rows(self) -> None:
-        """Makes the rows on the screen as high as their lines."""
+        """Make the rows on the screen as high as their lines."""
         table = self._table
         first, last = table.rowAt(0), table.rowAt(table.viewport().height() - 1)
         for row in range(max(first, 0), (last if last >= 0 else table.model().rowCount() - 1) + 1):

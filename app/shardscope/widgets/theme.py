@@ -143,13 +143,13 @@ class Palette:
     _fields: dict[tuple[SectionRole, int, int], QColor] = field(default_factory=dict, repr=False, compare=False)
 
     def section(self, role: SectionRole) -> QColor:
-        """The strong colour of a section: strips, charts, swatches."""
+        """Return the strong colour of a section: strips, charts, swatches."""
         hue, share = _HUES[role]
         lightness = (0.66 if self.dark else 0.64) + (_SAFE_STEPS[role] if self.safe else 0.0)
         return colour(lightness, (0.13 if self.safe else 0.115) * share, hue)
 
     def field(self, section: SectionRole, role: int, parity: int) -> QColor:
-        """The background of the bytes of a field.
+        """Return the background of the bytes of a field.
 
         Args:
             section: Role of the section it lies in.
@@ -162,18 +162,18 @@ class Palette:
         return self._fields[key]
 
     def edge(self, section: SectionRole) -> QColor:
-        """The thin line between two fields."""
+        """Return the thin line between two fields."""
         return colour(0.52 if self.dark else 0.68, 0.05 * _HUES[section][1], _HUES[section][0])
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
-    """A colour from OKLCH lightness (0 to 1), chroma (0 to 0.3) and hue (degrees)."""
+    """Return a colour from OKLCH lightness (0 to 1), chroma (0 to 0.3) and hue (degrees)."""
     return QColor.fromRgbF(*from_oklch(lightness, chroma, hue), alpha)
 
 
 @lru_cache(maxsize=len(NAMES))
 def palette(name: str) -> Palette:
-    """The palette of that name; the light one when there is none."""
+    """Return the palette of that name; the light one when there is none."""
     safe = name.endswith("-safe")
     if name.startswith("dark"):
         return _dark(name, safe)
@@ -181,7 +181,7 @@ def palette(name: str) -> Palette:
 
 
 def apply(application: QApplication, name: str) -> Palette:
-    """Gives the whole application a theme; widgets hear of it by `QEvent.PaletteChange`."""
+    """Give the whole application a theme; widgets hear of it by `QEvent.PaletteChange`."""
     chosen = palette(name)
     roles = ("window", "base", "raised", "border", "text", "muted", "faint", "accent")
     sheet = stylesheet({role: getattr(chosen, role).name() for role in roles})
@@ -199,7 +199,7 @@ def apply(application: QApplication, name: str) -> Palette:
 
 
 def of(widget: QWidget) -> Palette:
-    """The palette that a widget paints with: the applied one, or the one that suits its background."""
+    """Return the palette that a widget paints with: the applied one, or the one that suits its background."""
     application = QApplication.instance()
     name = application.property(_PROPERTY) if application is not None else None
     if isinstance(name, str):
@@ -208,12 +208,12 @@ def of(widget: QWidget) -> Palette:
 
 
 def system_name(application: QApplication) -> str:
-    """The theme that the desktop asks for: `light` or `dark`."""
+    """Return the theme that the desktop asks for: `light` or `dark`."""
     return "dark" if application.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
 
 
 def fixed_font(size: float | None = None) -> QFont:
-    """The font of bytes: monospaced, with a slashed zero.
+    """Return the font of bytes: monospaced, with a slashed zero.
 
     Args:
         size: In points; `type.NORMAL` by default.

@@ -84,7 +84,7 @@ _TINTS: Mapping[str, Mapping[SectionRole | FieldRole, Tint]] = MappingProxyType(
 
 
 def tint(palette: str, section: SectionRole, role: FieldRole, parity: int) -> Tint:
-    """The tint behind a field.
+    """Return the tint behind a field.
 
     Args:
         palette: Its name.

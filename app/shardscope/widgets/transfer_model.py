@@ -37,11 +37,11 @@ class TransferModel(TableModel):
         return sum(not job.state.ended for job in self.things)
 
     def job(self, index: Index) -> Job:
-        """The job of a row."""
+        """Return the job of a row."""
         return self.things[index.row()]
 
     def clear_ended(self) -> None:
-        """Forgets the jobs that have ended."""
+        """Forget the jobs that have ended."""
         self.show_things([job for job in self.things if not job.state.ended])
 
     def _add(self, job: Job) -> None:

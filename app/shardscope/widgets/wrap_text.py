@@ -68,7 +68,7 @@ class WrapText(QWidget):
         return self._text
 
     def set_text(self, text: str, *, copied: str = "") -> None:
-        """Shows another text.
+        """Show another text.
 
         Args:
             text: What to show.
@@ -82,7 +82,7 @@ class WrapText(QWidget):
             self._changed()
 
     def set_tone(self, tone: str, *, bold: bool | None = None) -> None:
-        """Shows it in another colour, and weight when given."""
+        """Show it in another colour, and weight when given."""
         self._tone = tone
         if bold is not None and bold != self._bold:
             self._bold = bold
@@ -90,13 +90,13 @@ class WrapText(QWidget):
         self.update()
 
     def set_mono(self, mono: bool) -> None:
-        """Shows it in the font of bytes, or not."""
+        """Show it in the font of bytes, or not."""
         if mono != self._mono:
             self._mono = mono
             self._changed()
 
     def copy(self) -> None:
-        """Puts the text on the clipboard."""
+        """Put the text on the clipboard."""
         copy_lines(self.copied)
 
     # --- geometry ---
@@ -128,7 +128,7 @@ class WrapText(QWidget):
         return font
 
     def _laid_out(self, width: int) -> tuple[QTextLayout, float]:
-        """The lines at a width, and their height; layouts ask for few widths, and for each many times."""
+        """Return the lines at a width, and their height; layouts ask for few widths, and for each many times."""
         if width not in self._layouts:
             if len(self._layouts) >= _KEPT:
                 self._layouts.clear()

@@ -83,7 +83,7 @@ def write_groups(data: bytes) -> bytes:
 
 
 def _write_frame(data: bytes) -> bytes:
-    """One LZ4 frame as the reference client writes it: independent blocks, no checksums, no content size."""
+    """Return one LZ4 frame as the reference client writes it: independent blocks, no checksums, no content size."""
     import lz4.frame  # takes long to import, and only writing needs it
 
     size = lz4.frame.BLOCKSIZE_MAX64KB if len(data) <= 65_536 else lz4.frame.BLOCKSIZE_MAX256KB

@@ -90,7 +90,7 @@ GEAR.flags.writeable = False
 
 
 def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """The gear hash after each byte, as if hashing had begun 64 bytes before it (or with `data`).
+    """Return the gear hash after each byte, as if hashing had begun 64 bytes before it (or with `data`).
 
     Six doubling steps: the hash of the last `2 n` bytes is that of the last `n`, plus that of the `n` before,
     shifted by `n`. Additions wrap at 64 bits, as the definition wants.
@@ -114,7 +114,7 @@ def rolling(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
 
 
 def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int64]:
-    """The ends where the hash allows a cut: `i + 1` for each byte `i` that leaves the top 16 bits 0.
+    """Return the ends where the hash allows a cut: `i + 1` for each byte `i` that leaves the top 16 bits 0.
 
     Args:
         data: Shape `(n,)`.
@@ -135,14 +135,14 @@ def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int
 
 
 def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.NDArray[np.int64]:
-    """The candidates of one block, by doubling."""
+    """Return the candidates of one block, by doubling."""
     lead = max(0, start - (WINDOW - 1))
     values = rolling(data[lead:stop])[start - lead :]
     return np.flatnonzero(values < _LEGAL) + (start + 1)
 
 
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """The candidates of `PIECE` bytes after the first 64 of `data`, counted from there.
+    """Return the candidates of `PIECE` bytes after the first 64 of `data`, counted from there.
 
     The bytes are seen as lanes that lie one after the other. All lanes are hashed byte by byte at the same time, each
     from 64 bytes before it on: that takes three additions and comparisons a byte, where doubling takes twelve.
@@ -166,14 +166,14 @@ def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
 
 
 def cut_ends(data: bytes | memoryview) -> list[int]:
-    """The end of each chunk of a whole file; the last one is its size. Empty for an empty file."""
+    """Return the end of each chunk of a whole file; the last one is its size. Empty for an empty file."""
     size = len(data)
     ends = list(_cuts(candidates(np.frombuffer(data, dtype=np.uint8)).tolist(), size))
     return ends if size == (ends[-1] if ends else 0) else [*ends, size]
 
 
 def _cuts(ends: list[int], size: int) -> Iterator[int]:
-    """The legal cuts in `size` bytes that begin a chunk: candidates far enough apart, and the forced ones."""
+    """Yield the legal cuts in `size` bytes that begin a chunk: candidates far enough apart, and the forced ones."""
     start = 0
     for end in ends:
         while end - start > MAX_CHUNK:
@@ -188,7 +188,7 @@ def _cuts(ends: list[int], size: int) -> Iterator[int]:
 
 
 def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
-    """The chunks of a file that comes in pieces of any size, in order; some megabytes are held back at most.
+    """Yield the chunks of a file that comes in pieces of any size, in order; some megabytes are held back at most.
 
     Joining them gives the file again. The result does not depend on how the file was cut into pieces.
     """

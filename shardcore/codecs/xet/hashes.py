@@ -48,7 +48,7 @@ _GROUPS_AT_ONCE = 4096  # their text, some 1.5 MB, stays in the processor's cach
 
 
 def to_text(raw: bytes) -> str:
-    """The text form of a hash: its words as 16 hexadecimal digits each, so 8-byte groups appear reversed.
+    """Return the text form of a hash: its words as 16 hexadecimal digits each, so 8-byte groups appear reversed.
 
     Args:
         raw: 32 bytes.
@@ -57,7 +57,7 @@ def to_text(raw: bytes) -> str:
 
 
 def text_of_key(raw: bytes) -> str:
-    """The text form of a hash that a caller gave.
+    """Return the text form of a hash that a caller gave.
 
     Raises:
         UsageError: It does not have 32 bytes.
@@ -68,7 +68,7 @@ def text_of_key(raw: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    """The 32 bytes behind a text form; the inverse of `to_text`.
+    """Return the 32 bytes behind a text form; the inverse of `to_text`.
 
     Upper-case digits are taken, and so is the rare base64url form (43 or 44 characters, of the raw bytes).
 
@@ -88,7 +88,7 @@ def from_text(text: str) -> bytes:
 
 
 def to_texts(hashes: HashArray) -> list[str]:
-    """The text forms of many hashes, in order."""
+    """Return the text forms of many hashes, in order."""
     digits = words(hashes).byteswap().tobytes().hex()
     return [digits[at : at + 64] for at in range(0, len(digits), 64)]
 
@@ -102,7 +102,7 @@ def words(hashes: HashArray) -> npt.NDArray[np.uint64]:
 
 
 def truncated(raw: bytes) -> int:
-    """The first word of a hash: the key that the lookup tables of a shard use."""
+    """Return the first word of a hash: the key that the lookup tables of a shard use."""
     return int.from_bytes(raw[:8], "little")
 
 
@@ -135,12 +135,12 @@ def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
 
 
 def chunk_hash(data: bytes | memoryview) -> bytes:
-    """The hash of a chunk: BLAKE3 of its unpacked bytes under the DATA key."""
+    """Return the hash of a chunk: BLAKE3 of its unpacked bytes under the DATA key."""
     return keyed(DATA_KEY, data)
 
 
 def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
-    """The root of the hash tree over one ordered list.
+    """Return the root of the hash tree over one ordered list.
 
     This is the hash of a xorb when the list is its chunks. An empty list has the zero hash; a list of one is
     its own root.
@@ -158,7 +158,7 @@ def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
 
 
 def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
-    """The roots of many lists that lie one after the other, computed level by level for all of them together.
+    """Return the roots of many lists that lie one after the other, computed level by level for all of them together.
 
     Args:
         hashes: Shape `(n, 32)`.
@@ -219,7 +219,7 @@ def _group_edges(
 def _merge(
     hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]
 ) -> tuple[HashArray, npt.NDArray[np.uint64]]:
-    """One item for each group: the NODE hash of its lines of text, and the sum of its sizes."""
+    """Return one item for each group: the NODE hash of its lines of text, and the sum of its sizes."""
     digests: list[bytes] = []
     for at in range(0, len(edges) - 1, _GROUPS_AT_ONCE):
         block = edges[at : at + _GROUPS_AT_ONCE + 1]
@@ -229,7 +229,7 @@ def _merge(
 
 
 def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]) -> list[bytes]:
-    """The text of each group: for each item a line of text form, space, colon, space, decimal size.
+    """Return the text of each group: for each item a line of text form, space, colon, space, decimal size.
 
     All lines are laid out at once, with a zero byte after each group, and cut there.
     """

@@ -57,10 +57,10 @@ class XorbSink(Protocol):
     """Sink of a xorb."""
 
     def write(self, data: bytes) -> None:
-        """Appends bytes."""
+        """Append bytes."""
 
     def skip(self, size: int) -> None:
-        """Leaves bytes out of which only the number is known."""
+        """Leave bytes out of which only the number is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +132,7 @@ class XorbPacker:
         return f"{whole:,} bytes; a xorb has at most {MAX_XORB_SIZE:,}" if whole > MAX_XORB_SIZE else ""
 
     def add(self, chunk: bytes, digest: bytes) -> int:
-        """Writes a chunk, with its hash; returns its number."""
+        """Write a chunk, with its hash; return its number."""
         self._hashes += digest
         self._unpacked_ends.append(self.unpacked + len(chunk))
         if self._workers is None or len(chunk) < WORTH_A_THREAD:
@@ -144,7 +144,7 @@ class XorbPacker:
         return len(self) - 1
 
     def skip(self, size: int, digest: bytes) -> int:
-        """Leaves place for a chunk of which only the size is known, under a made-up hash; returns its number."""
+        """Leave place for a chunk of which only the size is known, under a made-up hash; return its number."""
         self.settle()
         self._hashes += digest
         self._unpacked_ends.append(self.unpacked + size)
@@ -158,14 +158,14 @@ class XorbPacker:
             self._write(self._waiting.popleft().result())
 
     def plan(self) -> PackedXorb:
-        """The xorb as it would be with the chunks so far."""
+        """Return the xorb as it would be with the chunks so far."""
         self.settle()
         info = self._info()
         size = (int(info.ends[-1]) if info.count else 0) + FIXED[1] + PER_CHUNK[1] * info.count + INFO_LENGTH.size
         return PackedXorb(info.cas_hash, info, np.frombuffer(bytes(self._used), np.uint8), size)
 
     def finish(self) -> PackedXorb:
-        """Writes the info block."""
+        """Write the info block."""
         packed = self.plan()
         self._file.write(write_info(packed.info))
         return packed

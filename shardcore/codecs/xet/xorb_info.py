@@ -68,7 +68,7 @@ class InfoPart:
 
 
 def info_parts(version: int, count: int) -> tuple[InfoPart, ...]:
-    """The parts of an info block of a version and a number of chunks, in the order of their bytes."""
+    """Return the parts of an info block of a version and a number of chunks, in the order of their bytes."""
     lists = {"chunk hashes": CHUNK_HASH, "stored ends": STORED_END, "unpacked ends": UNPACKED_END}
     fixed = {
         "header": INFO_HEADER,
@@ -118,7 +118,7 @@ class XorbInfo:
 
 
 def read_info(data: bytes, start: int) -> XorbInfo:
-    """Reads an info block.
+    """Read an info block.
 
     Args:
         data: Exactly the block, without the length after it.
@@ -200,7 +200,7 @@ def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
 
 
 def write_info(info: XorbInfo) -> bytes:
-    """The info block and the length after it; the inverse of `read_info`."""
+    """Return the info block and the length after it; the inverse of `read_info`."""
     count = info.count
     length = FIXED[info.version] + PER_CHUNK[info.version] * count
     fixed = {

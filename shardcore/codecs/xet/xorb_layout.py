@@ -230,12 +230,12 @@ INFO_LENGTH = Record(
 
 
 def read_u24(raw: bytes) -> int:
-    """A number of 24 bits, little-endian."""
+    """Return a number of 24 bits, little-endian."""
     return int.from_bytes(raw, "little")
 
 
 def write_u24(value: int) -> bytes:
-    """The three bytes of a number; the inverse of `read_u24`."""
+    """Return the three bytes of a number; the inverse of `read_u24`."""
     return value.to_bytes(3, "little")
 
 

@@ -47,7 +47,7 @@ class _Kept:
         return SourceError(f"cannot write a temporary file in {self._folder}: {reason_of(error)}")
 
     def write(self, data: bytes) -> None:
-        """Appends bytes.
+        """Append bytes.
 
         Raises:
             SourceError: The disk is full.
@@ -59,7 +59,7 @@ class _Kept:
         self.size += len(data)
 
     def pieces(self) -> Iterator[bytes]:
-        """All bytes, from the first."""
+        """Yield all bytes, from the first."""
         self._file.seek(0)
         while piece := self._file.read(STREAM_PIECE):
             yield piece
@@ -71,7 +71,7 @@ class _Kept:
 
 
 def append(shard: Shard, *paths: Path) -> Edit:
-    """Appends the bytes of files; those of a `.npy` to an array of its type as further places of the first axis.
+    """Append the bytes of files; those of a `.npy` to an array of its type as further places of the first axis.
 
     Args:
         shard: A file of version 3.
@@ -124,7 +124,7 @@ class _Append:
         self._stay = self._header.nchunks - (0 if full else 1)
 
     def edit(self) -> Edit:
-        """The edit; the new chunks are compressed, and none of it is written to the file yet."""
+        """Return the edit; the new chunks are compressed, and none of it is written to the file yet."""
         header, shape, table = self._header, self._shape, self._file.table
         added = shape.nchunks - header.nchunks
         rewritten = header.has_offsets and added > header.max_app_chunks
@@ -154,7 +154,7 @@ class _Append:
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), size, verb="append")
 
     def _new_shape(self) -> ChunkShape:
-        """The chunks afterwards: of the same size, unless the one that there is may grow."""
+        """Return the chunks afterwards: of the same size, unless the one that there is may grow."""
         header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
         if header.nchunks == 1:
@@ -175,7 +175,7 @@ class _Append:
             self._kept.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
 
     def _compress(self, start: int) -> list[int]:
-        """Compresses the last chunk, filled up, and those after it; returns where they are going to begin."""
+        """Compress the last chunk, filled up, and those after it; return where they are going to begin."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
         pieces = chain.from_iterable(_all_of(content, label) for label, content in self._contents)
         content = InputContent(len(old) + self._added, chain([old] if old else [], pieces))
@@ -206,7 +206,7 @@ class _Append:
         return FileChange(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
 
     def _metadata_change(self) -> list[FileChange]:
-        """The shape of an array grows along its first axis.
+        """Return the shape of an array grows along its first axis.
 
         Raises:
             UsageError: What is appended is no whole number of places of that axis, or the metadata has no room.
@@ -238,7 +238,7 @@ class _Append:
 
 
 def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | memoryview]:
-    """The pieces of a content, which have to be as many bytes as it said.
+    """Yield the pieces of a content, which have to be as many bytes as it said.
 
     Raises:
         SourceError: They are not, or cannot be read.
@@ -252,7 +252,7 @@ def _all_of(content: InputContent, label: str) -> Iterator[bytes | bytearray | m
 
 
 def _check(shard: BloscpackShard) -> None:
-    """Refuses files to which nothing can be appended.
+    """Refuse files to which nothing can be appended.
 
     Raises:
         UsageError: It is another version than 3, or does not say how many chunks of which size it has.

@@ -25,7 +25,7 @@ MAX_DIMENSIONS = 64
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
-    """A type as text that `array_info` reads again: `<f8`, or the list of the fields."""
+    """Return a type as text that `array_info` reads again: `<f8`, or the list of the fields."""
     return str(np.lib.format.dtype_to_descr(dtype))
 
 
@@ -54,7 +54,7 @@ class ArrayInfo:
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     def of(self, data: bytes) -> NDArray[Any]:
-        """The array that bytes are; read-only.
+        """Return the array that bytes are; read-only.
 
         Raises:
             FormatError: They are more or fewer than the array has.
@@ -67,7 +67,7 @@ class ArrayInfo:
 
 
 def array_info(metadata: Any) -> ArrayInfo | None:
-    """The array that the metadata describes, or None when it describes none.
+    """Return the array that the metadata describes, or None when it describes none.
 
     Args:
         metadata: The metadata value. An array's is an object with `container` "numpy", `dtype`, `shape`, `order`.
@@ -87,7 +87,7 @@ def array_info(metadata: Any) -> ArrayInfo | None:
 
 
 def parse_dtype(text: Any) -> np.dtype[Any]:
-    """The element type that the metadata states.
+    """Return the element type that the metadata states.
 
     Args:
         text: The repr of a type string (`"'<f8'"`) or of a list of fields; before 0.7.2 a plain type string, or

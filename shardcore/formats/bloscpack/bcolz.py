@@ -104,7 +104,7 @@ class BcolzColumn:
         return [file for file in self.files if file.number >= self.chunks]
 
     def file_of(self, number: int) -> ChunkFile:
-        """The file that holds a chunk.
+        """Return the file that holds a chunk.
 
         Raises:
             ExternalMissing: It is not there.
@@ -115,11 +115,11 @@ class BcolzColumn:
         return self.by_number[number]
 
     def inside(self, name: str) -> str:
-        """The name of a file of the column, relative to the folder of the data set."""
+        """Return the name of a file of the column, relative to the folder of the data set."""
         return f"{self.name}/{name}" if self.name else name
 
     def check_chunk(self, number: int, size: int) -> None:
-        """Checks how many uncompressed bytes a chunk has; after the end of the column the last one may have more.
+        """Check how many uncompressed bytes a chunk has; after the end of the column the last one may have more.
 
         Raises:
             FormatError: They are not those that `chunklen` and the shape leave to it.
@@ -145,7 +145,7 @@ def is_table(folder: Folder) -> bool:
 
 
 def read_column(folder: Folder, name: str = "") -> BcolzColumn:
-    """Reads the meta files of a column and lists its chunks.
+    """Read the meta files of a column and list its chunks.
 
     Args:
         folder: The folder of the data set.
@@ -184,7 +184,7 @@ def read_column(folder: Folder, name: str = "") -> BcolzColumn:
 
 
 def read_names(text: bytes) -> list[str]:
-    """The names of the columns of a table, from `__rootdirs__`.
+    """Return the names of the columns of a table, from `__rootdirs__`.
 
     Raises:
         FormatError: They are not there.
@@ -196,7 +196,7 @@ def read_names(text: bytes) -> list[str]:
 
 
 def _mapping(text: bytes, name: str) -> dict[str, Any]:
-    """The JSON object in a file."""
+    """Return the JSON object in a file."""
     span = _span(name, len(text))
     value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
@@ -205,7 +205,7 @@ def _mapping(text: bytes, name: str) -> dict[str, Any]:
 
 
 def _span(name: str, size: int) -> Span:
-    """All of a file."""
+    """Return all of a file."""
     return Span(str(SourceName(name)), 0, size)
 
 

@@ -84,7 +84,7 @@ class BloscpackColumn(BloscpackDataSet):
         return (ALL,)
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """The column as a NumPy array; read-only.
+        """Return the column as a NumPy array; read-only.
 
         Raises:
             FormatError: A chunk is damaged.
@@ -97,7 +97,7 @@ class BloscpackColumn(BloscpackDataSet):
         return parse_key(text)
 
     def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
-        """Finds a chunk by its number or one of its bytes, in the file that is named after it; or the whole."""
+        """Find a chunk by its number or one of its bytes, in the file that is named after it; or the whole."""
         column = self.column
         about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
         look.step(
@@ -151,7 +151,7 @@ class BloscpackColumn(BloscpackDataSet):
         return element.byte
 
     def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
-        """The one file that is named after the chunk."""
+        """Return the one file that is named after the chunk."""
         name = self.column.file_of(key.chunk).name
         look.step(
             "Which file",
@@ -169,7 +169,7 @@ class BloscpackColumn(BloscpackDataSet):
         self._check_column(self.column, findings, depth)
 
     def first_row_of(self, name: str) -> int | None:
-        """The row of the chunk in a file."""
+        """Return the row of the chunk in a file."""
         return self._rows.get(name)
 
     def _is_known(self, name: str) -> bool:

@@ -68,7 +68,7 @@ class BloscpackDataSet(DataSet):
         super().__init__("bloscpack", folder, [Member(file.name, file.size) for file in files])
 
     def open_member(self, name: str, source: Source) -> BloscpackShard:
-        """Opens a file; see `DataSet.open_member`.
+        """Open a file; see `DataSet.open_member`.
 
         Raises:
             Unsupported: It has not one chunk, as bcolz writes and reads them.
@@ -105,7 +105,7 @@ class BloscpackDataSet(DataSet):
         return self.placed_sketches(sketches_of(scene), first)
 
     def _first_file(self, trace: Trace) -> str:
-        """The first file of the column that a lookup found; empty where it found none."""
+        """Return the first file of the column that a lookup found; empty where it found none."""
         if trace.outcome != FOUND or trace.ref is None:
             return ""
         return next((file.name for file in self._column_of(trace.ref).files), "")
@@ -116,7 +116,7 @@ class BloscpackDataSet(DataSet):
         return shard.file
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The uncompressed bytes of a chunk, or those of a column that its shape counts."""
+        """Return the uncompressed bytes of a chunk, or those of a column that its shape counts."""
         return super().stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -134,11 +134,11 @@ class BloscpackDataSet(DataSet):
         return Shard.read_part(self, ref, part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """A file by the key."""
+        """Return a file by the key."""
         return Shard.file_names(self, ref)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """The array that a column is."""
+        """Return the array that a column is."""
         return {} if ref.shard else {name: ref.extras[name] for name in ("dtype", "shape") if name in ref.extras}
 
     @cached_property
@@ -156,11 +156,11 @@ class BloscpackDataSet(DataSet):
         return {"checksum": self.checksum or "None", "bcolz": texts}
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
-        """The one object with a parsed key, or none."""
+        """Return the one object with a parsed key, or none."""
         return Shard.lookup_all(self, key)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verifies every file, then whether they make up the columns that the JSON files describe."""
+        """Verify every file, then whether they make up the columns that the JSON files describe."""
         depth = Depth(depth)
         findings = Findings()
         report = super().verify(depth, progress)
@@ -173,21 +173,21 @@ class BloscpackDataSet(DataSet):
         return Report(depth, objects, findings.all(), checked, objects if report.without_checksum else 0)
 
     def close(self) -> None:
-        """Closes all members, and ends the process that decompresses for them."""
+        """Close all members, and end the process that decompresses for them."""
         super().close()
         if self._worker is not None:
             self._worker.close()
 
     @abstractmethod
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:
-        """The column that an object is; raises what is wrong with it."""
+        """Return the column that an object is; raise what is wrong with it."""
 
     @abstractmethod
     def _check_columns(self, findings: Findings, depth: Depth) -> None:
-        """Reports what is wrong between the files."""
+        """Report what is wrong between the files."""
 
     def _pieces(self, column: BcolzColumn, start: int, stop: int | None) -> Iterator[bytes]:
-        """The uncompressed bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
+        """Yield the uncompressed bytes `[start, stop)` of a column, to its end without `stop`, in pieces."""
         end = column.nbytes if stop is None else stop
         while start < end:
             number, skip = divmod(start, column.chunk_bytes)
@@ -197,13 +197,13 @@ class BloscpackDataSet(DataSet):
             start += len(plain)
 
     def _chunk(self, column: BcolzColumn, number: int) -> bytes:
-        """The uncompressed bytes of a chunk, those after the end of the column included."""
+        """Return the uncompressed bytes of a chunk, those after the end of the column included."""
         data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
         column.check_chunk(number, len(data))
         return data
 
     def _check_column(self, column: BcolzColumn, findings: Findings, depth: Depth) -> None:
-        """Reports files that are missing or too many, and chunks of another size than the column says."""
+        """Report files that are missing or too many, and chunks of another size than the column says."""
         span = Span(str(SourceName(column.inside(SIZES))), 0, len(self._texts[column.inside(SIZES)]))
         for number in column.missing:
             message = f"chunk {number} has no file; the column has {plural(column.chunks, 'chunk')}"
@@ -230,13 +230,13 @@ class BloscpackDataSet(DataSet):
                 findings.error("bloscpack.column-chunk-size", error.span, error.message, key=str(file.number))
 
     def _text_node(self, name: str) -> Node:
-        """The node of a JSON file; its children are read from its own tree."""
+        """Return the node of a JSON file; its children are read from its own tree."""
         source, size = str(SourceName(name)), len(self._texts[name])
         kids = Deferred(lambda: list(self.part(source).tree().children), source)
         return Node(name, Span(source, 0, size), text=plural(size, "byte"), doc=_doc_of(name), children=kids)
 
     def _part(self, name: SourceName) -> SourcePart:
-        """A JSON file."""
+        """Return a JSON file."""
         text = self._texts.get(name.path)
         if text is None or name.stretches:
             return super()._part(name)
@@ -248,7 +248,7 @@ class BloscpackDataSet(DataSet):
 
 
 def column_fields(name: str, column: BcolzColumn) -> dict[str, Value]:
-    """The fields of a column.
+    """Return the fields of a column.
 
     Args:
         name: What stands before their names.
@@ -268,7 +268,7 @@ def _doc_of(name: str) -> str:
 
 
 def _json_node(source: str, text: bytes) -> Node:
-    """The tree of a JSON file."""
+    """Return the tree of a JSON file."""
     span = Span(source, 0, len(text))
     try:
         parse_json(text, "the text", span=span)

@@ -60,11 +60,11 @@ class BcolzChunks(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """The numbers of the chunks, as the names of the files say."""
+        """Return the numbers of the chunks, as the names of the files say."""
         return [str(self._files[row].number) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One chunk as an object; opens its file."""
+        """Return one chunk as an object; open its file."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         name = self._files[row].name
@@ -144,11 +144,11 @@ class TableObjects(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return [self._names[row] for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One column as an object."""
+        """Return one column as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         name = self._names[row]
@@ -161,7 +161,7 @@ class TableObjects(Objects):
 
 
 def column_ref(column: BcolzColumn, key: str, row: int, kind: str) -> ObjectRef:
-    """The content of a column as an object: all its files.
+    """Return the content of a column as an object: all its files.
 
     Args:
         column: The column.
@@ -183,7 +183,7 @@ def column_ref(column: BcolzColumn, key: str, row: int, kind: str) -> ObjectRef:
 
 
 def chunk_of(name: str, row: int) -> ObjectRef:
-    """The one chunk of a file, before anything is known of it.
+    """Return the one chunk of a file, before anything is known of it.
 
     Args:
         name: The file.

@@ -79,12 +79,12 @@ class BloscpackTable(BloscpackDataSet):
         return fields
 
     def read_array(self, name: str, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """A column as a NumPy array; read-only. See `BloscpackColumn.read_array`."""
+        """Return a column as a NumPy array; read-only. See `BloscpackColumn.read_array`."""
         ref = self.find(name)
         return self._column_of(ref).array.of(self.read(ref, limit=limit))
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Finds a column by its name."""
+        """Find a column by its name."""
         look.step(
             "The names",
             f"The table has {plural(len(self.names), 'column')}; "
@@ -111,7 +111,7 @@ class BloscpackTable(BloscpackDataSet):
         return ref
 
     def route(self, key: str, look: Look) -> Sequence[str]:
-        """The files of a column."""
+        """Return the files of a column."""
         return [file.name for file in self.columns[key].files]
 
     def _column_of(self, ref: ObjectRef) -> BcolzColumn:
@@ -137,5 +137,5 @@ class BloscpackTable(BloscpackDataSet):
         return next(errors, "")
 
     def row_of_member(self, name: str) -> int | None:
-        """The row of the column that a file belongs to."""
+        """Return the row of the column that a file belongs to."""
         return self._rows.get(name)

@@ -102,7 +102,7 @@ class BlockSketch:
         return (*self._scene.controls(), shuffled)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         scene, controls = self._scene, self.controls
         shuffled = chosen(controls, values)["shuffle"]
         sliders = tuple(control for control in controls if control.name != "shuffle")
@@ -140,7 +140,7 @@ class BlockSketch:
 
 
 def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tuple[Cells, int]:
-    """The bytes of some elements, and how many they are."""
+    """Return the bytes of some elements, and how many they are."""
     wide = min(one.typesize, WIDEST, len(one.plain))
     tall = max(min(CELLS // wide, MOST_ELEMENTS, one.elements), 1)
     first = max(min(first, one.elements - tall), 0)

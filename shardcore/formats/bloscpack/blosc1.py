@@ -97,7 +97,7 @@ class ChunkHeader:
         return self.typesize if not self.flags & _NOT_SPLIT and self.can_split else 1
 
     def flag_names(self) -> list[str]:
-        """The flags in words, lowest bit first, then the codec."""
+        """Return the flags in words, lowest bit first, then the codec."""
         names = [str(flag.name).lower().replace("_", " ") for flag in Flag if self.flags & flag]
         return [*names, self.codec_name]
 
@@ -125,12 +125,12 @@ class ChunkMap:
         return min(self.header.blocksize, self.header.nbytes - block * self.header.blocksize)
 
     def block_stop(self, block: int) -> int:
-        """One past the last stored byte of a block."""
+        """Return one past the last stored byte of a block."""
         return int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
 
 
 def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> ChunkHeader:
-    """Reads the header of a chunk; says nothing about whether it makes sense.
+    """Read the header of a chunk; say nothing about whether it makes sense.
 
     Raises:
         Truncated: Fewer than 16 bytes are there.
@@ -139,12 +139,12 @@ def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | No
 
 
 def write_chunk_header(header: ChunkHeader) -> bytes:
-    """The exact inverse of `read_chunk_header`."""
+    """Return the exact inverse of `read_chunk_header`."""
     return CHUNK_HEADER.pack(**{field.name: getattr(header, field.name) for field in CHUNK_HEADER.fields})
 
 
 def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
-    """Refuses a header that no Blosc-1 writer makes.
+    """Refuse a header that no Blosc-1 writer makes.
 
     Args:
         header: The header.
@@ -217,7 +217,7 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
 
 
 def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkHeader:
-    """Follows every number in a chunk, and refuses the chunk when one leads where it must not.
+    """Follow every number in a chunk, and refuse the chunk when one leads where it must not.
 
     Args:
         chunk: The whole chunk, header and all, and nothing else.
@@ -251,7 +251,7 @@ def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: S
 
 
 def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -> ChunkHeader:
-    """The header of a chunk, after everything was checked that it says."""
+    """Return the header of a chunk, after everything was checked that it says."""
     header = read_chunk_header(chunk, place=place)
     check_chunk_header(header, limit=limit, place=place)
     if len(chunk) < header.ctbytes:
@@ -294,7 +294,7 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
 
 
 def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
-    """The table of block starts, each checked to lie after the table and before the end."""
+    """Return the table of block starts, each checked to lie after the table and before the end."""
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
         raise FormatError(
@@ -315,7 +315,7 @@ def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | N
 def _follow_streams(
     chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
 ) -> ChunkMap:
-    """Follows the streams of all blocks, and refuses the first that leads outside."""
+    """Follow the streams of all blocks, and refuse the first that leads outside."""
     stream_at, stream_size, wrong = _walk_streams(chunk, header, starts)
     if wrong.any():
         block, number = divmod(int(wrong.argmax()), header.streams)
@@ -367,7 +367,7 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
 
 
 def _within(place: Span | None, at: int, size: int) -> Span | None:
-    """A part of the chunk as a place in the file."""
+    """Return a part of the chunk as a place in the file."""
     if place is None:
         return None
     start = min(place.start + at, place.stop)

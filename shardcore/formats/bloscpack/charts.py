@@ -15,7 +15,7 @@ from shardcore.progress import Progress
 
 
 def shares(file: BloscpackFile) -> tuple[Share, ...]:
-    """The shares of the file; of the chunks once their headers are read."""
+    """Return the shares of the file; of the chunks once their headers are read."""
     inside: dict[str, Sequence[Share]] = {}
     if file.metadata is not None:
         room = file.metadata.padding

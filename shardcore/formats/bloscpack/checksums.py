@@ -42,7 +42,7 @@ class Checksum:
     compute: Callable[[bytes | memoryview], bytes]
 
     def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
-        """Compares a stored digest with the data.
+        """Compare a stored digest with the data.
 
         Args:
             data: What the digest covers.
@@ -74,7 +74,7 @@ CHECKSUMS = (
 
 
 def checksum(number: int, place: Span | None = None) -> Checksum:
-    """The digest with this id.
+    """Return the digest with this id.
 
     Raises:
         FormatError: No digest has it; the error lies at `place`.

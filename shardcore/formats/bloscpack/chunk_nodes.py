@@ -29,7 +29,7 @@ _DIGEST_DOC = "The digest of the stored chunk with its Blosc header: it shows da
 
 
 def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
-    """The nodes of a chunk and its digest.
+    """Return the nodes of a chunk and its digest.
 
     Args:
         data: The bytes of `span`, or only the Blosc header when the chunk is too long to be shown.
@@ -60,7 +60,7 @@ def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]
 
 
 def flag_nodes(header: ChunkHeader, at: Span) -> tuple[Node, ...]:
-    """The bits of the flags, one node each, and the three that number the codec."""
+    """Return the bits of the flags, one node each, and the three that number the codec."""
     bits = [
         Node(
             str(flag.name).lower().replace("_", " "),
@@ -141,7 +141,7 @@ def _starts(chunk: bytes, found: ChunkMap, table: Span) -> Any:
 
 
 def _blocks(found: ChunkMap, base: int) -> Extents:
-    """The blocks, sorted by where they lie."""
+    """Return the blocks, sorted by where they lie."""
     order: NDArray[np.int64] = np.argsort(found.starts, kind="stable")
     ends = (found.stream_at + STREAM_LENGTH.size + found.stream_size).max(axis=1)
 

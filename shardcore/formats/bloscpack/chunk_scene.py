@@ -104,7 +104,7 @@ class ChunkScene:
         return told[0] if told else None
 
     def _told(self, name: str, *, found: bool) -> list[Step]:
-        """The steps with a value of that name."""
+        """Return the steps with a value of that name."""
         if self.trace is None or (found and self.trace.outcome != FOUND):
             return []
         return [step for step in self.trace.steps if name in step.values]
@@ -123,7 +123,7 @@ class ChunkScene:
         return tuple(found)
 
     def chosen(self, controls: tuple[Control, ...], values: Mapping[str, Any]) -> tuple[int, int]:
-        """The chunk and the block that are drawn.
+        """Return the chunk and the block that are drawn.
 
         Raises:
             UsageError: A value is none.
@@ -173,7 +173,7 @@ class ChunkScene:
     # --- what the file says ------------------------------------------------------------------------------------------
 
     def placed(self, number: int) -> Placed:
-        """A chunk by its Blosc header alone.
+        """Return a chunk by its Blosc header alone.
 
         Raises:
             KeyAbsent: There is no such chunk.
@@ -192,7 +192,7 @@ class ChunkScene:
         return Placed(number, place, header, stop, self._plain_start(number))
 
     def around(self, number: int, most: int) -> list[Placed]:
-        """A chunk and its neighbours; those that cannot be found end the row."""
+        """Return a chunk and its neighbours; those that cannot be found end the row."""
         count = self._known_chunks() or number + 1
         first = max(min(number - most // 2, count - most), 0)
         found = [self.placed(number)]
@@ -209,13 +209,13 @@ class ChunkScene:
         return found
 
     def _plain_start(self, number: int) -> int:
-        """The first plain byte of a chunk, by the header where that says it."""
+        """Return the first plain byte of a chunk, by the header where that says it."""
         if (size := self.file.header.chunk_size) > 0 and not self.file.table.loaded:
             return number * size
         return int(self.file.content.starts()[number])
 
     def stored(self, number: int) -> Stored:
-        """A chunk, read.
+        """Return a chunk, read.
 
         Raises:
             LimitExceeded: It is too long to be drawn.
@@ -238,7 +238,7 @@ class ChunkScene:
         return map_chunk(stored.chunk, limit=2**32, place=stored.span)
 
     def plain(self, number: int) -> bytes:
-        """The uncompressed bytes of a chunk; errors as for `stored`."""
+        """Return the uncompressed bytes of a chunk; errors as for `stored`."""
         if (kept := self._plain.get(number)) is not None:
             return kept
         data = self.file.content.decoded(self.stored(number), limit=MOST_PLAIN)

@@ -60,7 +60,7 @@ class ChunkWalk:
         return self.end is not None or len(self.places) >= self._geometry.nchunks
 
     def to(self, source: Source, chunk: int, progress: Progress = no_progress) -> None:
-        """Walks until chunk number `chunk` is known, or the end is reached."""
+        """Walk until chunk number `chunk` is known, or the end is reached."""
         at, window = UNKNOWN, b""
         while (wanted := self._advance(chunk, at, window)) is not None:
             at, stop = wanted
@@ -68,7 +68,7 @@ class ChunkWalk:
             progress(min(at, self._geometry.size), self._geometry.size)
 
     def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
-        """Takes the chunks whose headers lie in the bytes read from `start` on; the range to read next, or None."""
+        """Take the chunks whose headers lie in the bytes read from `start` on; the range to read next, or None."""
         with self._lock:
             while len(self.places) <= chunk and not self.done:
                 self._take_many(chunk, start, window)
@@ -84,7 +84,7 @@ class ChunkWalk:
         return None
 
     def _take_many(self, chunk: int, start: int, window: bytes) -> None:
-        """Takes chunks that lie whole in the window, as `_take` does, up to the first that is odd."""
+        """Take chunks that lie whole in the window, as `_take` does, up to the first that is odd."""
         geometry = self._geometry
         most = chunk + 1 if geometry.nchunks == UNKNOWN else min(chunk + 1, geometry.nchunks)
         at, last, digest = self.next - start, len(window) - HEADER_SIZE, geometry.digest
@@ -107,20 +107,20 @@ class ChunkWalk:
         self.next = start + at
 
     def _wanted(self) -> tuple[int, int]:
-        """The next header, and what follows it while chunks are small."""
+        """Return the next header, and what follows it while chunks are small."""
         at = self.next
         small = len(self.places) > 0 and at - self.places[-1] <= SMALL_CHUNK
         return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._geometry.size)
 
     def _stop_short(self) -> None:
-        """Notes that there are too few bytes for the next header."""
+        """Note that there are too few bytes for the next header."""
         at, size = self.next, self._geometry.size
         self.cut = at < size
         message = f"chunk {len(self.places)} should begin at byte {at}; the file ends at {size}"
         self.end = Truncated(message, span=Span("", at, max(at, size)))
 
     def _take(self, raw: bytes, at: int) -> None:
-        """Notes a chunk, and where the next one begins."""
+        """Note a chunk, and where the next one begins."""
         number, stored = len(self.places), read_chunk_header(raw).ctbytes
         self.places.append(at)
         self.headers += raw
@@ -225,13 +225,13 @@ class ChunkTable:
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
-        """The offset of a chunk before `load`, without walking; -1 when there is none to believe."""
+        """Return the offset of a chunk before `load`, without walking; -1 when there is none to believe."""
         if self.loaded or self.slots is None:
             return UNKNOWN
         return self.slots.place(source or self.source, chunk)
 
     def slot_places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The offsets of some chunks before `load`, without walking: -1 where there is none to believe."""
+        """Return the offsets of some chunks before `load`, without walking: -1 where there is none to believe."""
         places = np.full(len(rows), UNKNOWN, np.int64)
         inside = np.flatnonzero(rows < self.slots.count) if self.slots is not None else rows[:0]
         if self.slots is None or not len(inside):
@@ -242,11 +242,11 @@ class ChunkTable:
         return places
 
     def header(self, chunk: int) -> ChunkHeader:
-        """The header of a chunk after `load`."""
+        """Return the header of a chunk after `load`."""
         return ChunkHeader(*self.headers[chunk].item())
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
-        """Reads the headers of all chunks.
+        """Read the headers of all chunks.
 
         Damage is not raised: what cannot be found stays -1.
 
@@ -276,7 +276,7 @@ class ChunkTable:
         return bool((chunks.places == np.append(self.geometry.first, ends)[:-1]).all())
 
     def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
-        """Places by the offsets, and where one is missing, after the chunk before."""
+        """Place by the offsets, and where one is missing, after the chunk before."""
         assert self.slots is not None
         count = self.geometry.most
         known = min(self.slots.count, count)
@@ -305,7 +305,7 @@ class ChunkTable:
         return int(places[chunk - 1]) + stored + self.geometry.digest
 
     def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
-        """Places by walking; chunks that the header promises after the end stay -1."""
+        """Place by walking; chunks that the header promises after the end stay -1."""
         self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
         count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)

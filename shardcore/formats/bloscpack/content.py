@@ -62,7 +62,7 @@ class Decoder(Protocol):
     """Function that decompresses a chunk: `decode.decompress`, or a method of `Worker`."""
 
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
-        """The plain bytes of a chunk."""
+        """Return the plain bytes of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,12 @@ class ChunkReader:
         self._ahead: Stored | None = None
 
     def ahead(self, number: int) -> Stored:
-        """Reads a chunk that is going to be asked for next, and keeps it until then; errors as for `stored`."""
+        """Read a chunk that is going to be asked for next, and keep it until then; errors as for `stored`."""
         self._ahead = stored = self.stored(number)
         return stored
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
-        """Reads a chunk with its digest; one range when its length can be told beforehand.
+        """Read a chunk with its digest; one range when its length can be told beforehand.
 
         Args:
             number: Which chunk.
@@ -148,7 +148,7 @@ class ChunkReader:
             return self._stored_at(number, walked, through)
 
     def plain(self, number: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None) -> bytes:
-        """The plain bytes of a chunk, after its digest was compared.
+        """Return the plain bytes of a chunk, after its digest was compared.
 
         Raises:
             BadChecksum: The digest is another.
@@ -158,7 +158,7 @@ class ChunkReader:
         return self.decoded(self.stored(number, source), limit=limit)
 
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The plain bytes of a chunk that was read; errors as for `plain`."""
+        """Return the plain bytes of a chunk that was read; errors as for `plain`."""
         self.check(stored)
         if self.decoder is not None and stored.header.nbytes and not stored.header.plain_copy:
             return self.decoder(stored.chunk, limit=limit, place=stored.span)
@@ -166,7 +166,7 @@ class ChunkReader:
         return decompress(stored.chunk, limit=limit, place=stored.span, threads=threads)
 
     def check(self, stored: Stored) -> None:
-        """Compares the digest of a chunk.
+        """Compare the digest of a chunk.
 
         Raises:
             BadChecksum: It is another.
@@ -190,7 +190,7 @@ class ChunkReader:
                 yield one
 
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
-        """The plain bytes of a chunk around one of them, and where they begin; errors as for `plain`.
+        """Return the plain bytes of a chunk around one of them, and where they begin; errors as for `plain`.
 
         Of a small chunk these are all; they are empty where the chunk ends before.
         """
@@ -202,7 +202,7 @@ class ChunkReader:
         return b"", first
 
     def _pieces(self, stored: Stored, limit: int) -> Iterator[bytes]:
-        """The plain bytes of a chunk, some blocks at a time where it is large; errors as for `plain`."""
+        """Yield the plain bytes of a chunk, some blocks at a time where it is large; errors as for `plain`."""
         header = stored.header
         if header.plain_copy or header.nbytes <= LARGE_CHUNK:
             yield self.decoded(stored, limit=limit)
@@ -230,7 +230,7 @@ class ChunkReader:
         return self._in_order(self._problems, 0, last)
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The plain bytes of all chunks.
+        """Return the plain bytes of all chunks.
 
         Where the Blosc headers say credibly how many there are, every chunk is decompressed to its place in the
         result, and nothing is copied.
@@ -292,14 +292,14 @@ class ChunkReader:
         return b"".join(parts)
 
     def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
-        """Decompresses a chunk to its place."""
+        """Decompress a chunk to its place."""
         with out:
             stored = self.stored(number, source)
             self.check(stored)
             decompress(stored.chunk, limit=limit, place=stored.span, out=out)
 
     def where(self, offset: int, source: Source | None = None) -> tuple[int, int]:
-        """The chunk that holds a plain byte, and where in it.
+        """Return the chunk that holds a plain byte, and where in it.
 
         Raises:
             KeyAbsent: The content ends before.
@@ -336,7 +336,7 @@ class ChunkReader:
         return THREADS if self.header.chunk_size >= SMALL_CHUNK else 1
 
     def _in_order(self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None) -> Iterator[T]:
-        """Does work on the chunks `[first, last)`, in order; where that pays, threads do some of it ahead."""
+        """Do work on the chunks `[first, last)`, in order; where that pays, threads do some of it ahead."""
         batches = self._batches(first, last)
         large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
         small = self.source.size <= SMALL_FILE
@@ -374,7 +374,7 @@ class ChunkReader:
         return found
 
     def _try(self, stored: Stored) -> None:
-        """Decompresses a chunk and keeps nothing; a large one in pieces where its codec lets have them.
+        """Decompress a chunk and keep nothing; a large one in pieces where its codec lets have them.
 
         Raises:
             FormatError: It is damaged.
@@ -393,7 +393,7 @@ class ChunkReader:
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
-        """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error.
+        """Return the plain bytes of some neighbours, read at once; up to the first that is damaged, and its error.
 
         Those after many bytes are left for later.
         """
@@ -432,7 +432,7 @@ class ChunkReader:
         return KeptSource(self.source, start, self.source.read(start, stop))
 
     def _batches(self, first: int, last: int | None) -> Iterator[Sequence[int]]:
-        """The chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
+        """Yield the chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
         size = self.header.chunk_size
         if size <= 0 and (rows := len(self.table)) > 0:
             # Chunks without plain bytes, or of sizes that nobody states: by what they have in the file.
@@ -443,7 +443,7 @@ class ChunkReader:
             yield batch
 
     def _numbers(self, first: int, last: int | None) -> Iterator[int]:
-        """The chunk numbers `[first, last)`; of a file that does not say how many, those that are there."""
+        """Yield the chunk numbers `[first, last)`; of a file that does not say how many, those that are there."""
         known = len(self.table) if self.table.loaded or self.header.nchunks != UNKNOWN else None
         number, stop = first, known if last is None else last
         while stop is None or number < stop:

@@ -47,7 +47,7 @@ def decompress(
     threads: int = 1,
     out: memoryview | None = None,
 ) -> bytes:
-    """Decompresses a chunk, after every number in it was checked.
+    """Decompress a chunk, after every number in it was checked.
 
     The interpreter lock is released meanwhile: several threads can decompress several chunks.
 
@@ -115,7 +115,7 @@ def split_chunk(chunk: bytes | memoryview, most: int, *, place: Span | None = No
 
 
 def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = None) -> None:
-    """Decompresses every stream of a chunk in pieces, and keeps nothing: whether it can be, at little memory.
+    """Decompress every stream of a chunk in pieces, and keep nothing: whether it can be, at little memory.
 
     Args:
         chunk: The whole chunk, header and all, and nothing else.
@@ -150,7 +150,7 @@ def _lacks_split_flag(header: ChunkHeader) -> bool:
 
 
 def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:
-    """A copy of the chunk with both remedies applied to its flags."""
+    """Return a copy of the chunk with both remedies applied to its flags."""
     flags = header.flags
     if _has_bit_shuffled_tail(header):
         flags &= ~int(Flag.BIT_SHUFFLE)  # as a number: the complement of a Flag loses the codec's bits
@@ -170,7 +170,7 @@ def _blosc2() -> ModuleType:
 
 
 def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place: Span | None) -> bytes:
-    """The call itself: `decompress2` is told the length of its input, and needs no global context."""
+    """Return the call itself: `decompress2` is told the length of its input, and needs no global context."""
     try:
         plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
     except (RuntimeError, ValueError) as error:
@@ -179,7 +179,7 @@ def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place:
 
 
 def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
-    """Undoes the bit shuffle of every block."""
+    """Undo the bit shuffle of every block."""
     plain = np.frombuffer(data, np.uint8).copy()
     whole = header.nbytes // header.blocksize * header.blocksize
     _undo_in_blocks(plain[:whole].reshape(-1, header.blocksize), header.typesize)
@@ -189,7 +189,7 @@ def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
 
 
 def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
-    """Undoes the bit shuffle in place, in blocks of equal size (one per row).
+    """Undo the bit shuffle in place, in blocks of equal size (one per row).
 
     In a block of n whole elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first;
     what is left after the last whole element is as it was. Blocks whose n is not a multiple of 8 were

@@ -17,14 +17,14 @@ _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
 
 
 def parse_index(text: str) -> tuple[int, ...] | None:
-    """The numbers between brackets, one for each axis; None where the text is no such thing."""
+    """Return the numbers between brackets, one for each axis; None where the text is no such thing."""
     if not _INDEX.fullmatch(text):
         return None
     return tuple(int(number) for number in text[1:-1].split(","))
 
 
 def index_text(index: tuple[int, ...]) -> str:
-    """The text of a key: `[24,40]`."""
+    """Return the text of a key: `[24,40]`."""
     return f"[{','.join(map(str, index))}]"
 
 
@@ -72,7 +72,7 @@ def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
 
 
 def element_at(index: tuple[int, ...], array: ArrayInfo) -> Element:
-    """An element of an array; negative numbers count from the end, as in NumPy.
+    """Return an element of an array; negative numbers count from the end, as in NumPy.
 
     Raises:
         UsageError: The array has another number of axes.
@@ -100,7 +100,7 @@ def element_at(index: tuple[int, ...], array: ArrayInfo) -> Element:
 
 
 def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
-    """An element of a content that is described by the header's typesize alone.
+    """Return an element of a content that is described by the header's typesize alone.
 
     Args:
         index: One number.

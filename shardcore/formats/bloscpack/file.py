@@ -62,11 +62,11 @@ class BloscpackFile:
         return 0 if self.loaded else 16 * len(self.table)
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
-        """Reads the header of every chunk; see `ChunkTable.load`."""
+        """Read the header of every chunk; see `ChunkTable.load`."""
         self.table.load(progress, source)
 
     def isolate(self, worker: Worker | None = None) -> None:
-        """Decompresses chunks in a process of their own from now on; a chunk that kills it is a damaged chunk.
+        """Decompress chunks in a process of their own from now on; a chunk that kills it is a damaged chunk.
 
         Args:
             worker: The process, which its owner ends; by default one that ends with the file.
@@ -76,7 +76,7 @@ class BloscpackFile:
         self.content.decoder = worker.decompress
 
     def close(self) -> None:
-        """Closes the source, and ends the process of `isolate`."""
+        """Close the source, and end the process of `isolate`."""
         self.source.close()
         if self._worker is not None:
             self._worker.close()
@@ -152,7 +152,7 @@ class BloscpackFile:
     # --- the metadata ----------------------------------------------------------------------------------------------
 
     def metadata_text(self) -> bytes:
-        """The plain metadata text; empty when there is no metadata section.
+        """Return the plain metadata text; empty when there is no metadata section.
 
         Raises:
             FormatError: It cannot be had from the stored bytes.
@@ -175,7 +175,7 @@ class BloscpackFile:
         return value
 
     def _parsed(self) -> Any | ShardError:
-        """The value, or what is wrong with the text; what cannot be read now may be read later."""
+        """Return the value, or what is wrong with the text; what cannot be read now may be read later."""
         assert self.metadata is not None
         try:
             return parse_metadata(self.metadata, self.metadata_text())

@@ -66,7 +66,7 @@ class BloscpackFiles(DataSet):
         self._sizes: dict[int, int] = {}
 
     def open_member(self, name: str, source: Source) -> BloscpackShard:
-        """Opens a file; see `DataSet.open_member`."""
+        """Open a file; see `DataSet.open_member`."""
         return open_shard(PrefetchedSource(source), self._context)
 
     @property
@@ -80,11 +80,11 @@ class BloscpackFiles(DataSet):
         return len(self.members)
 
     def parse_key(self, text: str) -> str:
-        """The name of a file below the folder, without `.blp`."""
+        """Return the name of a file below the folder, without `.blp`."""
         return text
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Finds a content by the name of its file."""
+        """Find a content by the name of its file."""
         names = self.route(key, look)
         if not names:
             raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} here")
@@ -94,11 +94,11 @@ class BloscpackFiles(DataSet):
         return ref
 
     def lookup_all(self, key: str) -> tuple[ObjectRef, ...]:
-        """The one object with a key, or none."""
+        """Return the one object with a key, or none."""
         return Shard.lookup_all(self, key)
 
     def route(self, key: str, look: Look) -> Sequence[str]:
-        """The one file of that name."""
+        """Return the one file of that name."""
         name = key + SUFFIX
         row = self._rows.get(name)
         if row is None:
@@ -124,7 +124,7 @@ class BloscpackFiles(DataSet):
         return replace(ref, size=self._sizes[row])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The uncompressed bytes of a file, in pieces."""
+        """Return the uncompressed bytes of a file, in pieces."""
         shard = self._shard_of(ref)
         return shard.stream(shard.find(ALL))
 
@@ -138,7 +138,7 @@ class BloscpackFiles(DataSet):
         return Shard.read_part(self, ref, part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
-        """A file by the key."""
+        """Return a file by the key."""
         return Shard.file_names(self, ref)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class BloscpackFiles(DataSet):
             return intact_report(source.read(0, source.size), depth)
 
     def row_of_member(self, name: str) -> int | None:
-        """The row of a file."""
+        """Return the row of a file."""
         return self._rows.get(name)
 
     def size_of(self, row: int) -> tuple[int, State]:
@@ -233,18 +233,18 @@ class FilesObjects(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """The names of the files, without their ending."""
+        """Return the names of the files, without their ending."""
         return [self._files.members[row].name.removesuffix(SUFFIX) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One content as an object; opens its file."""
+        """Return one content as an object; open its file."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return self._files.ref(row)
 
 
 def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]:
-    """The Bloscpack files in a folder and in those below, sorted by name; without those that are being written.
+    """Return the Bloscpack files in a folder and in those below, sorted by name; without those that are being written.
 
     Raises:
         SourceError: A folder cannot be listed.

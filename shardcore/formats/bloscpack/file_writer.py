@@ -75,7 +75,7 @@ class Packing:
             raise UsageError("spare requires offsets=yes")
 
     def shape(self, size: int, itemsize: int | None) -> ChunkShape:
-        """The chunks of a content.
+        """Return the chunks of a content.
 
         Args:
             size: Its uncompressed bytes.
@@ -152,7 +152,7 @@ class NewFile:
         return HEADER_V3.size + len(self._metadata)
 
     def write(self, chunks: Iterable[bytes]) -> None:
-        """Writes all of it; the offsets, which are -1 meanwhile, come last.
+        """Write all of it; the offsets, which are -1 meanwhile, come last.
 
         Raises:
             SourceError: The bytes cannot be read or written.
@@ -173,7 +173,7 @@ class NewFile:
         self._file.complete(self._shape.nchunks)
 
     def pretend(self) -> None:
-        """Counts what a content would take of which only the size is known, as if nothing could be compressed."""
+        """Count what a content would take of which only the size is known, as if nothing could be compressed."""
         self._begin()
         sizes = self._shape.sizes
         for size in dict.fromkeys(sizes.tolist()):
@@ -190,7 +190,7 @@ class NewFile:
         return self.first + np.cumsum(stored) - stored
 
     def planned(self, name: str) -> PlannedFile:
-        """The file in the words of reading."""
+        """Return the file in the words of reading."""
         size, places, rows = self._file.at, self.places, self._rows
         claims = [section("header", 0, HEADER_V3.size)]
         if self._metadata:

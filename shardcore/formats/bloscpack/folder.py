@@ -29,7 +29,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet | BloscpackFiles:
-    """Opens a column, a table, or files; they are opened when they are needed.
+    """Open a column, a table, or files; they are opened when they are needed.
 
     Raises:
         NotAShard: It is none of these.

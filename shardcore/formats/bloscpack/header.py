@@ -75,7 +75,7 @@ class Header:
         return self.chunk_size * (self.nchunks - 1) + self.last_chunk
 
     def field_span(self, name: str) -> Span:
-        """The bytes of a field."""
+        """Return the bytes of a field."""
         return _place(self.record, name)
 
     def plain_size_of(self, chunk: int) -> int:
@@ -105,7 +105,7 @@ def header_size(data: bytes) -> int:
 
 
 def read_header(data: bytes) -> Header:
-    """Reads and checks a header.
+    """Read and check a header.
 
     Args:
         data: The first bytes of the file, 32 or all there are.
@@ -136,12 +136,12 @@ def read_header(data: bytes) -> Header:
 
 
 def write_header(header: Header) -> bytes:
-    """The exact inverse of `read_header`."""
+    """Return the exact inverse of `read_header`."""
     return header.record.pack(**header.values)
 
 
 def check_slots(header: Header, table: int, size: int) -> None:
-    """Compares the number of offset slots with the bytes that exist, before anything is read or allocated for them.
+    """Compare the number of offset slots with the bytes that exist, before anything is read or allocated for them.
 
     Args:
         header: The header.

@@ -47,7 +47,7 @@ class BloscpackKey:
 
 
 def parse_key(text: str) -> BloscpackKey:
-    """The key that a text means.
+    """Return the key that a text means.
 
     Raises:
         UsageError: It is no chunk number, no `@` and plain byte, no `[i,j]`, and not `all`.

@@ -254,12 +254,12 @@ _ROLES = {
 
 
 def section(name: str, start: int, stop: int) -> Section:
-    """A section of that name."""
+    """Return a section of that name."""
     return Section(name, _ROLES[name], start, stop, SENTENCES[name])
 
 
 def blosc_header_span(place: int) -> Span:
-    """The Blosc header of a chunk that begins at `place`."""
+    """Return the Blosc header of a chunk that begins at `place`."""
     return Span("", place, place + CHUNK_HEADER.size)
 
 

@@ -73,11 +73,11 @@ class BloscpackLookup:
         self._objects = objects
 
     def parse(self, text: str) -> BloscpackKey:
-        """The key that a text means; see `parse_key`."""
+        """Return the key that a text means; see `parse_key`."""
         return parse_key(text)
 
     def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
-        """Finds a chunk or the whole; see `Shard.lookup`."""
+        """Find a chunk or the whole; see `Shard.lookup`."""
         through = look.meter(self._file.source)
         self._tell_headers(look)
         if key.asked is KeyRequest.ALL:
@@ -104,7 +104,7 @@ class BloscpackLookup:
         return ref
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys; -1 where one is absent, and for `all`, which is no row.
+        """Return the rows of many keys; -1 where one is absent, and for `all`, which is no row.
 
         Raises:
             UsageError: A text is no key.
@@ -177,7 +177,7 @@ class BloscpackLookup:
         return f"Each chunk is followed by its digest ({checksum.name}, {plural(checksum.size, 'byte')})."
 
     def _whole(self, look: Look) -> ObjectRef:
-        """The whole content: the chunks one after the other."""
+        """Return the whole content: the chunks one after the other."""
         geometry = self._file.table.geometry
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
         span = Span("", min(geometry.first, geometry.size), geometry.size)
@@ -394,7 +394,7 @@ class BloscpackLookup:
 
 
 def _block_drawing(stored: Stored, found: ChunkMap, block: int, within: int) -> Drawing:
-    """The blocks of a chunk, and where the one with the byte lies."""
+    """Return the blocks of a chunk, and where the one with the byte lies."""
     from shardcore.formats.bloscpack.ruler_figures import blocks_figure
     from shardcore.model.drawing import Drawing
 

@@ -92,7 +92,7 @@ class MetadataSection:
 
 
 def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSection:
-    """Reads the section's header.
+    """Read the section's header.
 
     Args:
         header: Its 32 bytes, or fewer when the file ends.
@@ -116,7 +116,7 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
 def write_metadata_section(
     text: bytes, *, codec: int = 1, level: int = 6, kind: Checksum = CHECKSUMS[1], room: int | None = None
 ) -> bytes:
-    """The bytes of a section; the inverse of `read_metadata_section` and `decode_metadata`.
+    """Return the bytes of a section; the inverse of `read_metadata_section` and `decode_metadata`.
 
     Args:
         text: The plain metadata text.
@@ -148,7 +148,7 @@ def write_metadata_section(
 
 
 def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:
-    """The plain metadata text.
+    """Return the plain metadata text.
 
     Args:
         section: The section.
@@ -168,7 +168,7 @@ def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEF
 
 
 def parse_metadata(section: MetadataSection, text: bytes) -> Any:
-    """The value of the metadata text.
+    """Return the value of the metadata text.
 
     Raises:
         FormatError: It is not JSON, or says that it is something else.

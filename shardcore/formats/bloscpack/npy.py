@@ -49,7 +49,7 @@ class InputContent:
 
 
 def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> InputContent:
-    """The content of an input, with its size.
+    """Return the content of an input, with its size.
 
     Args:
         data: The input.
@@ -82,7 +82,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
 
 
 def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayInfo | None:
-    """The array that facts describe, or None where they describe none.
+    """Return the array that facts describe, or None where they describe none.
 
     Raises:
         UsageError: They do not make sense.
@@ -99,7 +99,7 @@ def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayInfo | None:
 
 
 def array_metadata(array: ArrayInfo) -> dict[str, Any]:
-    """The metadata that describes an array, member by member as the reference writes it."""
+    """Return the metadata that describes an array, member by member as the reference writes it."""
     dtype = array.dtype
     return {
         "dtype": repr(dtype.descr if dtype.names is not None else dtype.str),
@@ -110,7 +110,7 @@ def array_metadata(array: ArrayInfo) -> dict[str, Any]:
 
 
 def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[bytes]:
-    """The uncompressed bytes of each chunk; an empty content is one chunk of no bytes.
+    """Yield the uncompressed bytes of each chunk; an empty content is one chunk of no bytes.
 
     Raises:
         SourceError: The input has other bytes than it said; it cannot be read.
@@ -177,12 +177,12 @@ def _spooled(pieces: Pieces, spool: IO[bytes]) -> tuple[int, Pieces]:
 
 
 def spool_beside(target: Path | None) -> IO[bytes]:
-    """A temporary file on the disk of the target, in memory while it is small; it has no name."""
+    """Return a temporary file on the disk of the target, in memory while it is small; it has no name."""
     return tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(target.parent) if target is not None else None)
 
 
 def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:
-    """The first bytes, enough for the header of a `.npy` file, and all pieces."""
+    """Return the first bytes, enough for the header of a `.npy` file, and all pieces."""
     kept: list[bytes | bytearray | memoryview] = []
     size = 0
     for piece in pieces:
@@ -194,7 +194,7 @@ def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:
 
 
 def _without(pieces: Pieces, count: int) -> Pieces:
-    """The pieces after the first bytes."""
+    """Yield the pieces after the first bytes."""
     for piece in pieces:
         if count < len(piece):
             yield memoryview(piece)[count:] if count else piece
@@ -202,7 +202,7 @@ def _without(pieces: Pieces, count: int) -> Pieces:
 
 
 def _read_npy(head: bytes, who: str) -> tuple[ArrayInfo, int]:
-    """The array of a `.npy` file, and the bytes of its header.
+    """Return the array of a `.npy` file, and the bytes of its header.
 
     Raises:
         UsageError: The header makes no sense, or the elements are Python objects.

@@ -53,7 +53,7 @@ class BloscpackObjects(Objects):
         return len(self._table)
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some chunks; see `Objects.columns`."""
+        """Return the columns of some chunks; see `Objects.columns`."""
         if not self.counted:
             self._table.load()
         if not self._table.loaded:
@@ -75,17 +75,17 @@ class BloscpackObjects(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """The numbers of the chunks."""
+        """Return the numbers of the chunks."""
         return [str(row) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One chunk as an object."""
+        """Return one chunk as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return self.chunk(row, header=True)
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        """Some chunks as objects; the headers of several are read together."""
+        """Return some chunks as objects; the headers of several are read together."""
         if len(rows) > 1:
             self._table.load()
         return map(self.ref, rows.tolist())
@@ -113,7 +113,7 @@ class BloscpackObjects(Objects):
         return replace(ref, state=self._state(found, place), error=problem) if problem else ref
 
     def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
-        """The object of a chunk whose place is known.
+        """Return the object of a chunk whose place is known.
 
         Args:
             row: Its number.
@@ -167,7 +167,7 @@ class BloscpackObjects(Objects):
         return stored if stored >= CHUNK_HEADER.size else None
 
     def _header(self, row: int, place: int) -> ChunkHeader:
-        """The header of a chunk, from what has been read, or with the chunk itself, which is asked for next."""
+        """Return the header of a chunk, from what has been read, or with the chunk itself, which is asked for next."""
         if self._table.loaded:
             return self._table.header(row)
         walk = self._table.walk

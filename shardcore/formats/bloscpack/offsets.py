@@ -38,19 +38,19 @@ class Slots:
         self.used = len(used) > 0 or len(kept) < count
 
     def span(self, chunk: int) -> Span:
-        """The slot of a chunk."""
+        """Return the slot of a chunk."""
         at = self.at + chunk * OFFSET.size
         return Span("", at, at + OFFSET.size)
 
     def read(self, source: Source, start: int, stop: int) -> NDArray[np.int64]:
-        """The slots `[start, stop)`, int64; reads those that were not kept."""
+        """Return the slots `[start, stop)`, int64; reads those that were not kept."""
         if stop <= len(self._kept):
             return self._kept[start:stop]
         data = source.read(self.at + start * OFFSET.size, self.at + stop * OFFSET.size)
         return OFFSET.read(data, count=stop - start)["offset"].astype(np.int64)
 
     def place(self, source: Source, chunk: int) -> int:
-        """The offset of one chunk; -1 when there is none to believe."""
+        """Return the offset of one chunk; -1 when there is none to believe."""
         if not self.ascending or not 0 <= chunk < self.count:
             return UNKNOWN
         place = int(self.read(source, chunk, chunk + 1)[0])
@@ -90,7 +90,7 @@ class Offsets:
 
 
 def read_offsets(source: Source, header: Header, start: int) -> Offsets:
-    """Reads the offsets, as far as that is done when a file is opened.
+    """Read the offsets, as far as that is done when a file is opened.
 
     The first chunk tells where the table ends. Where that is before the end that the header's counts give, the
     counts are wrong and the chunk is right, if a Blosc header is there.

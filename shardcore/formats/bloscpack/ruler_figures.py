@@ -39,7 +39,7 @@ _TONES = {
 
 
 def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, byte: int | None) -> Ribbon:
-    """The plain content above, the file below, a band for each chunk.
+    """Return the plain content above, the file below, a band for each chunk.
 
     Args:
         file: The file.
@@ -130,7 +130,7 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
 
 
 def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Ruler, list[Link]]:
-    """The way from chunk to chunk where no offset tells the place: one arc for each that is walked past."""
+    """Return the way from chunk to chunk where no offset tells the place: one arc for each that is walked past."""
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []
     if before := way[0].number:
@@ -222,7 +222,7 @@ def way_figure(rows: Sequence[tuple[str, str, str, Tone]]) -> Table:
 
 
 def flags_figure(header: ChunkHeader, start: int) -> Bits:
-    """The bits of the flags in the Blosc header of a chunk that begins at `start`."""
+    """Return the bits of the flags in the Blosc header of a chunk that begins at `start`."""
     at = start + CHUNK_HEADER.offsets["flags"]
     place = (Span("", at, at + CHUNK_HEADER.sizes["flags"]),)
     fields = [

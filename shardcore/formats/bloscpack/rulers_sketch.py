@@ -40,7 +40,7 @@ class RulersSketch:
         return self._scene.controls()
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         scene = self._scene
         number, block = scene.chosen(self.controls, values)
         file = scene.file
@@ -82,7 +82,7 @@ class RulersSketch:
         return Drawing(title, tuple(figures), tuple(links), caption, max(more, 0))
 
     def _way(self, chunk: Placed) -> list[tuple[str, str, str, Tone]]:
-        """The steps from the key to the byte in its block: heading, result, how, tone."""
+        """Return the steps from the key to the byte in its block: heading, result, how, tone."""
         scene = self._scene
         arrived, within = scene.arrived, scene.within
         if arrived is None or within is None or scene.trace is None:
@@ -135,5 +135,5 @@ class RulersSketch:
 
 
 def _nothing() -> Drawing:
-    """A file without chunks."""
+    """Return a file without chunks."""
     return Drawing("No chunks", (), (), "The header counts no chunk, so there is nothing to place.")

@@ -32,7 +32,7 @@ _LOOK = 1 << 14
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """The chunks that the file leads to, then those that stand elsewhere in it."""
+    """Yield the chunks that the file leads to, then those that stand elsewhere in it."""
     shard = damaged.shard
     checksum: Checksum | None = None
     covered = Covered()
@@ -55,7 +55,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) -> Iterator[SalvagedObject]:
-    """The chunks in bytes that nothing leads to."""
+    """Yield the chunks in bytes that nothing leads to."""
     source, at, near = damaged.source, start, Near(damaged.source)
     for place, size in _candidates(damaged, start, stop):
         if place < at:
@@ -101,7 +101,7 @@ def _u32(raw: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def _chunk_at(source: Source, near: Near, place: int, size: int) -> bytes | None:
-    """The stored bytes of the chunk that begins at a place; None where none does."""
+    """Return the stored bytes of the chunk that begins at a place; None where none does."""
     chunk = near(place, place + size) if size <= _SMALL else source.read(place, place + size)
     try:
         check_chunk(chunk)
@@ -111,7 +111,7 @@ def _chunk_at(source: Source, near: Near, place: int, size: int) -> bytes | None
 
 
 def _digest_after(source: Source, chunk: bytes, at: int, checksum: Checksum | None) -> Checksum | None:
-    """The digest that fits after a chunk; where the header says which there is, that alone is tried."""
+    """Return the digest that fits after a chunk; where the header says which there is, that alone is tried."""
     for one in CHECKSUMS[1:] if checksum is None else (checksum,) if checksum.size else ():
         if at + one.size <= source.size and one.compute(chunk) == source.read(at, at + one.size):
             return one

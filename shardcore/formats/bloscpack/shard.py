@@ -103,7 +103,7 @@ class BloscpackShard(FileShard):
         return len(self.file.table) if self.loaded else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys; -1 where one is absent, and for `all`, which is no row."""
+        """Return the rows of many keys; -1 where one is absent, and for `all`, which is no row."""
         return self._lookup.find_many(keys)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
@@ -111,12 +111,12 @@ class BloscpackShard(FileShard):
         return sketches_of(ChunkScene(lambda: self.file, trace))
 
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The uncompressed bytes of a chunk or of all; see `Shard.read`."""
+        """Return the uncompressed bytes of a chunk or of all; see `Shard.read`."""
         wanted, content = self.ref_of(ref), self.file.content
         return content.whole(limit=limit) if wanted.key == ALL else content.plain(_number(wanted), limit=limit)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The uncompressed bytes of a chunk or of all, in pieces; see `Shard.stream`."""
+        """Yield the uncompressed bytes of a chunk or of all, in pieces; see `Shard.stream`."""
         chunks = (0, None) if ref.key == ALL else (_number(ref), _number(ref) + 1)
         for plain in self.file.content.plains(*chunks, limit=DEFAULT_LIMIT):
             if len(plain) <= 2 * PIECE:
@@ -136,7 +136,7 @@ class BloscpackShard(FileShard):
         return part
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
-        """The whole content as the NumPy array that the metadata describes; read-only.
+        """Return the whole content as the NumPy array that the metadata describes; read-only.
 
         Raises:
             UsageError: The metadata describes no array.
@@ -177,13 +177,13 @@ class BloscpackShard(FileShard):
         return (ALL,)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks header and metadata, then offsets and Blosc headers, then every chunk."""
+        """Check header and metadata, then offsets and Blosc headers, then every chunk."""
         from shardcore.formats.bloscpack.verify import verify
 
         return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self.file.close()
 
 
@@ -202,7 +202,7 @@ def _number(ref: ObjectRef) -> int:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognises the four letters at the start."""
+    """Recognise the four letters at the start."""
     head = source.head(5)
     if not head.startswith(MAGIC):
         return None
@@ -210,7 +210,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
-    """Opens a file; one range, a second when the offsets go on after the first 64 KiB.
+    """Open a file; one range, a second when the offsets go on after the first 64 KiB.
 
     Raises:
         BadMagic: It does not begin with `blpk`.

@@ -39,7 +39,7 @@ DETAIL_LIMIT = 2**28
 
 
 def header_node(record: Record, values: dict[str, Any]) -> Node:
-    """The header and its fields, whatever they say."""
+    """Return the header and its fields, whatever they say."""
     texts = {}
     if "options" in values:
         options = [str(option.name).lower() for option in HeaderOption if values["options"] & option]
@@ -70,7 +70,7 @@ class BloscpackTree:
         self._rows: Once[Children] = Once()
 
     def root(self) -> Node:
-        """The root, with one child for each section; the chunks are in it after `load`."""
+        """Return the root, with one child for each section; the chunks are in it after `load`."""
         file = self._file
         makers = {
             "header": lambda part: header_node(file.header.record, file.header.values),
@@ -83,7 +83,7 @@ class BloscpackTree:
         return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
     def part(self, name: SourceName) -> SourcePart | None:
-        """The source that the metadata decodes to; None when `name` is another.
+        """Return the source that the metadata decodes to; None when `name` is another.
 
         Raises:
             FormatError: The metadata cannot be decoded.
@@ -120,7 +120,7 @@ class BloscpackTree:
         return kids
 
     def _stored_node(self, metadata: MetadataSection) -> Node:
-        """The stored text: as JSON where it is plain, else with the name of what it decodes to."""
+        """Return the stored text: as JSON where it is plain, else with the name of what it decodes to."""
         doc, error = "The metadata text, as it is stored.", ""
         kids: Sequence[Node] = ()
         try:
@@ -141,7 +141,7 @@ class BloscpackTree:
         )
 
     def _json(self, text: bytes, source: str, base: int) -> Sequence[Node]:
-        """The JSON value, where the text is one."""
+        """Return the JSON value, where the text is one."""
         try:
             self._file.metadata_value()
         except ShardError as problem:
@@ -160,7 +160,7 @@ class BloscpackTree:
         return Node("chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=rows)
 
     def _chunk_rows(self, part: Section) -> Children:
-        """The chunks by place, and between them what belongs to none; arrays for all of them, made once."""
+        """Return the chunks by place, and between them what belongs to none; arrays for all of them, made once."""
         table, geometry = self._table, self._table.geometry
         found = np.flatnonzero(table.places != UNKNOWN)
         found = found[np.argsort(table.places[found], kind="stable")]
@@ -185,7 +185,7 @@ class BloscpackTree:
         return grouped(Extents(all_starts, all_stops, describe))
 
     def _chunk_node(self, number: int, span: Span, own: int) -> Node:
-        """The node of a chunk, of whose bytes `own` come before the next one begins."""
+        """Return the node of a chunk, of whose bytes `own` come before the next one begins."""
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)

@@ -26,7 +26,7 @@ CHUNK_COST = 16384
 
 
 def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
-    """Checks header and metadata, then offsets and Blosc headers, then every chunk; see `Shard.verify`."""
+    """Check header and metadata, then offsets and Blosc headers, then every chunk; see `Shard.verify`."""
     return Verification(file, objects).run(depth, progress)
 
 
@@ -75,7 +75,7 @@ class Verification:
         self._findings = Findings()
 
     def run(self, depth: Depth, progress: Progress) -> Report:
-        """Checks to a depth; see `Shard.verify`."""
+        """Check to a depth; see `Shard.verify`."""
         progress(0, 1)
         note_interrupted(self._findings, self._file.source, "bloscpack")
         self._structure()
@@ -253,5 +253,5 @@ class Verification:
 
 
 def _of_chunk(number: int, message: str) -> str:
-    """A sentence about a chunk, with its number in front once."""
+    """Return a sentence about a chunk, with its number in front once."""
     return f"chunk {number}: " + message.removeprefix(f"chunk {number}: ").removeprefix(f"chunk {number} ")

@@ -70,7 +70,7 @@ class Worker:
         raise _ERRORS.get(answer["error"], FormatError)(answer["message"], span=place)
 
     def close(self) -> None:
-        """Ends the process. The worker can be used again: it starts another."""
+        """End the process. The worker can be used again: it starts another."""
         with self._lock:
             self._kill()
 
@@ -83,7 +83,7 @@ class Worker:
         self.close()
 
     def _started(self) -> Connection[Any, Any]:
-        """The pipe to a living process."""
+        """Return the pipe to a living process."""
         if self._pipe is not None and self._process is not None and self._process.is_alive():
             return self._pipe
         self._kill()
@@ -102,7 +102,7 @@ class Worker:
         raise ShardError(f"the decoder process did not start within {START_SECONDS:g} seconds")
 
     def _kill(self) -> int | None:
-        """Ends the process and forgets it; its exit code (negative: a signal) when it had ended by itself."""
+        """End the process and forget it; its exit code (negative: a signal) when it had ended by itself."""
         process, pipe = self._process, self._pipe
         self._process = self._pipe = None
         if pipe is not None:

@@ -88,7 +88,7 @@ class BloscpackWriter(Writer):
         self._file = None if output.folder else output.open()
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Writes one content, as a file of its own."""
+        """Write one content, as a file of its own."""
         who = more.label or key or f"object {len(self._done)}"
         name = self._name_of(key, more, who)
         if name in self._names:
@@ -122,7 +122,7 @@ class BloscpackWriter(Writer):
         return name.removesuffix(SUFFIX)
 
     def plan(self) -> Plan:
-        """The files as they would be written with the contents added so far; of none, an empty one.
+        """Return the files as they would be written with the contents added so far; of none, an empty one.
 
         Raises:
             UsageError: Several contents become the same file.
@@ -142,14 +142,14 @@ class BloscpackWriter(Writer):
         self._empty(self._file)
 
     def _empty(self, file: Draining) -> NewFile:
-        """A file without content: one chunk of no bytes."""
+        """Return a file without content: one chunk of no bytes."""
         shape = self._packing.shape(0, None)
         new = NewFile(file, self._packing, shape, self._packing.metadata_section(self._metadata))
         new.write([self._packing.recipe(shape).chunk(b"")])
         return new
 
     def _name_of(self, key: str | None, more: More, who: str) -> str:
-        """The name of the new file in the folder; empty for the target itself.
+        """Return the name of the new file in the folder; empty for the target itself.
 
         Raises:
             OddName: There can be no such file.
@@ -185,7 +185,7 @@ class BloscpackWriter(Writer):
             self.output.drop(file)
 
     def _metadata_of(self, content: InputContent, more: More, who: str) -> Any:
-        """The metadata of a content: what describes the array, then what was given."""
+        """Return the metadata of a content: what describes the array, then what was given."""
         given = more.facts.get("metadata", self._metadata)
         if content.array is None:
             return given
@@ -199,7 +199,7 @@ class BloscpackWriter(Writer):
 
 
 def json_of(given: Any) -> Any:
-    """The value of an option that is JSON text, the path of a file with JSON, or a value.
+    """Return the value of an option that is JSON text, the path of a file with JSON, or a value.
 
     Raises:
         UsageError: The text is neither.

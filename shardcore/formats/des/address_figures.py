@@ -53,13 +53,13 @@ class Pieces:
 
 
 def shown_uid(uid: str) -> str:
-    """A uid as it stands in a drawing."""
+    """Return a uid as it stands in a drawing."""
     text = visible(uid[:_SHOWN])
     return (text[:_SHOWN] + "…" if len(uid) > _SHOWN or len(text) > _SHOWN else text) or "(empty)"
 
 
 def number_of(uid: str) -> tuple[int, int]:
-    """The number that a uid routes by, and in how many bits it is drawn; of a very long one the low 64 bits."""
+    """Return the number that a uid routes by, and in how many bits it is drawn; of a very long one the low 64 bits."""
     if not uid.isdecimal():
         return zlib.crc32(uid_bytes(uid)), _WORD
     # Digits before the last 64 change nothing in the last 64 bits: 10^64 is a multiple of 2^64.
@@ -90,7 +90,7 @@ def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
 
 
 def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
-    """The bits of the number, the low ones bracketed.
+    """Return the bits of the number, the low ones bracketed.
 
     Args:
         uid: The uid.
@@ -117,7 +117,7 @@ def _low(n_bits: int) -> str:
 
 
 def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
-    """The shard numbers there can be, with those that have files; and how many of these are not drawn.
+    """Return the shard numbers there can be, with those that have files; and how many of these are not drawn.
 
     Args:
         route: The one in question.
@@ -166,7 +166,7 @@ def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:
-    """The file name, its pieces coloured by what they come from; compared with a file's own name.
+    """Return the file name, its pieces coloured by what they come from; compared with a file's own name.
 
     Args:
         pieces: The name by the uid.
@@ -211,7 +211,7 @@ def differing(names: Sequence[str]) -> list[str]:
 
 
 def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
-    """The files that may hold the uid, in the order in which they are asked.
+    """Return the files that may hold the uid, in the order in which they are asked.
 
     Args:
         names: Their names.

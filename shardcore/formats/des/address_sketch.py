@@ -172,7 +172,7 @@ class AddressSketch:
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         controls = self.controls
         now = chosen(controls, values)
         usual = all(now[one.name] == one.value for one in controls)
@@ -184,7 +184,7 @@ class AddressSketch:
     # --- what the files say ------------------------------------------------------------------------------------------
 
     def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
-        """The way to the entry, or to the end of the last walk."""
+        """Return the way to the entry, or to the end of the last walk."""
         scene = self._scene
         found, trouble = self._found(uid)
         row = found.row if found is not None else None
@@ -213,7 +213,7 @@ class AddressSketch:
         return moved(drawing, lambda span: placed_span(span, scene.member)) if scene.member else drawing
 
     def _found(self, uid: Uid) -> tuple[_UidEntry | None, str]:
-        """The entry of a uid in the file where the lookup ended, or why there is none."""
+        """Return the entry of a uid in the file where the lookup ended, or why there is none."""
         try:
             file = self._scene.file
         except (FormatError, NotAShard) as error:
@@ -223,7 +223,7 @@ class AddressSketch:
         return self._entry.get(lambda: _entry_of(file, uid)), ""
 
     def _pieces(self, route: Route, found: _UidEntry | None) -> Pieces:
-        """The name by the uid, its date and the part in which it was found."""
+        """Return the name by the uid, its date and the part in which it was found."""
         name = ShardName.parse(found.file.source.name) if found is not None else None
         if found is None or found.row is None:
             return Pieces(ANY, route.hex, ANY, (), _uid_spans(found))
@@ -260,7 +260,7 @@ class AddressSketch:
         return ShardName.parse(file.source.name) if file is not None else None
 
     def _asked(self, route: Route, *, present: bool, trouble: str) -> tuple[Figure | None, int]:
-        """The files that may hold the uid, and what came of each; and how many are not drawn."""
+        """Return the files that may hold the uid, and what came of each; and how many are not drawn."""
         scene = self._scene
         names = self._candidates(route)
         if not names:
@@ -283,7 +283,7 @@ class AddressSketch:
         return candidates_figure(shown, said, title), len(names) - len(shown)
 
     def _candidates(self, route: Route) -> list[str]:
-        """The files that may hold a uid of this route: those that the lookup told, or those of its number."""
+        """Return the files that may hold a uid of this route: those that the lookup told, or those of its number."""
         scene = self._scene
         if scene.trace is not None:
             told = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
@@ -362,7 +362,7 @@ class AddressSketch:
 
 
 def walked_last(trace: Trace) -> str:
-    """The file of a folder in which a lookup found its uid, or which it walked last; empty for none."""
+    """Return the file of a folder in which a lookup found its uid, or which it walked last; empty for none."""
     if trace.ref is not None and trace.ref.shard:
         return trace.ref.shard
     spans = (span for step in reversed(trace.steps) if step.title != "Retention" for span in step.spans)
@@ -370,13 +370,13 @@ def walked_last(trace: Trace) -> str:
 
 
 def _entry_of(file: DesFile, uid: Uid) -> _UidEntry:
-    """The entry of a uid; of several the last, which is the one that counts."""
+    """Return the entry of a uid; of several the last, which is the one that counts."""
     rows = file.entries.rows_of([uid.raw])[0]
     return _UidEntry(file, int(rows[-1]) if len(rows) else None, len(rows))
 
 
 def _uid_spans(found: _UidEntry | None) -> tuple[Span, ...]:
-    """The bytes of a uid in its entry."""
+    """Return the bytes of a uid in its entry."""
     if found is None or found.row is None:
         return ()
     start = found.file.entries.span(found.row).start + UID_HEAD.size

@@ -13,7 +13,7 @@ from shardcore.model.occupancy import Load, counts_of
 
 
 def shares(file: DesFile) -> tuple[Share, ...]:
-    """The shares of the file: payloads, those that a tombstone covers, and what no entry has."""
+    """Return the shares of the file: payloads, those that a tombstone covers, and what no entry has."""
     parts = file.data_map
     gone = np.isin(parts.rows, file.tombstoned)
     gap, live = parts.rows < 0, (parts.rows >= 0) & ~gone

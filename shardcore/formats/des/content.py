@@ -20,7 +20,7 @@ PIECE = 1 << 20
 
 
 def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]:
-    """The plain content of an inline object.
+    """Return the plain content of an inline object.
 
     The declared size holds for every codec; the reference does not look at it when there is no compression.
 
@@ -48,7 +48,7 @@ def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
 
 
 def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
-    """The external file of a BigFile entry; its name was checked to be 64 hex digits, and no link is followed.
+    """Return the external file of a BigFile entry; its name was checked to be 64 hex digits, and no link is followed.
 
     Raises:
         FormatError: The hash is no file name, or the file has another size than the entry says.
@@ -73,7 +73,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
 
 
 def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterator[bytes]:
-    """The content of a BigFile; that its sha256 is its name is known at the end.
+    """Yield the content of a BigFile; that its sha256 is its name is known at the end.
 
     Raises:
         FormatError: The hash is no file name, or the file has another size than the entry says.
@@ -95,7 +95,7 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterato
 
 
 def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int) -> bytes:
-    """The bytes `[start, stop)` of a plain content that lies at `[first, last)` of a source, cut at its end.
+    """Return the bytes `[start, stop)` of a plain content that lies at `[first, last)` of a source, cut at its end.
 
     Raises:
         LimitExceeded: They are more than `limit`.

@@ -27,7 +27,7 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard | DesZones:
-    """Opens a shard, or the zones that a zones file names.
+    """Open a shard, or the zones that a zones file names.
 
     Raises:
         FormatError: It is damaged.
@@ -37,7 +37,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard 
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """A folder of shards; or one that has none, and a zones file that says where they are."""
+    """Return a folder of shards; or one that has none, and a zones file that says where they are."""
     verdict = shards.detect_folder(folder)
     if verdict is None and (name := _zones_in(folder)) is not None:
         return Verdict(Certainty.BESIDE, f"{name}, a zones file, and no shards")
@@ -45,7 +45,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> shards.DesDataSet:
-    """Opens a folder of shards, or the zones that a zones file in it names.
+    """Open a folder of shards, or the zones that a zones file in it names.
 
     Raises:
         NotAShard: There is neither.
@@ -57,7 +57,7 @@ def open_folder(folder: Folder, context: OpenContext) -> shards.DesDataSet:
 
 
 def _zones_in(folder: Folder) -> str | None:
-    """The zones file of a folder."""
+    """Return the zones file of a folder."""
     there = {entry.name for entry in folder.list() if not entry.is_folder}
     for name in shards.ZONES_NAMES:
         if name in there:

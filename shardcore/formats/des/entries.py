@@ -108,12 +108,12 @@ class Entries:
         return self._columns_v2() if isinstance(self.shape, ShapeV2) else self._columns_v1()
 
     def uid(self, row: int) -> bytes:
-        """The uid of a row, as stored."""
+        """Return the uid of a row, as stored."""
         at = int(self.columns.uid_start[row])
         return self.index[at : at + int(self.columns.uid_length[row])]
 
     def uids(self, rows: Rows) -> list[str | None]:
-        """The uids of some rows as text; None where the bytes are not UTF-8."""
+        """Return the uids of some rows as text; None where the bytes are not UTF-8."""
         starts = self.columns.uid_start[rows]
         stops = starts + self.columns.uid_length[rows]
         index = self.index
@@ -123,17 +123,17 @@ class Entries:
             return [read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
 
     def hash(self, row: int) -> bytes:
-        """The hash of a BigFile, as stored; empty for others."""
+        """Return the hash of a BigFile, as stored; empty for others."""
         at = int(self.columns.hash_start[row])
         return self.index[at : at + int(self.columns.hash_length[row])]
 
     def meta_bytes(self, row: int) -> bytes:
-        """The metadata of a row, as stored."""
+        """Return the metadata of a row, as stored."""
         at = int(self.columns.meta_start[row])
         return self.index[at : at + int(self.columns.meta_length[row])]
 
     def meta(self, row: int) -> dict[str, Any]:
-        """The metadata of a row.
+        """Return the metadata of a row.
 
         Raises:
             FormatError: It is not a JSON object.
@@ -149,7 +149,7 @@ class Entries:
             return ""
 
     def span(self, row: int) -> Span:
-        """The bytes of an entry in the file."""
+        """Return the bytes of an entry in the file."""
         return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
 
     @property
@@ -185,7 +185,7 @@ class Entries:
         return payload_fault_text(fault, offset, length, codec, size, self.data_stop)
 
     def check_readable(self, row: int) -> None:
-        """Lets only entries pass whose content has a possible place.
+        """Let only entries pass whose content has a possible place.
 
         Raises:
             FormatError: With the place of the entry.
@@ -249,7 +249,7 @@ class Entries:
         return found
 
     def rows_of_hash(self, digest: bytes) -> Rows:
-        """The rows of the BigFiles with this hash, ascending."""
+        """Return the rows of the BigFiles with this hash, ascending."""
         c = self.columns
         rows = np.flatnonzero(c.big & (c.hash_length == len(digest)))
         if not digest or not len(rows):
@@ -267,7 +267,7 @@ class Entries:
         return np.flatnonzero(here & ~c.big & (c.codec > 0))
 
     def duplicates(self) -> list[Rows]:
-        """The rows of each uid that stands here more than once."""
+        """Return the rows of each uid that stands here more than once."""
         groups: list[Rows] = []
         for length in np.unique(self.columns.uid_length).tolist():
             rows = np.flatnonzero(self.columns.uid_length == length)
@@ -283,7 +283,7 @@ class Entries:
         return groups
 
     def by_offset(self) -> Rows:
-        """The rows of inline objects that have bytes in the data section, by their first byte."""
+        """Return the rows of inline objects that have bytes in the data section, by their first byte."""
         c = self.columns
         rows = np.flatnonzero(~c.big & (c.length > 0))
         rows = rows[self._faults(rows) != PayloadFault.OUTSIDE]
@@ -312,7 +312,7 @@ class Entries:
         return good
 
     def _faults(self, rows: Rows) -> NDArray[np.uint8]:
-        """The `PayloadFault` of some rows; of no meaning for BigFiles."""
+        """Return the `PayloadFault` of some rows; of no meaning for BigFiles."""
         return self._all_faults[rows]
 
     @cached_property
@@ -321,7 +321,7 @@ class Entries:
         return payload_faults(c.offset, c.length, c.codec, c.size, self.data_stop)
 
     def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
-        """The uids of rows of one length, shape `(len(rows), length)`."""
+        """Return the uids of rows of one length, shape `(len(rows), length)`."""
         return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[self.columns.uid_start[rows]])
 
     def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
@@ -331,7 +331,7 @@ class Entries:
         return rows[order], texts[order]
 
     def _records(self, record: Record, starts: Positions) -> NDArray[Any]:
-        """One record at each of many places, none of which is past the end."""
+        """Return one record at each of many places, none of which is past the end."""
         if not len(starts):
             return np.zeros(0, record.dtype)
         return (
@@ -398,7 +398,7 @@ class Entries:
 
 
 def _walk(index: bytes, version: int, count: int) -> tuple[EntryShape, EntryWalk]:
-    """The layout of the entries and their places.
+    """Return the layout of the entries and their places.
 
     Version 1 had two layouts: that one is taken whose entries end exactly where the index does, else the one whose
     entries are all there, else the longer one.

@@ -36,7 +36,7 @@ class EntryStrip:
 
 
 def tape(file: DesFile, row: int | None) -> EntryStrip:
-    """The walk up to an entry; to the end of the index where no entry has the uid.
+    """Return the walk up to an entry; to the end of the index where no entry has the uid.
 
     Args:
         file: The shard.

@@ -116,7 +116,7 @@ class DesFile:
         return self._map.value is not None
 
     def by_offset(self) -> NDArray[np.int64]:
-        """All rows by the first byte of their payload; BigFiles come last."""
+        """Return all rows by the first byte of their payload; BigFiles come last."""
         c = self.entries.columns
         return np.lexsort((np.arange(len(self.entries)), c.offset, c.big)).astype(np.int64)
 
@@ -160,18 +160,18 @@ class DesFile:
         return at < len(rows) and int(rows[at]) == row
 
     def tombstone(self, row: int) -> Tombstone | None:
-        """The tombstone that covers an entry, if there is one."""
+        """Return the tombstone that covers an entry, if there is one."""
         uid = self.uid(row)
         if self.sidecar is None or uid is None:
             return None
         return self.sidecar.tombstone(uid, self.entries.created_at(row))
 
     def uid(self, row: int) -> str | None:
-        """The uid of an entry as text; None when its bytes are not UTF-8."""
+        """Return the uid of an entry as text; None when its bytes are not UTF-8."""
         return read_uid(self.entries.uid(row))
 
     def check_allowed(self, row: int) -> None:
-        """Refuses what was deleted.
+        """Refuse what was deleted.
 
         Raises:
             UsageError: The object is deleted, and the file was not opened with `deleted=True`; or no row is.
@@ -192,7 +192,7 @@ class DesFile:
             raise UsageError(text, remedy=Remedy.DELETED)
 
     def stream(self, row: int) -> Iterator[bytes]:
-        """The plain content of an entry in pieces; of a BigFile from beside the file.
+        """Return the plain content of an entry in pieces; of a BigFile from beside the file.
 
         Raises:
             UsageError: The object is deleted, or there is no such row.
@@ -206,7 +206,7 @@ class DesFile:
         return stream_inline(self.source, self.entries, row)
 
     def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
-        """The bytes `[start, stop)` of a content that is stored plain; None where it is compressed.
+        """Return the bytes `[start, stop)` of a content that is stored plain; None where it is compressed.
 
         Raises:
             LimitExceeded: The range is longer than `limit` bytes.
@@ -222,7 +222,7 @@ class DesFile:
         return cut(self.source, first, last, start, stop, limit) if codec == "none" else None
 
     def decoded(self, row: int) -> bytes:
-        """The plain content of a compressed inline object.
+        """Return the plain content of a compressed inline object.
 
         Raises:
             UsageError: The object is deleted.
@@ -240,5 +240,5 @@ class DesFile:
         return self._decoded.put(row, plain, len(plain)) if len(plain) <= KEPT_DECODED else plain
 
     def close(self) -> None:
-        """Closes the source."""
+        """Close the source."""
         self.source.close()

@@ -76,7 +76,7 @@ class ShardFile:
         file.write(HEADER.pack(version=version))
 
     def add_inline(self, entry: NewEntry, start: int) -> None:
-        """Notes an object whose payload was written from `start` on."""
+        """Note an object whose payload was written from `start` on."""
         length = self.file.at - start
         code = CODECS.index(entry.codec)
         head = _uid_head(len(entry.uid)) + entry.uid
@@ -89,7 +89,7 @@ class ShardFile:
         self.plain += entry.size
 
     def add_bigfile(self, entry: NewEntry) -> None:
-        """Notes an object whose content is an external file."""
+        """Note an object whose content is an external file."""
         digest = entry.digest.encode()
         self._index += b"".join(
             (
@@ -105,7 +105,7 @@ class ShardFile:
         self.plain += entry.size
 
     def add_plain(self, uids: Sequence[bytes], contents: Sequence[bytes], sizes: np.ndarray) -> None:
-        """Adds many objects without compression and metadata at once (version 2)."""
+        """Add many objects without compression and metadata at once (version 2)."""
         places = np.zeros(len(uids), INLINE.dtype)
         places["length"] = places["compressed_size"] = places["uncompressed_size"] = sizes
         places["offset"] = np.cumsum(sizes) - sizes + self.file.at
@@ -131,11 +131,11 @@ class ShardFile:
         return self.file.at + INDEX_HEAD.size + len(self._index) + FOOTER.size
 
     def entries(self) -> Entries:
-        """The index as reading gives it."""
+        """Return the index as reading gives it."""
         return Entries(self.index, self._version, self.file.at)
 
     def planned(self) -> PlannedFile:
-        """The file as it would be written now."""
+        """Return the file as it would be written now."""
         entries = self.entries()
         claims = section_claims(self.file.at, self.size - FOOTER.size, self.size)
         header: dict[str, Any] = {"version": self._version}
@@ -143,7 +143,7 @@ class ShardFile:
         return PlannedFile(self.name, self.size, tile(claims, self.size)[0], objects)
 
     def complete(self) -> None:
-        """Writes the index and the footer.
+        """Write the index and the footer.
 
         Raises:
             SourceError: The file cannot be written.

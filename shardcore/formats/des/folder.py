@@ -49,7 +49,7 @@ MOST_ASKED = 64
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """A folder with files that are named as packers name shards, or at least end with `.des`."""
+    """Return a folder with files that are named as packers name shards, or at least end with `.des`."""
     names = [entry.name for entry in shards_in(folder)]
     packed = sum(ShardName.parse(name) is not None for name in names)
     if packed:
@@ -58,7 +58,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
-    """Opens a folder of shards; the shards are opened when they are needed.
+    """Open a folder of shards; the shards are opened when they are needed.
 
     Raises:
         NotAShard: There is no shard in it.
@@ -102,7 +102,7 @@ class DesDataSet(DataSet):
             self.retention = Retention(folder)
 
     def open_member(self, name: str, source: Source) -> DesShard:
-        """Opens a member."""
+        """Open a member."""
         return open_shard(PrefetchedSource(source), self._context.member())
 
     @property
@@ -175,11 +175,11 @@ class DesDataSet(DataSet):
         return numbers([(member.name, self.objects_in(member.name) or 0) for member in self.members], self.n_bits)
 
     def parse_key(self, text: str) -> Uid:
-        """A uid with its bytes and what it routes by."""
+        """Return a uid with its bytes and what it routes by."""
         return Uid.parse(text)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        """The route of a uid (None when the number of bits is not known) and the members that may hold it."""
+        """Return the route of a uid (None when the number of bits is not known) and the members that may hold it."""
         if self.n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
             return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
@@ -244,12 +244,12 @@ class DesDataSet(DataSet):
         return [member.name for member in self.members] if self.listed else ()
 
     def _file_of(self, member: str) -> DesFile | None:
-        """The file of a member; None for no name."""
+        """Return the file of a member; None for no name."""
         shard = self.member(member) if member else None
         return shard.file if isinstance(shard, DesShard) else None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many uids, member by member; -1 where a uid is in none (or only kept as a retention copy).
+        """Return the rows of many uids, member by member; -1 where a uid is in none (or only kept as a retention copy).
 
         Raises:
             FormatError: A uid is in no member that can be read, and one that cannot may hold it.
@@ -298,7 +298,7 @@ class DesDataSet(DataSet):
         return ref
 
     def lookup_all(self, key: Uid) -> tuple[ObjectRef, ...]:
-        """All entries with this uid in all parts, then its retention copies."""
+        """Return all entries with this uid in all parts, then its retention copies."""
         copies = self.retention.of(key.text)
         found = (*super().lookup_all(key), *map(_copy_ref, copies))
         for ref in found if copies else ():
@@ -306,11 +306,11 @@ class DesDataSet(DataSet):
         return found
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The plain content, from the member it lies in, or of a retention copy."""
+        """Return the plain content, from the member it lies in, or of a retention copy."""
         return self._stream_copy(ref) if ref.kind == "copy" else super().stream(ref)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of the plain content."""
+        """Return a range of the plain content."""
         if ref.kind != "copy":
             return super().read_range(ref, start, stop, limit=limit)
         with self._open_copy(ref) as source:
@@ -340,7 +340,7 @@ class DesDataSet(DataSet):
         ]
 
     def _part(self, name: SourceName) -> SourcePart:
-        """A BigFile, a retention copy, or the sidecar of a member."""
+        """Return a BigFile, a retention copy, or the sidecar of a member."""
         prefix, _, rest = name.path.partition("/")
         if name.stretches:
             return super()._part(name)
@@ -353,7 +353,7 @@ class DesDataSet(DataSet):
         return super()._part(name)
 
     def beside(self, path: str, name: SourceName) -> SourcePart:
-        """A BigFile or a sidecar as a part of that name.
+        """Return a BigFile or a sidecar as a part of that name.
 
         Raises:
             SourceError: It cannot be had.
@@ -392,7 +392,7 @@ def _copy_ref(copy: Copy) -> ObjectRef:
 
 
 def shards_in(folder: Folder) -> list[Entry]:
-    """The shards that lie directly in a folder.
+    """Return the shards that lie directly in a folder.
 
     Raises:
         SourceError: It cannot be listed.

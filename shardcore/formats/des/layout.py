@@ -164,7 +164,7 @@ LAYOUTS = (
 
 
 def read_uid(data: bytes) -> str | None:
-    """A uid as text, or None when its bytes are not UTF-8."""
+    """Return a uid as text, or None when its bytes are not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -172,7 +172,7 @@ def read_uid(data: bytes) -> str | None:
 
 
 def uid_bytes(uid: str) -> bytes:
-    """The inverse of `read_uid`.
+    """Return the inverse of `read_uid`.
 
     Raises:
         FormatError: The uid has more than 65535 bytes, or no UTF-8 form.
@@ -187,7 +187,7 @@ def uid_bytes(uid: str) -> bytes:
 
 
 def write_uid(uid: str) -> bytes:
-    """A uid with its length before it; errors as for `uid_bytes`."""
+    """Return a uid with its length before it; errors as for `uid_bytes`."""
     data = uid_bytes(uid)
     return UID_HEAD.pack(uid_length=len(data)) + data
 
@@ -210,7 +210,7 @@ _JSON_NAMES = {list: "list", str: "string", int: "number", float: "number", bool
 
 
 def write_meta(meta: dict[str, Any] | None) -> bytes:
-    """The inverse of `read_meta`: compact JSON in ASCII; nothing for empty metadata.
+    """Return the inverse of `read_meta`: compact JSON in ASCII; nothing for empty metadata.
 
     Raises:
         FormatError: A value has no JSON form.
@@ -224,7 +224,7 @@ def write_meta(meta: dict[str, Any] | None) -> bytes:
 
 
 def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
-    """The four sections of a shard; BigFiles add no bytes to any of them."""
+    """Return the four sections of a shard; BigFiles add no bytes to any of them."""
     return [
         Section("header", SectionRole.HEADER, 0, HEADER.size, "Says what the file is, and the layout of its entries."),
         Section(
@@ -264,7 +264,7 @@ _IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
 
 
 def bigfile_name(digest: bytes) -> str:
-    """The name of the external file of a BigFile, beside the shard; only for what `is_hash`."""
+    """Return the name of the external file of a BigFile, beside the shard; only for what `is_hash`."""
     return f"{BIGFILES}/{digest.decode('ascii', 'replace')}"
 
 
@@ -292,7 +292,7 @@ def payload_faults(
     size: NDArray[np.uint64],
     data_stop: int,
 ) -> NDArray[np.uint8]:
-    """The `PayloadFault` of each inline object.
+    """Return the `PayloadFault` of each inline object.
 
     Args:
         offset: The fields of the entries, arrays of one length.
@@ -311,7 +311,7 @@ def payload_faults(
 
 
 def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: int, data_stop: int) -> str:
-    """A fault in words; empty when there is none."""
+    """Return a fault in words; empty when there is none."""
     if fault == PayloadFault.NONE:
         return ""
     return {

@@ -63,7 +63,7 @@ class DesLookup:
         self._objects = objects
 
     def parse(self, text: str) -> Uid:
-        """A uid from its text.
+        """Return a uid from its text.
 
         Raises:
             UsageError: The text has no UTF-8 form.
@@ -71,7 +71,7 @@ class DesLookup:
         return Uid.parse(text)
 
     def find(self, key: Uid, look: Look) -> ObjectRef:
-        """Finds a uid: the ends, the walk through the index, the entry, the sidecar, the payload.
+        """Find a uid: the ends, the walk through the index, the entry, the sidecar, the payload.
 
         Of several entries with one uid the last is served, as the reference does.
 
@@ -108,16 +108,16 @@ class DesLookup:
         return ref
 
     def find_all(self, key: Uid) -> tuple[ObjectRef, ...]:
-        """All entries with this uid, in the order of the index."""
+        """Return all entries with this uid, in the order of the index."""
         return tuple(self._objects.ref(row) for row in self._rows(key).tolist())
 
     def find_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
-        """The last row of each uid, -1 for those that are not here."""
+        """Return the last row of each uid, -1 for those that are not here."""
         found = self._file.entries.rows_of([key.raw for key in keys])
         return np.array([rows[-1] if len(rows) else -1 for rows in found], np.int64)
 
     def _rows(self, key: Uid) -> NDArray[np.int64]:
-        """The rows of a uid, ascending."""
+        """Return the rows of a uid, ascending."""
         return self._file.entries.rows_of([key.raw])[0]
 
 
@@ -154,7 +154,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
 
 
 def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
-    """The walk from entry to entry."""
+    """Return the walk from entry to entry."""
     from shardcore.formats.des.entry_figures import tape
     from shardcore.model.drawing import Drawing
 
@@ -166,7 +166,7 @@ def _walk_drawing(file: DesFile, row: int | None) -> Drawing:
 
 
 def _flags_figure(flags: int, at: int) -> Bits:
-    """The flags of an entry, bit by bit."""
+    """Return the flags of an entry, bit by bit."""
     from shardcore.model.drawing import Bits, Item, Tone
 
     spans = (Span("", at, at + 1),)
@@ -391,7 +391,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
 
 
 def read_zones(zones: Any) -> Zones:
-    """A zones file from its text or its path.
+    """Return a zones file from its text or its path.
 
     Raises:
         FormatError: It is no zones file.

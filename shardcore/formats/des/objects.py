@@ -39,7 +39,7 @@ class DesObjects(Objects):
         return len(self._entries)
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows; nothing is read from the file."""
+        """Return the columns of some rows; nothing is read from the file."""
         c = self._entries.columns
         big = c.big[rows]
         lost = self._entries.unreadable(rows)
@@ -59,17 +59,17 @@ class DesObjects(Objects):
         )
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The uids of some rows; None where the bytes are not UTF-8."""
+        """Return the uids of some rows; None where the bytes are not UTF-8."""
         return self._entries.uids(rows)
 
     def ref(self, row: int) -> ObjectRef:
-        """One row as an object; `extras` has the metadata, and for an undecodable uid its bytes in hex."""
+        """Return one row as an object; `extras` has the metadata, and for an undecodable uid its bytes in hex."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Some rows as objects; see `ref`."""
+        """Yield some rows as objects; see `ref`."""
         columns, keys = self.columns(rows), self._entries.uids(rows)
         faulty = self._entries.unreadable(rows)
         for number, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True)):
@@ -99,7 +99,7 @@ class DesObjects(Objects):
         return known[name] if name in known else super().order(name)
 
     def sort(self) -> None:
-        """Makes the orders by `offset` and by `size`."""
+        """Make the orders by `offset` and by `size`."""
         self._orders.get(self._sorted)
 
     def _sorted(self) -> dict[str, NDArray[np.int64]]:

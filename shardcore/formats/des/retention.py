@@ -72,10 +72,10 @@ class CopiesSeen(Protocol):
         """All copies."""
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        """The copies of a uid."""
+        """Return the copies of a uid."""
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Opens the copy of that name; None when there is none."""
+        """Open the copy of that name; None when there is none."""
 
 
 class Retention:
@@ -107,11 +107,11 @@ class Retention:
         return self.copies.all
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        """The copies of a uid."""
+        """Return the copies of a uid."""
         return self.copies.by_uid.get(uid, ()) if self.days else ()
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Opens the copy of that name; None when there is none.
+        """Open the copy of that name; None when there is none.
 
         Args:
             name: Its name.
@@ -138,7 +138,7 @@ class Retention:
 
 
 def _around(folder: Folder) -> list[Folder]:
-    """The folders in which copies may lie: that of the shards, the one above it, and the root of its bucket."""
+    """Return the folders in which copies may lie: that of the shards, the one above it, and the root of its bucket."""
     above = folder.parent()
     found = [folder] if above is None else [folder, above]
     while not folder.lists_cheaply and above is not None:

@@ -39,7 +39,7 @@ class ShardName:
 
     @classmethod
     def parse(cls, name: str) -> ShardName | None:
-        """The parts of a file name, or None when it is not the name of a packed shard."""
+        """Return the parts of a file name, or None when it is not the name of a packed shard."""
         match = _NAME.fullmatch(name)
         return cls(match[1], match[2], int(match[3])) if match else None
 
@@ -68,7 +68,7 @@ class Uid:
 
     @classmethod
     def parse(cls, text: str) -> Uid:
-        """The uid that a text means.
+        """Return the uid that a text means.
 
         Raises:
             UsageError: The text has no UTF-8 form.
@@ -139,7 +139,7 @@ def uid_bytes(uid: str) -> bytes:
 
 
 def low_bits(uid: str) -> int:
-    """The 16 low bits of the number that a uid routes by.
+    """Return the 16 low bits of the number that a uid routes by.
 
     A uid of decimal digits, of any script, is that number; any other is the CRC-32 of its bytes. Digits that
     are no decimals (a superscript two) make the reference fail; here they are text. A decimal number modulo a
@@ -150,12 +150,12 @@ def low_bits(uid: str) -> int:
 
 
 def shard_hex(number: int, n_bits: int) -> str:
-    """A shard number as file names print it: upper case, at least `n_bits // 4` digits."""
+    """Return a shard number as file names print it: upper case, at least `n_bits // 4` digits."""
     return f"{number:0{max(1, n_bits // 4)}X}"
 
 
 def shard_date(created_at: str) -> str:
-    """The date of a time in ISO 8601, as YYYYMMDD in the time's own zone (it is not converted to UTC).
+    """Return the date of a time in ISO 8601, as YYYYMMDD in the time's own zone (it is not converted to UTC).
 
     Raises:
         UsageError: The text is neither a date nor a time.
@@ -165,7 +165,7 @@ def shard_date(created_at: str) -> str:
 
 
 def parse_time(created_at: str) -> datetime:
-    """A time, or a date at its midnight, in ISO 8601.
+    """Return a time, or a date at its midnight, in ISO 8601.
 
     Raises:
         UsageError: The text is neither.
@@ -181,7 +181,7 @@ def parse_time(created_at: str) -> datetime:
 
 
 def utc_stamp(created_at: str) -> str:
-    """A time as sidecars and retention copies print it: in UTC, with `Z`. Without a zone it counts as UTC.
+    """Return a time as sidecars and retention copies print it: in UTC, with `Z`. Without a zone it counts as UTC.
 
     Raises:
         UsageError: The text is not a time, or it has no place in UTC's years 1 to 9999.
@@ -195,7 +195,7 @@ def utc_stamp(created_at: str) -> str:
 
 
 def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
-    """The number of bits with which a folder was packed.
+    """Return the number of bits with which a folder was packed.
 
     Args:
         uids: For each shard number as printed in a file name, uids found in files of that number.

@@ -100,7 +100,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _version(damaged: Damaged) -> int | None:
-    """The layout of entries, where the header says it."""
+    """Return the layout of entries, where the header says it."""
     head = damaged.source.read(0, min(HEADER.size, damaged.source.size))
     known = head.startswith(MAGIC) and head[len(MAGIC) :][:1] in (b"\1", b"\2")
     return head[len(MAGIC)] if known else None
@@ -187,7 +187,7 @@ def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Salvag
 
 
 def _mended(damaged: Damaged) -> Source | None:
-    """The file with a header and a footer that lead to its index again, where one is found."""
+    """Return the file with a header and a footer that lead to its index again, where one is found."""
     source, size = damaged.source, damaged.source.size
     tail = source.read_last(FOOTER.size)
     footer = FOOTER.read_one(tail) if len(tail) == FOOTER.size else None
@@ -249,7 +249,7 @@ def _last_end(entries: Entries) -> int:
 
 
 def _entries(index: bytes, start: int) -> Entries | None:
-    """The entries of what may be an index; None where the first of them is not possible."""
+    """Return the entries of what may be an index; None where the first of them is not possible."""
     try:
         entries = Entries(index, 2, start)
         return entries if len(entries) and not entries.problem(0) else None

@@ -111,7 +111,7 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -
 
 
 def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> Loose | None:
-    """The entry whose fixed part begins at a place; None where uid or metadata do not fit."""
+    """Return the entry whose fixed part begins at a place; None where uid or metadata do not fit."""
     start, stop = gap
     values = record.read_one(near(place, place + record.size))
     begins = _uid_before(near, start, place)
@@ -148,7 +148,7 @@ def _uid_before(near: Near, start: int, place: int) -> int | None:
 
 
 def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
-    """The entries that can be of one index: none lies before the payload of another."""
+    """Return the entries that can be of one index: none lies before the payload of another."""
     kept: list[Loose] = []
     last = 0
     for entry in reversed(found):

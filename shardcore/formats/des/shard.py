@@ -104,7 +104,7 @@ class DesShard(FileShard):
         return self.file.mapped
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Brings payloads and objects into the orders of offset and size; of the file nothing is read."""
+        """Bring payloads and objects into the orders of offset and size; of the file nothing is read."""
         progress(0, 1)
         _ = self.file.tombstoned
         self._objects.sort()
@@ -112,7 +112,7 @@ class DesShard(FileShard):
         progress(1, 1)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many uids; of several entries with one uid the last, -1 where there is none."""
+        """Return the rows of many uids; of several entries with one uid the last, -1 where there is none."""
         return self.lookup_many([self.parse_key(key) for key in keys])
 
     def lookup_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
@@ -120,7 +120,7 @@ class DesShard(FileShard):
         return self._lookup.find_many(keys)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """The address of a uid; of the first one where none is looked up."""
+        """Return the address of a uid; of the first one where none is looked up."""
         if trace is None and not len(self.file.entries):
             return ()
         from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
@@ -128,7 +128,7 @@ class DesShard(FileShard):
         return (AddressSketch(AddressScene(lambda: self.file, trace)),)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The plain content; of a BigFile from beside the shard.
+        """Return the plain content; of a BigFile from beside the shard.
 
         Raises:
             UsageError: The object is deleted, and the shard was not opened with `deleted=True`.
@@ -176,7 +176,7 @@ class DesShard(FileShard):
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
-    """Opens a shard: the end, the beginning, and the index when it is not in the end that was fetched.
+    """Open a shard: the end, the beginning, and the index when it is not in the end that was fetched.
 
     An index that ends too early is an error, unless a partial shard is wanted: that has the entries before the damage.
 
@@ -225,7 +225,7 @@ def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], d
 
 
 def _draft(draft: Draft, record: Record, role: SectionRole, at: int, data: bytes) -> dict[str, Any]:
-    """Notes one of the ends, so that it can be shown whatever comes."""
+    """Note one of the ends, so that it can be shown whatever comes."""
     values = record.read_one(data, place=Span("", at, at + len(data)))
     if draft.kept:
         section = Section(record.name, role, at, at + record.size)

@@ -157,7 +157,7 @@ class Sidecar:
         return self._keys.get(grouped)
 
     def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
-        """The tombstone of an entry, if there is one."""
+        """Return the tombstone of an entry, if there is one."""
         found = self.tombstones.get(uid)
         if not found:
             return None
@@ -174,12 +174,12 @@ def sidecar_name(shard: str) -> str:
 
 
 def shard_of_sidecar(name: str) -> str:
-    """The file that a sidecar of this name belongs to; empty for other names."""
+    """Return the file that a sidecar of this name belongs to; empty for other names."""
     return name.removesuffix(SUFFIX) + SHARD_SUFFIX if name.endswith(SUFFIX) else ""
 
 
 def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
-    """The sidecar of that name, or why it cannot be used; neither when there is none.
+    """Return the sidecar of that name, or why it cannot be used; neither when there is none.
 
     Only a file that is known not to be there is none: one that cannot be read may have tombstones in it. Stores that
     nobody may list say "forbidden" of what is not there; that is none, and the tape notes it.
@@ -208,7 +208,7 @@ def created_at_of(meta: Mapping[str, Any]) -> str:
 
 
 def _by_time(tombs: tuple[Tombstone, ...]) -> dict[str, int]:
-    """The first tombstone of each time in UTC, by its number; those without a time under the empty text."""
+    """Return the first tombstone of each time in UTC, by its number; those without a time under the empty text."""
     found: dict[str, int] = {}
     for number, tomb in enumerate(tombs):
         found.setdefault(stamp_of(tomb.created_at), number)

@@ -24,7 +24,7 @@ Pieces = Callable[[], Iterator[bytes]]
 
 
 def sidecar_of(damaged: Damaged) -> Sidecar | None:
-    """The sidecar beside a file, as far as it can be understood; else it is noted why not."""
+    """Return the sidecar beside a file, as far as it can be understood; else it is noted why not."""
     name, folder = sidecar_name(damaged.source.name), damaged.source.folder
     if folder is None or not name:
         return None
@@ -37,7 +37,7 @@ def sidecar_of(damaged: Damaged) -> Sidecar | None:
 
 
 def checksum_in(said: dict[str, Any] | None) -> str:
-    """The sha256 that a sidecar states for an entry, in lower-case hex; empty for none."""
+    """Return the sha256 that a sidecar states for an entry, in lower-case hex; empty for none."""
     checksum = said.get("checksum") if said else None
     if not said or said.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
         return ""
@@ -45,7 +45,7 @@ def checksum_in(said: dict[str, Any] | None) -> str:
 
 
 def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
-    """A content that has to have the sha256 of the sidecar when it comes to its end.
+    """Yield a content that has to have the sha256 of the sidecar when it comes to its end.
 
     Raises:
         BadChecksum: It has another one.
@@ -65,7 +65,7 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
 
 
 def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[SalvagedObject]:
-    """The contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
+    """Yield the contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
     missing = _missing(damaged, sidecar)
     for uid, said, deleted in _said(sidecar):
         if uid in listed or deleted:
@@ -89,7 +89,7 @@ def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, in
 
 
 def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """The uid of each entry, what is said of it, and whether it was deleted."""
+    """Yield the uid of each entry, what is said of it, and whether it was deleted."""
     for key, said in sidecar.index.items():
         uid, created_at = named_by(key, said)
         meta = said.get("meta")

@@ -19,7 +19,7 @@ NO_TIME = "1970-01-01T00:00:00Z"
 def new_sidecar(
     name: str, size: int, entries: Entries, checksums: Sequence[str], times: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The sidecar of a shard.
+    """Return the sidecar of a shard.
 
     Args:
         name: The file name of the shard.
@@ -61,7 +61,7 @@ def new_sidecar(
 
 
 def sidecar_bytes(tree: dict[str, Any]) -> bytes:
-    """A sidecar as it is stored."""
+    """Return a sidecar as it is stored."""
     return json.dumps(tree, indent=2).encode()
 
 

@@ -17,7 +17,7 @@ _BLANK = " \t\r\n"
 
 
 def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Span:
-    """The bytes of a tombstone, key and all; the whole sidecar where they cannot be told.
+    """Return the bytes of a tombstone, key and all; the whole sidecar where they cannot be told.
 
     Args:
         file: The shard.
@@ -70,7 +70,7 @@ def _past_blank(text: str, at: int) -> int:
 
 
 def _as_text(name: str) -> str:
-    """A name that was read a letter for each byte, as the text that it is; escapes were resolved already."""
+    """Return a name that was read a letter for each byte, as the text that it is; escapes were resolved already."""
     try:
         return name.encode("latin-1").decode()
     except UnicodeError:

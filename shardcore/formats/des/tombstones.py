@@ -115,7 +115,7 @@ def _on_day(shard: DesShard, date: str) -> bool:
 
 
 def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tuple[_Entry, str]]:
-    """The entries that are meant, with their times.
+    """Return the entries that are meant, with their times.
 
     Raises:
         UsageError: The time of one is not known, or none was created at `date`.
@@ -171,7 +171,7 @@ def _rewritten(
 
 
 def _some(entries: list[tuple[str, str]]) -> str:
-    """The first keys, as the sidecar has them."""
+    """Return the first keys, as the sidecar has them."""
     shown = ", ".join(short(entry_key(*entry)) for entry in entries[:MOST_NAMED])
     return shown if len(entries) <= MOST_NAMED else f"{shown}, …"
 
@@ -184,7 +184,7 @@ def _required(tree: dict[str, Any], shard: DesShard) -> dict[str, Any]:
 
 
 def _read(path: Path) -> bytes | None:
-    """The sidecar, or None where there is none.
+    """Return the sidecar, or None where there is none.
 
     Raises:
         SourceError: It cannot be read.
@@ -207,7 +207,7 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _made(shard: DesShard) -> dict[str, Any]:
-    """A new sidecar for a shard that has none: every content is read for its checksum."""
+    """Return a new sidecar for a shard that has none: every content is read for its checksum."""
     entries = shard.file.entries
     size = shard.source.size if shard.source is not None else 0
     return new_sidecar(shard.source.name if shard.source else "", size, entries, list(_checksums(shard)))

@@ -145,7 +145,7 @@ def _span(section: Section) -> Span:
 def content_part(
     source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None
 ) -> SourcePart:
-    """A source that is content from end to end.
+    """Return a source that is content from end to end.
 
     Args:
         source: Its bytes.
@@ -172,7 +172,7 @@ class EntryNodes:
         self._start = entries.data_stop
 
     def children(self) -> Children:
-        """All entries, in groups when they are many."""
+        """Return all entries, in groups when they are many."""
         starts = self._start + self._entries.walk.starts
         stops = self._start + self._entries.walk.stops
         return grouped(Extents(starts, stops, self._nodes, paint=self._paint))
@@ -181,7 +181,7 @@ class EntryNodes:
         return [self.node(row) for row in range(first, last)]
 
     def node(self, row: int) -> Node:
-        """One entry with its fields."""
+        """Return one entry with its fields."""
         entries = self._entries
         at = self._start + int(entries.walk.starts[row])
         uid = entries.uid(row)
@@ -224,7 +224,7 @@ class EntryNodes:
         return Span("", int(c.offset[row]), int(c.offset[row]) + int(c.length[row]))
 
     def _paint(self, first: int, last: int) -> Runs:
-        """The fields of the entries `[first, last)`, without a node."""
+        """Return the fields of the entries `[first, last)`, without a node."""
         c = self._entries.columns
         rows = slice(first, last)
         starts = self._entries.walk.starts[rows]
@@ -244,7 +244,7 @@ class EntryNodes:
         return Runs.of(begins, stops, every, parity)
 
     def _parts(self, row: int) -> list[Record | tuple[str, bytes]]:
-        """The records of an entry, and the texts between them with their bytes."""
+        """Return the records of an entry, and the texts between them with their bytes."""
         read = {"uid": self._entries.uid, "hash": self._entries.hash, "meta": self._entries.meta_bytes}
         plan = _plan(self._entries, big=bool(self._entries.columns.big[row]))
         return [part if isinstance(part, Record) else (part, read[part](row)) for part in plan]
@@ -264,7 +264,7 @@ class PayloadNodes:
         self._hidden = frozenset(() if file.deleted else file.tombstoned.tolist())
 
     def children(self) -> Children:
-        """All parts, in groups when they are many."""
+        """Return all parts, in groups when they are many."""
         return grouped(Extents(self._map.starts, self._map.stops, self._nodes, paint=self._paint))
 
     def _nodes(self, first: int, last: int) -> list[Node]:

@@ -28,7 +28,7 @@ RATIO = 1 << 16
 
 
 def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
-    """Checks a shard to a depth."""
+    """Check a shard to a depth."""
     findings = Findings()
     progress(0, 1)
     _check_structure(file, findings)
@@ -287,7 +287,7 @@ class _Checked:
 
 
 def _content_digest(file: DesFile, row: int, place: tuple[int, ...]) -> _Checked:
-    """Decodes the content of an entry."""
+    """Decode the content of an entry."""
     c = file.entries.columns
     if _impossible(file, row):
         message = (

@@ -45,7 +45,7 @@ LEVELS = {"zstd": (1, 22), "lz4": (0, 16)}
 
 
 def check_level(codec: str, level: int | None) -> int:
-    """The level of a codec, its usual one where none is given.
+    """Return the level of a codec, its usual one where none is given.
 
     Raises:
         UsageError: The codec has no such level.
@@ -61,7 +61,7 @@ def check_level(codec: str, level: int | None) -> int:
 
 
 def endings(text: str | None) -> frozenset[str]:
-    """The endings that `skip=.jpg,.zip` names, in small letters; those of the reference unless given.
+    """Return the endings that `skip=.jpg,.zip` names, in small letters; those of the reference unless given.
 
     Raises:
         UsageError: One does not begin with a dot.
@@ -76,7 +76,7 @@ def endings(text: str | None) -> frozenset[str]:
 
 
 def ending_of(uid: str) -> str:
-    """The last ending of a uid, in small letters; empty where it has none."""
+    """Return the last ending of a uid, in small letters; empty where it has none."""
     name = uid.rstrip("/").rpartition("/")[2]
     dot = name.rfind(".")
     return name[dot:].lower() if 0 < dot < len(name) - 1 else ""
@@ -99,7 +99,7 @@ class Compressor:
             self._zstd = zstandard.ZstdCompressor(level=level)
 
     def whole(self, data: bytes) -> bytes:
-        """One frame for a content at hand."""
+        """Return one frame for a content at hand."""
         if self._codec == "zstd":
             return self._zstd.compress(data)
         import lz4.frame
@@ -107,7 +107,7 @@ class Compressor:
         return bytes(lz4.frame.compress(data, compression_level=self._level))
 
     def pieces(self, pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-        """One frame for a content of `size` bytes that comes in pieces."""
+        """Yield one frame for a content of `size` bytes that comes in pieces."""
         if self._codec == "zstd":
             stream = self._zstd.compressobj(size=size)
             for piece in pieces:
@@ -198,7 +198,7 @@ class DesWriter(Writer):
             self._begin(output.target.name if output.target else "", output.open(last=True))
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Adds one object: inline, or as a BigFile where it is longer than the threshold."""
+        """Add one object: inline, or as a BigFile where it is longer than the threshold."""
         label = more.label
         uid = _uid_bytes(key, label)
         if self._plain and more is BARE and isinstance(data, bytes) and len(data) <= self._threshold:
@@ -229,7 +229,7 @@ class DesWriter(Writer):
         return key or ""
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
-        """Adds many small objects with few calls, where nothing is to be decided for each."""
+        """Add many small objects with few calls, where nothing is to be decided for each."""
         longest = max(map(len, contents), default=0)
         if keys is None or not self._plain or longest > min(self._threshold, MANY_BYTES):
             return super()._add_many(keys, contents)
@@ -248,7 +248,7 @@ class DesWriter(Writer):
         return list(keys)
 
     def plan(self) -> Plan:
-        """The files as they would be written with the objects added so far.
+        """Return the files as they would be written with the objects added so far.
 
         Raises:
             UsageError: Two objects have the same uid in one place.
@@ -302,7 +302,7 @@ class DesWriter(Writer):
         return shard
 
     def _shard_for(self, uid: str, created_at: str, size: int, label: str) -> ShardFile:
-        """The shard that an object belongs to; a new part where it would become too long."""
+        """Return the shard that an object belongs to; a new part where it would become too long."""
         if not self.output.folder:
             return next(iter(self._shards.values()))
         if not created_at:
@@ -382,7 +382,7 @@ class DesWriter(Writer):
         return digest.hexdigest()
 
     def _taken(self, data: Data, label: str) -> tuple[_Taken, int]:
-        """The content where it can be read again, and its size: short ones in memory, long ones in a file."""
+        """Return the content where it can be read again, and its size: short ones in memory, long ones in a file."""
         if isinstance(data, bytes):
             return data, len(data)
         if isinstance(data, Sized) and self.output.planning:
@@ -415,7 +415,7 @@ class DesWriter(Writer):
         return file, size
 
     def _meta(self, more: More, who: str) -> tuple[bytes, str]:
-        """The metadata as stored, and the time that routes."""
+        """Return the metadata as stored, and the time that routes."""
         facts = more.facts if more is not BARE else {}
         meta, created_at = facts.get("meta") or {}, facts.get("created_at") or self._date or ""
         if not isinstance(meta, dict):
@@ -449,7 +449,7 @@ class DesWriter(Writer):
         return self._compressors[codec]
 
     def _note(self, uid: bytes, created_at: str, label: str) -> None:
-        """Remembers a uid: in one shard, or on one date of a folder, it may be there once."""
+        """Remember a uid: in one shard, or on one date of a folder, it may be there once."""
         self._labels.note(len(self._uids), label)
         self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
 
@@ -475,7 +475,7 @@ class DesWriter(Writer):
 
 
 def _bigfiles_of(path: Path) -> set[str]:
-    """The digests of the BigFiles that a shard refers to; none where it cannot be read."""
+    """Return the digests of the BigFiles that a shard refers to; none where it cannot be read."""
     from shardcore.formats.des.shard import open_shard
 
     try:
@@ -489,7 +489,7 @@ def _bigfiles_of(path: Path) -> set[str]:
 
 
 def _bigfiles_in(folder: Path) -> set[str]:
-    """The digests of all BigFiles of a folder of shards."""
+    """Return the digests of all BigFiles of a folder of shards."""
     try:
         names = [path.name for path in (folder / BIGFILES).iterdir()]
     except OSError:
@@ -509,7 +509,7 @@ def _nothing_else(source: Source, format: str) -> Shard:
 
 
 def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
-    """A content from its beginning, in pieces, each of which the digest is told."""
+    """Yield a content from its beginning, in pieces, each of which the digest is told."""
     if isinstance(content, bytes):
         pieces: Iterator[bytes] = iter((content,))
     else:
@@ -522,7 +522,7 @@ def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
 
 
 def _uid_bytes(key: str | None, label: str) -> bytes:
-    """The bytes of a uid.
+    """Return the bytes of a uid.
 
     Raises:
         UsageError: There is none, or it is too long, or has no UTF-8 form.
@@ -537,7 +537,7 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
-    """The bytes of many uids.
+    """Return the bytes of many uids.
 
     Raises:
         UsageError: One is too long, or has no UTF-8 form.
@@ -552,7 +552,7 @@ def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
 
 
 def check_uid(key: str) -> str:
-    """A uid as it is.
+    """Return a uid as it is.
 
     Raises:
         UsageError: It is too long, or has no UTF-8 form.

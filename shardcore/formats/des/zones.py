@@ -64,7 +64,7 @@ class Zones:
     zones: tuple[Zone, ...]
 
     def zone_of(self, number: int) -> Zone | None:
-        """The zone that a shard number belongs to, or None when no zone has it."""
+        """Return the zone that a shard number belongs to, or None when no zone has it."""
         return next((zone for zone in self.zones if zone.start <= number <= zone.end), None)
 
     @property
@@ -161,7 +161,7 @@ def _parse_yaml(text: str, json_error: FormatError) -> Any:
         """Plain values only; aliases, by which a short text becomes an endless one, are refused."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
-            """A value; called `compose_node` by PyYAML."""
+            """Return a value; called `compose_node` by PyYAML."""
             if self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark
                 raise yaml.MarkedYAMLError(problem="an alias (*) is not read here", problem_mark=mark)

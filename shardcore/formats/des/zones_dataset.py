@@ -72,7 +72,7 @@ class ZonesFolder(Folder):
         self.lists_cheaply = all(folder.lists_cheaply for folder in self._folders.values())
 
     def _opened(self, context: OpenContext, *, trusted: bool) -> dict[str, Folder]:
-        """Opens the folders of all zones; all stores that nobody agreed to are in one error."""
+        """Open the folders of all zones; all stores that nobody agreed to are in one error."""
         found: dict[str, Folder] = {}
         refused: list[StoreUntrusted] = []
         for label, zone in self.zones.items():
@@ -86,11 +86,11 @@ class ZonesFolder(Folder):
         return found
 
     def of_zone(self, label: str) -> Folder:
-        """The folder of a zone."""
+        """Return the folder of a zone."""
         return self._folders[label]
 
     def list(self, prefix: str = "") -> builtins.list[Entry]:
-        """The zones; with the name of one, its folder.
+        """Return the zones; with the name of one, its folder.
 
         Raises:
             SourceError: The folder of the zone cannot be listed.
@@ -101,7 +101,7 @@ class ZonesFolder(Folder):
         return [replace(entry, name=f"{label}/{entry.name}") for entry in self._zone_folder(label).list(rest)]
 
     def open(self, name: str) -> Source:
-        """Opens what lies in a zone; a name without a zone is looked for in all of them.
+        """Open what lies in a zone; a name without a zone is looked for in all of them.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the folder.
@@ -120,7 +120,7 @@ class ZonesFolder(Folder):
         return folder.open_at(rest, start, stop)
 
     def folder(self, name: str) -> Folder:
-        """A zone, or a folder below one."""
+        """Return a zone, or a folder below one."""
         label, _, rest = name.partition("/")
         found = self._zone_folder(label)
         return found.folder(rest) if rest else found
@@ -130,7 +130,7 @@ class ZonesFolder(Folder):
         return None
 
     def close(self) -> None:
-        """Gives back what the folders hold, and closes the zones file."""
+        """Give back what the folders hold, and close the zones file."""
         for folder in self._folders.values():
             folder.close()
         self._source.close()
@@ -178,7 +178,7 @@ class ZonedRetention:
         return tuple(_in_zone(copy, label) for label in sorted(self._folder.zones) for copy in self._of_zone(label).all)
 
     def of(self, uid: str) -> tuple[Copy, ...]:
-        """The copies of a uid, in the zone that owns it."""
+        """Return the copies of a uid, in the zone that owns it."""
         zone = self._zones.zone_of(Route.of(uid, self._zones.n_bits).number)
         if zone is None:
             return ()
@@ -186,7 +186,7 @@ class ZonedRetention:
         return tuple(_in_zone(copy, label) for copy in self._of_zone(label).of(uid))
 
     def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Opens the copy of that name; see `Retention.open`."""
+        """Open the copy of that name; see `Retention.open`."""
         label, _, rest = name.partition("/")
         return self._of_zone(label).open(rest, on_demand=on_demand) if label in self._folder.zones else None
 
@@ -228,7 +228,7 @@ class DesZones(DesDataSet):
         return label in self._where.zones and rest.endswith(SUFFIX)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verifies every shard, and whether it lies in the zone that owns its number."""
+        """Verify every shard, and whether it lies in the zone that owns its number."""
         report = super().verify(depth, progress)
         findings = Findings()
         for finding in report.findings:
@@ -243,7 +243,7 @@ class DesZones(DesDataSet):
         return replace(report, findings=findings.all())
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        """The route of a uid, and the shards of its zone that may hold it; that zone alone is listed."""
+        """Return the route of a uid, and the shards of its zone that may hold it; that zone alone is listed."""
         route = key.route(self._file.n_bits)
         zone = self._file.zone_of(route.number)
         label = next((label for label, one in self._where.zones.items() if one is zone), "")
@@ -257,7 +257,7 @@ class DesZones(DesDataSet):
         return route, [*found, *(name for parsed, name in named if parsed is None)]
 
     def _tried(self, label: str, route: Route) -> list[str]:
-        """The parts of a date and number, called by their names from the first to the one that is not there."""
+        """Return the parts of a date and number, called by their names from the first to the one that is not there."""
         found: list[str] = []
         for part in range(MOST_PARTS):
             name = f"{label}/{ShardName(self.date, route.hex, part)}"
@@ -302,7 +302,7 @@ class DesZones(DesDataSet):
 
 
 def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
-    """Opens a zones file: the shards of all its zones. Nothing is asked of the zones yet.
+    """Open a zones file: the shards of all its zones. Nothing is asked of the zones yet.
 
     Args:
         source: The file.

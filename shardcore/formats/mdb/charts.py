@@ -39,7 +39,7 @@ MOST_NAMED = 256
 
 
 def shares(file: MdbFile) -> tuple[Share, ...]:
-    """The shares of the file; of the records once the index is loaded. Recipes are what a shard holds."""
+    """Return the shares of the file; of the records once the index is loaded. Recipes are what a shard holds."""
     inside: dict[str, list[Share]] = {}
     if (index := file.index) is not None:
         inside = {FILE_INFO: _records(index.files), XORB_INFO: _records(index.xorbs)}

@@ -84,7 +84,7 @@ class ChunkRun:
 
 
 def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
-    """The parts of xorbs that some segments use, in the order of their first use.
+    """Return the parts of xorbs that some segments use, in the order of their first use.
 
     Args:
         scene: The shard.
@@ -112,7 +112,7 @@ def shelves_of(scene: MdbScene, segments: Sequence[int]) -> list[Shelf]:
 
 
 def _joined(scene: MdbScene, number: int, used: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """The chunks to draw: all of a short xorb, else the ranges used, those that meet joined."""
+    """Return the chunks to draw: all of a short xorb, else the ranges used, those that meet joined."""
     if number >= 0 and int(scene.index.xorbs.counts[number]) <= WHOLE:
         return [(0, int(scene.index.xorbs.counts[number]))]
     joined: list[tuple[int, int]] = []
@@ -172,7 +172,7 @@ def pieces_of(scene: MdbScene, shelves: Sequence[Shelf], most: int) -> list[Chun
 
 
 def _records(scene: MdbScene, shelf: Shelf, first: int, last: int) -> Span | None:
-    """The records of some chunks."""
+    """Return the records of some chunks."""
     if not shelf.listed:
         return None
     section = scene.index.xorbs
@@ -208,7 +208,7 @@ class Drawn:
 
 
 def files_around(scene: MdbScene, number: int) -> list[Drawn]:
-    """The files that are drawn with one, in the order of their records.
+    """Return the files that are drawn with one, in the order of their records.
 
     Args:
         scene: The shard.
@@ -285,7 +285,7 @@ class ChunkMapSketch:
         return self._scene.controls
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         number = chosen(self._scene.ready_controls(), values).get(FILE, self._scene.number)
         if not self._scene.index.counts[0]:
             return Drawing(self.title, (), caption="This shard lists no file: only chunks, and the xorbs they lie in.")
@@ -293,7 +293,7 @@ class ChunkMapSketch:
 
 
 def ribbons_drawing(scene: MdbScene, number: int) -> Drawing:
-    """A file and those that share with it, over their xorbs.
+    """Return a file and those that share with it, over their xorbs.
 
     Args:
         scene: The shard.
@@ -378,7 +378,7 @@ def _xorb(scene: MdbScene, shelf: Shelf) -> Item:
 
 
 def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
-    """Some chunks with what uses them: pointing at it lights all of that."""
+    """Return some chunks with what uses them: pointing at it lights all of that."""
     users = piece.users
     one = piece.last == piece.first + 1
     chunks = _chunks_text(piece.first, piece.last)
@@ -417,5 +417,5 @@ def _caption(sums: Sums, elsewhere: bool) -> str:
 
 
 def _chunks_text(first: int, last: int) -> str:
-    """The numbers of some chunks, half-open, in a few letters."""
+    """Return the numbers of some chunks, half-open, in a few letters."""
     return f"{first}" if last <= first + 1 else f"{first}–{last - 1}"

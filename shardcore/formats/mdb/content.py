@@ -21,7 +21,7 @@ from shardcore.model.span import Span
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
-    """The content of an object, from the xorbs; every hash is compared that shard and xorb have.
+    """Return the content of an object, from the xorbs; every hash is compared that shard and xorb have.
 
     Raises:
         ExternalMissing: Xorbs are not within reach; all of them are named.
@@ -34,14 +34,14 @@ def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
 
 
 def chunks_of(ref: ObjectRef) -> tuple[str, int, int]:
-    """The xorb that a xorb or a chunk lies in, and its chunks there, half-open."""
+    """Return the xorb that a xorb or a chunk lies in, and its chunks there, half-open."""
     if ref.kind == XORB:
         return ref.extras["xorb"], 0, ref.extras["chunks"]
     return ref.extras["xorb"], ref.extras["chunk"], ref.extras["chunk"] + 1
 
 
 def check_range(xorb: Xorb, first: int, last: int, place: Span) -> None:
-    """Lets only ranges of chunks pass that a xorb has.
+    """Let only ranges of chunks pass that a xorb has.
 
     Args:
         xorb: The xorb.
@@ -57,7 +57,7 @@ def check_range(xorb: Xorb, first: int, last: int, place: Span) -> None:
 
 
 def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
-    """The chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
+    """Yield the chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
 
     Args:
         xorbs: Where it is got from.
@@ -80,7 +80,7 @@ def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) 
 
 
 def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
-    """A file, put together chunk by chunk; with every hash compared that the shard has.
+    """Yield a file, put together chunk by chunk; with every hash compared that the shard has.
 
     Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
 
@@ -142,7 +142,7 @@ def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], d
 
 
 def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes `[start, stop)` of an object; only the chunks that they touch have to be there, and are checked.
+    """Yield the bytes `[start, stop)` of an object; only the chunks that they touch have to be there, and are checked.
 
     Raises:
         ExternalMissing: A xorb that is needed is not within reach.
@@ -164,7 +164,7 @@ def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator
 
 
 def _segment_range(xorbs: Xorbs, text: str, chunks: tuple[int, int], place: Span, start: int, stop: int) -> bytes:
-    """The bytes `[start, stop)` of the chunks of a range of a xorb."""
+    """Return the bytes `[start, stop)` of the chunks of a range of a xorb."""
     xorb = xorbs.get(text)
     sizes = xorb.chunk_sizes[chunks[0] : chunks[1]]
     ends = np.cumsum(sizes)

@@ -59,11 +59,11 @@ class Rule:
         return _TOP_BITS - (self.finer.bit_length() - 1)
 
     def candidates(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The ends where the hash allows a cut."""
+        """Return the ends where the hash allows a cut."""
         return np.flatnonzero(hashes < np.uint64(1 << (64 - self.bits))) + 1
 
     def ends(self, candidates: Sequence[int], size: int) -> list[int]:
-        """The end of each chunk of `size` bytes; see `shardcore.codecs.xet.chunker.cut_ends`."""
+        """Return the end of each chunk of `size` bytes; see `shardcore.codecs.xet.chunker.cut_ends`."""
         found, start = [], 0
         for end in (*candidates, size):
             while end - start > self.most:
@@ -75,12 +75,12 @@ class Rule:
         return found
 
     def fixed_ends(self, size: int) -> list[int]:
-        """The end of each piece where all have the same size."""
+        """Return the end of each piece where all have the same size."""
         return [*range(self.fixed, size, self.fixed), size] if size else []
 
 
 def rule_for(hashes: NDArray[np.uint64], several: int) -> Rule:
-    """The rule closest to the real one that cuts a content into several pieces; the finest where none does."""
+    """Return the rule closest to the real one that cuts a content into several pieces; the finest where none does."""
     rule = Rule()
     while rule.finer < FINEST and len(rule.ends(rule.candidates(hashes).tolist(), len(hashes))) < several:
         rule = Rule(rule.finer * 2)
@@ -158,7 +158,7 @@ class CutsSketch:
         return (*self._scene.controls, _PLACE)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         wanted = chosen((*self._scene.ready_controls(), _PLACE), values)
         if not self._scene.index.counts[0]:
             return Drawing(self.title, (), caption="This shard lists no file: only chunks, and the xorbs they lie in.")
@@ -168,7 +168,7 @@ class CutsSketch:
         return cuts_drawing(cut, len(cut.data) * int(wanted["place"]) // 100)
 
     def _cut(self, number: int) -> Cut | str:
-        """The content of a file, cut; or why there is none to cut. The last one is kept."""
+        """Return the content of a file, cut; or why there is none to cut. The last one is kept."""
         if self._held is None or self._held[0] != number:
             self._held = number, self._read(number)
         return self._held[1]
@@ -218,7 +218,7 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
 
 
 def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
-    """The pieces around a place as items; where they begin and end, and how many are left out."""
+    """Return the pieces around a place as items; where they begin and end, and how many are left out."""
     starts = [0, *ends[:-1]]
     at = next((n for n, end in enumerate(ends) if end > place), len(ends) - 1)
     first = max(min(at - SHOWN // 3, len(ends) - SHOWN), 0)

@@ -101,7 +101,7 @@ class MdbFile:
                 yield index.entry_links(table)
 
     def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
-        """The index; when it was not read yet, the file is read whole and its sections are walked.
+        """Return the index; when it was not read yet, the file is read whole and its sections are walked.
 
         What breaks off is no error here, `damage` tells it.
 
@@ -117,19 +117,19 @@ class MdbFile:
         return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
 
     def read(self, start: int, stop: int, look: Look | None = None) -> bytes:
-        """The bytes `[start, stop)` of the file; free when the index is there. `look` counts what is read."""
+        """Return the bytes `[start, stop)` of the file; free when the index is there. `look` counts what is read."""
         index = self.index
         if index is not None:
             return index.data[start:stop]
         return (self.source if look is None else look.meter(self.source)).read(start, stop)
 
     def close(self) -> None:
-        """Closes the file; the xorbs may be shared."""
+        """Close the file; the xorbs may be shared."""
         self.source.close()
 
 
 def read_whole(source: Source, progress: Progress) -> bytes:
-    """All bytes of a shard.
+    """Return all bytes of a shard.
 
     Raises:
         LimitExceeded: It is over 256 MiB.

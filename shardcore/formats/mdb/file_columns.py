@@ -25,7 +25,7 @@ class FileChunks:
         self._numbers = array("Q")
 
     def add(self, digest: bytes, size: int, xorb: int, number: int) -> None:
-        """Adds a chunk: which it is in which xorb, both counted by the writer."""
+        """Add a chunk: which it is in which xorb, both counted by the writer."""
         self._hashes += digest
         self._sizes.append(size)
         self._xorbs.append(xorb)
@@ -47,7 +47,7 @@ class FileChunks:
         return file_hash(self.hashes, self.sizes)
 
     def segments(self) -> list[tuple[int, int, int, int, bytes]]:
-        """Runs of neighbours: number of the xorb, first chunk, one past the last, bytes, and range hash."""
+        """Run of neighbours: number of the xorb, first chunk, one past the last, bytes, and range hash."""
         if len(self._sizes) == 1:
             number = self._numbers[0]
             return [(self._xorbs[0], number, number + 1, self._sizes[0], keyed(RANGE_KEY, bytes(self._hashes)))]
@@ -94,7 +94,7 @@ class Collected:
         return len(self._segments) // 4
 
     def add(self, chunks: FileChunks, sha256: str) -> bytes:
-        """Notes a file; one that is there already is not noted again. Returns its hash."""
+        """Note a file; one that is there already is not noted again. Returns its hash."""
         found = chunks.hash
         self.last = 0
         if found in self._known:

@@ -50,11 +50,11 @@ class MdbDataSet(DataSet):
         self._xorbs = Xorbs(context.values.get("xorbs"), beside, context.opener)
 
     def parse_key(self, text: str) -> MdbKey:
-        """A file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
+        """Return a file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
         return MdbLookup.parse(text)
 
     def route(self, key: MdbKey, look: Look) -> Sequence[str]:
-        """All members: only their lookup tables tell."""
+        """Return all members: only their lookup tables tell."""
         names = [member.name for member in self.members]
         look.step(
             "Ask every shard",
@@ -65,7 +65,7 @@ class MdbDataSet(DataSet):
         return names
 
     def open_member(self, name: str, source: Source) -> MdbShard:
-        """Opens a shard; all shards of the folder share the xorbs within reach.
+        """Open a shard; all shards of the folder share the xorbs within reach.
 
         Raises:
             NotAShard: It has no tag of a shard.
@@ -80,7 +80,7 @@ class MdbDataSet(DataSet):
         return shard
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Those of the shard that a lookup ended in; without one, of the first shard."""
+        """Return those of the shard that a lookup ended in; without one, of the first shard."""
         if trace is None:
             first = self.first_member
             return self.placed_sketches(sketches_of(MdbScene(lambda: self._file(first), None)), first) if first else ()
@@ -101,7 +101,7 @@ class MdbDataSet(DataSet):
         return cast(MdbShard, self.member(name)).file
 
     def close(self) -> None:
-        """Closes all members, and the xorbs."""
+        """Close all members, and the xorbs."""
         super().close()
         self._xorbs.close()
 
@@ -111,7 +111,7 @@ class MdbDataSet(DataSet):
 
 
 def _shards_in(folder: Folder) -> tuple[str, list[Entry]]:
-    """The shards of a folder, or of the first of its usual sub-folders that has any; and which that is."""
+    """Return the shards of a folder, or of the first of its usual sub-folders that has any; and which that is."""
     for place in PLACES:
         try:
             found = [e for e in folder.list(place) if not e.is_folder and e.name.endswith(SUFFIX)]
@@ -125,13 +125,13 @@ def _shards_in(folder: Folder) -> tuple[str, list[Entry]]:
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Recognises a folder by the shards in it."""
+    """Recognise a folder by the shards in it."""
     _, found = _shards_in(folder)
     return Verdict(Certainty.BESIDE, f"{len(found)} files *{SUFFIX}") if found else None
 
 
 def open_folder(folder: Folder, context: OpenContext) -> Shard:
-    """Opens the shards of a folder as one data set; each is opened when it is needed.
+    """Open the shards of a folder as one data set; each is opened when it is needed.
 
     Raises:
         NotAShard: There is no shard in it.

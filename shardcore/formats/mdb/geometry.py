@@ -136,7 +136,7 @@ class MdbGeometry:
         return self.file_info if kind == FILE else self.cas_info
 
     def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
-        """The records that an entry of a lookup table leads to; None when they do not lie in their section.
+        """Return the records that an entry of a lookup table leads to; None when they do not lie in their section.
 
         Args:
             kind: Of which table.
@@ -154,7 +154,7 @@ class MdbGeometry:
 
 
 def claims(geometry: MdbGeometry, *, with_footer: bool) -> list[Section]:
-    """The parts that a shard claims; empty ones are left out."""
+    """Return the parts that a shard claims; empty ones are left out."""
     parts = [
         Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
         Section(FILE_INFO, SectionRole.INDEX, *geometry.file_info, SENTENCES[FILE_INFO]),
@@ -170,7 +170,7 @@ def claims(geometry: MdbGeometry, *, with_footer: bool) -> list[Section]:
 
 
 def read_header(data: bytes) -> dict[str, Any]:
-    """The header's fields.
+    """Return the header's fields.
 
     Args:
         data: The first bytes of the file.
@@ -197,7 +197,7 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def read_footer(data: bytes, size: int) -> dict[str, Any]:
-    """The footer's fields, not checked yet.
+    """Return the footer's fields, not checked yet.
 
     Args:
         data: The last bytes of the file.
@@ -215,7 +215,7 @@ def read_footer(data: bytes, size: int) -> dict[str, Any]:
 
 
 def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeometry:
-    """The parts that a footer states, after its checks.
+    """Return the parts that a footer states, after its checks.
 
     Raises:
         Unsupported: The footer's version is not 1.
@@ -287,5 +287,5 @@ def size_fault(size: int, total: int) -> str:
 
 
 def descents(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """The numbers of the entries of a lookup table whose key is below the one before: a table is sorted."""
+    """Return the numbers of the entries of a lookup table whose key is below the one before: a table is sorted."""
     return np.flatnonzero(rows["key"][1:] < rows["key"][:-1]) + 1

@@ -42,7 +42,7 @@ class HashLookupSketch:
         self._scene = scene
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         chosen(self.controls, values)
         kind, raw = self._sought()
         if not raw:
@@ -114,7 +114,7 @@ class HashLookupSketch:
         return (place.start - self._scene.file.geometry.section(kind)[0]) // RECORD_SIZE
 
     def _place(self, table: LookupTable, number: int) -> Span | None:
-        """The record with the hash that an entry leads to; None where it lies in no section."""
+        """Return the record with the hash that an entry leads to; None where it lies in no section."""
         row = table.record.values(self._scene.index.table_rows(table.kind)[number])
         places = self._scene.file.geometry.entry_places(table.kind, row["index"], row.get("chunk", -1))
         return places[1] if places is not None else None
@@ -125,7 +125,7 @@ class HashLookupSketch:
 
 
 def _key_figure(raw: bytes, name: str = "") -> Table:
-    """A hash, the part of it that is the table key apart."""
+    """Return a hash, the part of it that is the table key apart."""
     text = to_text(raw)
     head = Item(text[:_WORD], tone=Tone.KEY, doc="The first 16 digits: the table key.", name=name, here=True)
     rest = f"{text[_WORD : 2 * _WORD]}…"
@@ -203,7 +203,7 @@ def _compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> T
 
 
 def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str) -> Ruler:
-    """The section in which a record lies, and the record in it."""
+    """Return the section in which a record lies, and the record in it."""
     start, stop = section
     number = (record.start - start) // RECORD_SIZE
     doc = f"Record {number} of the section: byte {start:,} + {number} · {RECORD_SIZE} = {record.start:,}."
@@ -216,7 +216,7 @@ def _section_figure(kind: str, section: tuple[int, int], record: Span, text: str
 
 
 def _walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) -> Drawing:
-    """A section that is walked, with the records that have the hash."""
+    """Return a section that is walked, with the records that have the hash."""
     whole = Item(plural(count, kind), (section,), section.start, section.size, Tone.FAINT, "All records are compared.")
     shown = [
         Item(

@@ -35,7 +35,7 @@ FILE_KEY = ZERO
 
 
 def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
-    """The hash of a file from its chunks in order; the zero hash for an empty file.
+    """Return the hash of a file from its chunks in order; the zero hash for an empty file.
 
     Args:
         hashes: Chunk hashes, shape `(n, 32)`.
@@ -48,7 +48,7 @@ def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
 
 
 def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
-    """The hashes of many files whose chunks lie one after the other.
+    """Return the hashes of many files whose chunks lie one after the other.
 
     Args:
         hashes: Chunk hashes, shape `(n, 32)`.
@@ -77,7 +77,7 @@ def range_hash(hashes: HashArray) -> bytes:
 
 
 def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArray:
-    """The range hashes of many ranges that lie one after the other in `hashes`.
+    """Return the range hashes of many ranges that lie one after the other in `hashes`.
 
     Args:
         hashes: Chunk hashes, shape `(n, 32)`.
@@ -92,7 +92,7 @@ def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArra
 
 
 def protect(key: bytes, raw: bytes) -> bytes:
-    """A chunk hash as a shard with an HMAC key stores it: keyed BLAKE3, not the HMAC of RFC 2104.
+    """Return a chunk hash as a shard with an HMAC key stores it: keyed BLAKE3, not the HMAC of RFC 2104.
 
     The zero key means "no key": the hash comes back unchanged.
 
@@ -117,7 +117,7 @@ def _each(key: bytes, hashes: HashArray) -> HashArray:
 
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
-    """The hash that names a shard: of the whole file, which may come in pieces."""
+    """Return the hash that names a shard: of the whole file, which may come in pieces."""
     from blake3 import blake3  # looking at a file needs no hashes
 
     state = blake3(key=DATA_KEY)
@@ -127,12 +127,12 @@ def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
 
 
 def shard_name(pieces: Iterable[bytes | memoryview]) -> str:
-    """The name that a shard file carries in caches and stores: its hash in text form and `.mdb`."""
+    """Return the name that a shard file carries in caches and stores: its hash in text form and `.mdb`."""
     return f"{to_text(shard_hash(pieces))}.mdb"
 
 
 def sha256_field(digest: str) -> bytes:
-    """The 32 bytes that stand in a metadata entry for a SHA-256: the digest read as if it were a text form.
+    """Return the 32 bytes that stand in a metadata entry for a SHA-256: the digest read as if it were a text form.
 
     Raises:
         UsageError: `digest` is not 64 hexadecimal digits.
@@ -143,5 +143,5 @@ def sha256_field(digest: str) -> bytes:
 
 
 def sha256_digest(field: bytes) -> str:
-    """The ordinary hexadecimal digest after the `sha256` field of a metadata entry."""
+    """Return the ordinary hexadecimal digest after the `sha256` field of a metadata entry."""
     return to_text(field)

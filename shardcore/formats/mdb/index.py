@@ -25,7 +25,7 @@ from shardcore.model.table import Links
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The sum of `values[bounds[i]:bounds[i + 1]]` for each i; the values have 32 bits, so no sum wraps."""
+    """Return the sum of `values[bounds[i]:bounds[i + 1]]` for each i; the values have 32 bits, so no sum wraps."""
     totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
     return sums
@@ -53,7 +53,7 @@ class MdbIndex:
         return self.files.damage or self.xorbs.damage
 
     def section(self, kind: str) -> WalkedSection:
-        """The section in which objects of a kind are."""
+        """Return the section in which objects of a kind are."""
         return self.files if kind == FILE else self.xorbs
 
     @property
@@ -62,12 +62,12 @@ class MdbIndex:
         return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
 
     def first_row(self, kind: str) -> int:
-        """The row at which the objects of a kind begin."""
+        """Return the row at which the objects of a kind begin."""
         files, xorbs, _ = self.counts
         return {FILE: 0, XORB: files, CHUNK: files + xorbs}[kind]
 
     def row_of(self, kind: str, record: int, chunk: int = -1) -> int:
-        """The row of an object by its header record, and for chunks its number in the xorb."""
+        """Return the row of an object by its header record, and for chunks its number in the xorb."""
         if kind == CHUNK:
             block = self.xorbs.block_of(record)
             return self.first_row(CHUNK) + int(self.xorbs.bounds[block]) + chunk
@@ -170,11 +170,11 @@ class MdbIndex:
         return self.geometry.key != ZERO
 
     def xorb_values(self, number: int) -> dict[str, Any]:
-        """The fields of the header of a xorb."""
+        """Return the fields of the header of a xorb."""
         return CAS_HEADER.values(self.xorb_headers[number])
 
     def chunk_values(self, number: int) -> dict[str, Any]:
-        """The fields of a chunk, counted over all xorbs."""
+        """Return the fields of a chunk, counted over all xorbs."""
         return CAS_ENTRY.values(self.chunks[number])
 
     def file_fault(self, number: int) -> str:
@@ -192,7 +192,7 @@ class MdbIndex:
         return fault or (size_fault(segment["unpacked_segment_bytes"], total) if total >= 0 else "")
 
     def table_rows(self, kind: str) -> NDArray[Any]:
-        """The rows of a lookup table; none when the shard has no such table."""
+        """Return the rows of a lookup table; none when the shard has no such table."""
         table = self.geometry.tables.get(kind)
         if table is None:
             return np.zeros(0, _EMPTY[kind])
@@ -219,7 +219,7 @@ class MdbIndex:
         return Links(starts, stops, pointer)
 
     def entry_links(self, table: LookupTable) -> Links:
-        """The references from a lookup table: to all records of files and xorbs, or to those of chunks."""
+        """Return the references from a lookup table: to all records of files and xorbs, or to those of chunks."""
         rows, section = self.table_rows(table.kind), self.section(table.kind)
         first = rows["index"].astype(np.int64)
         if table.kind == CHUNK:
@@ -257,7 +257,7 @@ _EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")
 
 
 def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
-    """Walks the sections of a shard whose parts are known from its footer."""
+    """Walk the sections of a shard whose parts are known from its footer."""
     view = memoryview(data)
     files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
     xorbs = walk(view[slice(*geometry.cas_info)], geometry.cas_info[0], files=False)
@@ -265,7 +265,7 @@ def load(data: bytes, geometry: MdbGeometry) -> MdbIndex:
 
 
 def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
-    """Walks the sections of a shard without a (trustworthy) footer: where they end is found by walking.
+    """Walk the sections of a shard without a (trustworthy) footer: where they end is found by walking.
 
     Args:
         data: The whole file.

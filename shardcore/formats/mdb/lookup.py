@@ -50,7 +50,7 @@ _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread 
 
 
 def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]:
-    """The entries with a key: the number of the first (or where it would be), and their rows.
+    """Return the entries with a key: the number of the first (or where it would be), and their rows.
 
     Hashes are spread evenly, so that the key tells where in a long table it must be; one piece nearly always has it.
 
@@ -156,7 +156,7 @@ class MdbLookup:
 
     @staticmethod
     def parse(text: str) -> MdbKey:
-        """The kind and the hash that a key names: files by default, others by prefix.
+        """Return the kind and the hash that a key names: files by default, others by prefix.
 
         Raises:
             UsageError: The prefix is not known, or what follows it is no hash.
@@ -170,7 +170,7 @@ class MdbLookup:
             raise UsageError(f"{short(text)} is no key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
-        """The first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.
+        """Return the first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.
 
         Raises:
             KeyAbsent: There is none.
@@ -186,7 +186,7 @@ class MdbLookup:
         return ref
 
     def _check_missed(self, key: MdbKey) -> None:
-        """Raises a `FormatError` where a record has the hash, but no entry of the lookup table leads to it.
+        """Raise a `FormatError` where a record has the hash, but no entry of the lookup table leads to it.
 
         Only bytes that are at hand are looked at: no request is made to explain.
         """
@@ -210,11 +210,11 @@ class MdbLookup:
             )
 
     def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
-        """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
+        """Return all objects with this key: a chunk may occur in several xorbs, and several times in one."""
         return tuple(self._each(key, Look()))
 
     def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
-        """The rows of many keys, vectorised; -1 where a key is absent. Reads the index."""
+        """Return the rows of many keys, vectorised; -1 where a key is absent. Reads the index."""
         rows = np.full(len(keys), -1, np.int64)
         index = self.file.load()
         for kind in KINDS:
@@ -229,7 +229,7 @@ class MdbLookup:
         return rows
 
     def _each(self, key: MdbKey, look: Look) -> Iterator[ObjectRef]:
-        """All objects with this key; see `find`."""
+        """Yield all objects with this key; see `find`."""
         geometry, plain = self.file.geometry, key.raw
         raw = protect(geometry.key, plain) if key.kind == CHUNK else plain
         if key.kind == CHUNK and geometry.key != ZERO:
@@ -258,7 +258,7 @@ class MdbLookup:
 
 
 def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[ObjectRef]:
-    """The objects of a kind whose stored hash is `raw`."""
+    """Yield the objects of a kind whose stored hash is `raw`."""
     key = truncated(raw)
     look.step(
         "Table key",
@@ -282,7 +282,7 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
 
 
 def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
-    """The entries of a lookup table that have the key."""
+    """Return the entries of a lookup table that have the key."""
     first, rows = search(lambda a, b: file.read(a, b, look), table, truncated(raw))
     text, spans = _searched(table, first, len(rows))
     look.step(
@@ -332,7 +332,7 @@ def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> ND
 
 
 def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
-    """The records that a table would name, found by walking the section."""
+    """Return the records that a table would name, found by walking the section."""
     index = file.load(look)
     known, section = index.maps[kind], index.section(kind)
     wanted = np.frombuffer(raw, np.uint8).reshape(1, 32)
@@ -358,7 +358,7 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
 
 
 def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
-    """The object that an entry leads to, if its whole hash is the one wanted."""
+    """Yield the object that an entry leads to, if its whole hash is the one wanted."""
     places, index = file.geometry.entry_places(kind, hit.record, hit.chunk), file.index
     if places is None:
         table = file.geometry.tables.get(kind)
@@ -421,7 +421,7 @@ def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) ->
 
 
 def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data: bytes, entry: bytes) -> ObjectRef:
-    """The object at a record whose hash was found right; its row is -1 while the index is not read."""
+    """Return the object at a record whose hash was found right; its row is -1 while the index is not read."""
     index, (span, place) = file.index, places
     at, stop = span.start, file.geometry.section(kind)[1]
     row = -1 if index is None else index.row_of(kind, hit.record, hit.chunk)

@@ -107,7 +107,7 @@ class FileBlock:
 
 
 def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
-    """Reads the records of one file; one range, unless there are more than some 1,300 of them.
+    """Read the records of one file; one range, unless there are more than some 1,300 of them.
 
     Args:
         read: Reads ranges of the shard.
@@ -138,7 +138,7 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
 
 
 def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
-    """The records of an object of kind `file`.
+    """Return the records of an object of kind `file`.
 
     Raises:
         FormatError: They are damaged.
@@ -148,7 +148,7 @@ def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
 
 
 def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
-    """A file as an object."""
+    """Return a file as an object."""
     state = State.DAMAGED if fault else State.EXTERNAL if len(block.segments) else State.LIVE
     return ObjectRef(
         key=block.key,
@@ -169,7 +169,7 @@ def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
 
 
 def xorb_ref(row: int, start: int, header: dict[str, Any]) -> ObjectRef:
-    """A xorb as an object; `header` holds the fields of its `CAS_HEADER`, at byte `start`."""
+    """Return a xorb as an object; `header` holds the fields of its `CAS_HEADER`, at byte `start`."""
     count = header["num_entries"]
     return ObjectRef(
         key=f"{XORB}:{to_text(header['cas_hash'])}",
@@ -186,7 +186,7 @@ def xorb_ref(row: int, start: int, header: dict[str, Any]) -> ObjectRef:
 
 
 def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: int, *, keyed: bool) -> ObjectRef:
-    """A chunk as an object; `entry` holds the fields of its `CAS_ENTRY`, at byte `start`."""
+    """Return a chunk as an object; `entry` holds the fields of its `CAS_ENTRY`, at byte `start`."""
     return ObjectRef(
         key=f"{CHUNK}:{to_text(entry['chunk_hash'])}",
         row=row,
@@ -228,7 +228,7 @@ class MdbObjects(Objects):
         return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows; see `Objects.columns`. `start` and `stop` tell where the records lie."""
+        """Return the columns of some rows; see `Objects.columns`. `start` and `stop` tell where the records lie."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)
@@ -262,7 +262,7 @@ class MdbObjects(Objects):
         return ObjectColumns.of(rows, start, stop, size, stored_size=stored, state=state, kind=kind)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The keys of some rows; see `Objects.key_texts`."""
+        """Return the keys of some rows; see `Objects.key_texts`."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)
@@ -279,7 +279,7 @@ class MdbObjects(Objects):
         return texts
 
     def ref(self, row: int) -> ObjectRef:
-        """One row as an object."""
+        """Return one row as an object."""
         index = self.file.load()
         if not 0 <= row < len(self):
             raise IndexError(row)

@@ -91,7 +91,7 @@ def indented(value: Any, level: int = 1) -> str:
 
 
 def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
-    """Goes on from an object's records into the xorbs; tells what cannot be reached, and fails at nothing."""
+    """Go on from an object's records into the xorbs; tell what cannot be reached, and never fail."""
     if ref.kind == FILE:
         _tell_file(file, ref, look)
     else:
@@ -105,7 +105,7 @@ def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
 
 
 def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
-    """The header of an object, and the records after it, as they were looked at."""
+    """Return the header of an object, and the records after it, as they were looked at."""
     span = ref.spans[0]
     cut = min(span.start + RECORD_SIZE, span.stop)
     parts = (Span(span.source, span.start, cut), Span(span.source, cut, span.stop))

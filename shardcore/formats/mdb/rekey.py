@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def rekey(
     shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
 ) -> tuple[WrittenFile, ...]:
-    """Writes a shard anew under a key, or with another expiry, or both; the shard itself stays as it is.
+    """Write a shard anew under a key, or with another expiry, or both; the shard itself stays as it is.
 
     Args:
         shard: An opened shard.
@@ -55,7 +55,7 @@ def rekey(
 
 
 def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
-    """The bytes of the new shard; see `rekey`."""
+    """Return the bytes of the new shard; see `rekey`."""
     index = file.load()
     if file.damage is not None:
         raise FormatError(f"a damaged shard is not rekeyed: {file.damage.message}", span=file.damage.span)
@@ -76,7 +76,7 @@ def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
 
 
 def _protect(file: MdbFile, data: np.ndarray[tuple[int], np.dtype[np.uint8]], key: bytes) -> None:
-    """Puts the chunk hashes under a key, and the lookup table of chunks in the order of its new keys."""
+    """Put the chunk hashes under a key, and the lookup table of chunks in the order of its new keys."""
     index = file.load()
     start, stop = file.geometry.cas_info
     section = data[start:stop].reshape(-1, RECORD_SIZE)

@@ -90,7 +90,7 @@ def size_of(form: str, files: int, segments: int, xorbs: int, chunks: int) -> in
 
 
 def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
-    """The whole shard, with files and xorbs in the order of their hashes.
+    """Return the whole shard, with files and xorbs in the order of their hashes.
 
     Args:
         recipes: What it says.
@@ -131,13 +131,13 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
 
 
 def by_hash(hashes: HashArray) -> NDArray[np.int64]:
-    """The order of the text forms of hashes."""
+    """Return the order of the text forms of hashes."""
     w = words(hashes)
     return np.lexsort((w[:, 3], w[:, 2], w[:, 1], w[:, 0]))
 
 
 def chunk_table(hashes: HashArray, headers: NDArray[np.int64], counts: NDArray[np.int64]) -> bytes:
-    """The lookup table of chunks, sorted by key, then by place.
+    """Return the lookup table of chunks, sorted by key, then by place.
 
     Args:
         hashes: As they are stored, in the order of the records.
@@ -152,7 +152,7 @@ def chunk_table(hashes: HashArray, headers: NDArray[np.int64], counts: NDArray[n
 
 
 def _file_section(recipes: Recipes) -> tuple[bytes, NDArray[np.int64]]:
-    """The records of all files, and where each file begins, in the order of the hashes."""
+    """Return the records of all files, and where each file begins, in the order of the hashes."""
     order = by_hash(recipes.files)
     counts = recipes.counts[order]
     steps = 2 + 2 * counts
@@ -168,7 +168,7 @@ def _file_section(recipes: Recipes) -> tuple[bytes, NDArray[np.int64]]:
 
 
 def _cas_section(recipes: Recipes, key: bytes, *, eligible: bool) -> tuple[bytes, NDArray[np.int64]]:
-    """The records of all xorbs, and where each xorb begins, in the order of the hashes."""
+    """Return the records of all xorbs, and where each xorb begins, in the order of the hashes."""
     order = by_hash(recipes.xorbs)
     counts = recipes.chunk_counts[order]
     steps = 1 + counts
@@ -189,7 +189,7 @@ def _cas_section(recipes: Recipes, key: bytes, *, eligible: bool) -> tuple[bytes
 
 
 def _first_chunks(recipes: Recipes) -> NDArray[np.int64]:
-    """The first chunk of every file, as a row of the chunks, where the shard describes its xorb."""
+    """Return the first chunk of every file, as a row of the chunks, where the shard describes its xorb."""
     known = {raw.tobytes(): number for number, raw in enumerate(recipes.xorbs)}
     bounds = np.cumsum(recipes.chunk_counts) - recipes.chunk_counts
     firsts = (np.cumsum(recipes.counts) - recipes.counts)[recipes.counts > 0]
@@ -217,7 +217,7 @@ def _tables(recipes: Recipes, key: bytes, file_starts: NDArray[np.int64], cas_st
 
 
 def _gathered(counts: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows of lists that lie one after the other, when the lists are put in an order."""
+    """Return the rows of lists that lie one after the other, when the lists are put in an order."""
     starts = np.cumsum(counts) - counts
     return np.repeat(starts[order], counts[order]) + _within(counts[order])
 

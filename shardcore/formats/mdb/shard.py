@@ -96,21 +96,21 @@ class MdbShard(FileShard):
         return sketches_of(MdbScene(lambda: self.file, key, self.file))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
+        """Return the rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
+        """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of the content, from the chunks that it touches alone."""
+        """Return a range of the content, from the chunks that it touches alone."""
         if min(stop, ref.size) - start > limit:
             raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The recipe of a file or xorb, as JSON; it needs no xorbs."""
+        """Return the recipe of a file or xorb, as JSON; it needs no xorbs."""
         if part != RECIPE or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
         return b"".join(recipe_pieces(self.file, ref))
@@ -132,13 +132,13 @@ class MdbShard(FileShard):
         return settings
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""
+        """Check the shard; see `docs/formats/mdb.md` for what each depth does."""
         from shardcore.formats.mdb.verify import verify
 
         return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
-        """Closes the file, and the xorbs unless they are those of a data set."""
+        """Close the file, and the xorbs unless they are those of a data set."""
         self.file.close()
         if not self.shares_xorbs:
             self.file.xorbs.close()
@@ -149,7 +149,7 @@ class MdbShard(FileShard):
 
 
 def sketches_of(scene: MdbScene) -> tuple[Sketch, ...]:
-    """All sketches of a shard; formats of folders have them of one of their shards."""
+    """Return all sketches of a shard; formats of folders have them of one of their shards."""
     from shardcore.formats.mdb.chunk_map_sketch import ChunkMapSketch
     from shardcore.formats.mdb.cuts_sketch import CutsSketch
     from shardcore.formats.mdb.hash_lookup_sketch import HashLookupSketch
@@ -158,7 +158,7 @@ def sketches_of(scene: MdbScene) -> tuple[Sketch, ...]:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognises a shard by its tag."""
+    """Recognise a shard by its tag."""
     head = source.head(HEADER.size)
     if head[: len(TAG)] == TAG:
         return Verdict(Certainty.MAGIC, _WHY)
@@ -168,7 +168,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | None = None) -> MdbShard:
-    """Opens a shard with two reads, the head and the end of the file; one without a footer is read whole.
+    """Open a shard with two reads, the head and the end of the file; one without a footer is read whole.
 
     Args:
         source: The file.
@@ -207,7 +207,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
-    """A shard whose footer cannot be believed: the sections say themselves where they end.
+    """Return a shard whose footer cannot be believed: the sections say themselves where they end.
 
     The last bytes are shown as a footer only where something in them speaks for it; a file that was cut has none.
     """

@@ -128,7 +128,7 @@ class MdbScene:
         return rows["chunk_index_start"].astype(np.int64), rows["chunk_index_end"].astype(np.int64)
 
     def users(self, xorb: bytes) -> NDArray[np.int64]:
-        """The segments, counted over all files, that use a xorb."""
+        """Return the segments, counted over all files, that use a xorb."""
         if xorb not in self._users:
             if len(self._users) >= MOST_KEPT:
                 self._users.clear()
@@ -138,12 +138,12 @@ class MdbScene:
         return self._users[xorb]
 
     def users_of(self, xorb: bytes, first: int, last: int) -> NDArray[np.int64]:
-        """The segments that use any of some chunks of a xorb."""
+        """Return the segments that use any of some chunks of a xorb."""
         users, (starts, stops) = self.users(xorb), self.edges
         return users[(starts[users] < last) & (stops[users] > first)]
 
     def files_of(self, segments: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The file of each segment."""
+        """Return the file of each segment."""
         files: NDArray[np.int64] = np.searchsorted(self.index.files.bounds, segments, "right") - 1
         return files
 

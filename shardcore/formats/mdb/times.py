@@ -11,7 +11,7 @@ from shardcore.model.text import short
 
 
 def read_key(text: str) -> bytes:
-    """The HMAC key that a text means; zero for none.
+    """Return the HMAC key that a text means; zero for none.
 
     Raises:
         UsageError: It is not 64 hex digits, or all of them are 0.
@@ -30,7 +30,7 @@ def read_key(text: str) -> bytes:
 
 
 def read_time(name: str, text: str) -> int | None:
-    """A time in Unix seconds; None for `none` and where nothing is given.
+    """Return a time in Unix seconds; None for `none` and where nothing is given.
 
     Args:
         name: What errors call it.

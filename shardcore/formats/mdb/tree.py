@@ -34,7 +34,7 @@ class MdbTree:
         self.file = file
 
     def root(self) -> Node:
-        """The root of the tree of the file; it grows when the index is read."""
+        """Return the root of the tree of the file; it grows when the index is read."""
         file, geometry, index = self.file, self.file.geometry, self.file.index
         makers: dict[str, Callable[[Section], Node]] = {
             "header": lambda s: header_node(geometry.header),
@@ -50,14 +50,14 @@ class MdbTree:
 
 
 def header_node(header: dict[str, Any]) -> Node:
-    """The header and its fields."""
+    """Return the header and its fields."""
     span = Span("", 0, HEADER.size)
     texts = {"tag": "HFRepoMetaData…"}
     return Node("header", span, doc=SENTENCES["header"], children=field_nodes(HEADER, header, 0, texts=texts))
 
 
 def footer_node(footer: dict[str, Any], geometry: MdbGeometry) -> Node:
-    """The footer and its fields: offsets point to what they name, times are dates."""
+    """Return the footer and its fields: offsets point to what they name, times are dates."""
     start = geometry.size - FOOTER_SIZE
     targets = {
         "file_info_offset": Span("", *geometry.file_info),
@@ -81,7 +81,7 @@ def footer_node(footer: dict[str, Any], geometry: MdbGeometry) -> Node:
 
 
 def date_text(seconds: int) -> str:
-    """A time as a date in UTC; 0 is none."""
+    """Return a time as a date in UTC; 0 is none."""
     if seconds == 0:
         return "not recorded"
     try:
@@ -91,7 +91,7 @@ def date_text(seconds: int) -> str:
 
 
 def expiry_text(seconds: int, now: datetime | None = None) -> str:
-    """A key expiry: until when, or since when not, or that there is none.
+    """Return a key expiry: until when, or since when not, or that there is none.
 
     Args:
         seconds: `shard_key_expiry`.
@@ -107,7 +107,7 @@ def expiry_text(seconds: int, now: datetime | None = None) -> str:
 
 
 def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
-    """A lookup table; every row points to the record it names."""
+    """Return a lookup table; every row points to the record it names."""
 
     def read(first: int, last: int) -> NDArray[Any]:
         span = table.span(first, last)
@@ -140,7 +140,7 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
 
 
 def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None, index: MdbIndex | None) -> Node:
-    """A section of records: by file or xorb once it was walked, else record by record."""
+    """Return a section of records: by file or xorb once it was walked, else record by record."""
     span = Span("", section.start, section.stop)
     if walked is None or index is None:
 

@@ -46,7 +46,7 @@ _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
 
 def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress) -> Report:
-    """Checks a shard to a depth.
+    """Check a shard to a depth.
 
     Raises:
         SourceError: The bytes cannot be had.
@@ -76,7 +76,7 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
 
 
 def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
-    """Walks that broke off, end marks, gaps, reserved bytes."""
+    """Walk that broke off, end marks, gaps, reserved bytes."""
     stops = {True: index.geometry.file_info[1], False: index.geometry.cas_info[1]}
     for section in (index.files, index.xorbs):
         stop = stops[section.files]
@@ -165,7 +165,7 @@ def _distinct(places: NDArray[np.int64]) -> int:
 
 
 def _check_files(index: MdbIndex, findings: Findings) -> None:
-    """Segments, flags, empty files, files listed twice."""
+    """Segment, flags, empty files, files listed twice."""
     section = index.files
     for number in _listed(np.flatnonzero(index.wrong_segments), findings, Severity.ERROR, "mdb.segment"):
         at = section.byte_of(int(section.entries[number]))

@@ -110,7 +110,7 @@ def _check_file(
     used: NDArray[np.bool_],
     findings: Findings,
 ) -> None:
-    """Puts one file together, and marks the chunks that it used."""
+    """Put one file together, and marks the chunks that it used."""
     try:
         for _ in stream_file(file.xorbs, block):
             pass

@@ -90,7 +90,7 @@ class WalkedSection:
         return self.start + self.stop * RECORD_SIZE
 
     def rows(self, record: Record) -> NDArray[Any]:
-        """All records of the section as rows of one layout, without copying."""
+        """Return all records of the section as rows of one layout, without copying."""
         return np.frombuffer(self.data, record.dtype, len(self.data) // RECORD_SIZE)
 
     @property
@@ -148,7 +148,7 @@ class WalkedSection:
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     def block_of(self, record: int) -> int:
-        """The number of the block whose header is record number `record`, or -1."""
+        """Return the number of the block whose header is record number `record`, or -1."""
         number = int(np.searchsorted(self.headers, record))
         return number if number < len(self.headers) and self.headers[number] == record else -1
 
@@ -158,7 +158,7 @@ class WalkedSection:
 
 
 def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
-    """Walks one section.
+    """Walk one section.
 
     Args:
         data: The bytes from its first record on; what follows the end mark is not looked at.
@@ -182,7 +182,7 @@ def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
 
 
 def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
-    """The headers reached from record 0; where the walk stops; whether an end mark (step 0) stands there."""
+    """Return the headers reached from record 0; where the walk stops; whether an end mark (step 0) stands there."""
     headers: list[int] = []
     at, count = 0, len(steps)
     while at < count:
@@ -216,7 +216,7 @@ class KeyMap:
         return self.records + 1 + self.chunks
 
     def find(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
-        """The position of the first entry with each whole hash, or -1.
+        """Return the position of the first entry with each whole hash, or -1.
 
         Args:
             section: Where the records are.
@@ -253,14 +253,14 @@ _PROBES = 16  # entries of one key that are compared one after the other
 
 
 def header_map(section: WalkedSection) -> KeyMap:
-    """The map from truncated hash to header record that a file or xorb lookup table would hold."""
+    """Return the map from truncated hash to header record that a file or xorb lookup table would hold."""
     keys = words(section.hashes[section.headers])[:, 0]
     order = np.argsort(keys, kind="stable")
     return KeyMap(keys[order], section.headers[order], np.full(len(order), -1, np.int64))
 
 
 def chunk_map(section: WalkedSection) -> KeyMap:
-    """The map from truncated chunk hash to xorb and chunk number that a chunk lookup table would hold."""
+    """Return the map from truncated chunk hash to xorb and chunk number that a chunk lookup table would hold."""
     keys = words(section.hashes[section.entries])[:, 0]
     order = np.argsort(keys, kind="stable")
     xorbs = np.repeat(section.headers, section.counts)
@@ -269,7 +269,7 @@ def chunk_map(section: WalkedSection) -> KeyMap:
 
 
 def table_map(rows: NDArray[Any], section: WalkedSection) -> tuple[KeyMap, NDArray[np.int64]]:
-    """The map that the rows of a lookup table state, and the numbers of the rows that are wrong and left out.
+    """Return the map that the rows of a lookup table state, and the numbers of the rows that are wrong and left out.
 
     A row is wrong when it does not point at a header, or (for chunks) past the end of its xorb, or when the record
     found there begins with another key.

@@ -76,7 +76,7 @@ class XorbOutput:
         self.written: tuple[WrittenFile, ...] = ()
 
     def begin(self) -> Draining:
-        """Starts a xorb."""
+        """Start a xorb."""
         target = self._output.target
         if target is not None and not self._output.folder and not self._swept:
             # In folders that are no target, only what is named like a xorb of ours is swept.
@@ -90,14 +90,14 @@ class XorbOutput:
         return file
 
     def settle(self, file: Draining, text: str, chunks: int) -> None:
-        """Names a xorb that is complete; one that is there already stays."""
+        """Name a xorb that is complete; one that is there already stays."""
         if self._output.settle(file, self._prefix + NAMES[0].format(text)):
             file.complete(chunks)
         else:
             self._held = False
 
     def name_of(self, text: str) -> str:
-        """The name of a xorb in a plan."""
+        """Return the name of a xorb in a plan."""
         name = NAMES[0].format(text)
         return str(self._folder / name) if self._folder is not None else self._prefix + name
 
@@ -110,12 +110,12 @@ class XorbOutput:
         return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
 
     def commit(self) -> None:
-        """Gives the xorbs in a folder of its own their names: before the shard that refers to them gets its own."""
+        """Give the xorbs in a folder of its own their names: before the shard that refers to them gets its own."""
         if self._apart is not None:
             self.written = self._apart.commit()
 
     def discard(self) -> None:
-        """Removes what was begun."""
+        """Remove what was begun."""
         if self._apart is not None:
             self._apart.discard()
 
@@ -124,7 +124,7 @@ EMPTY_SIZE = size_of(FULL, 0, 0, 0, 0)
 
 
 def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipes]:
-    """The parts of which each makes a shard of at most `limit` bytes, in full form.
+    """Return the parts of which each makes a shard of at most `limit` bytes, in full form.
 
     Files and xorbs stay in their order; a file stands with the xorbs that were begun for it, as far as these have room.
     What a file uses besides is described by another shard of the same store.
@@ -158,7 +158,7 @@ def split(recipes: Recipes, after: NDArray[np.int64], limit: int) -> list[Recipe
 
 
 def _part(recipes: Recipes, files: NDArray[np.int64], xorbs: NDArray[np.int64]) -> Recipes:
-    """Some files and some xorbs; both are runs of neighbours, or none."""
+    """Return some files and some xorbs; both are runs of neighbours, or none."""
     segments = _run(recipes.counts, files)
     chunks = _run(recipes.chunk_counts, xorbs)
     return Recipes(
@@ -174,7 +174,7 @@ def _part(recipes: Recipes, files: NDArray[np.int64], xorbs: NDArray[np.int64]) 
 
 
 def _run(counts: NDArray[np.int64], rows: NDArray[np.int64]) -> slice:
-    """The entries of some neighbouring rows in lists that lie one after the other."""
+    """Return the entries of some neighbouring rows in lists that lie one after the other."""
     if not len(rows):
         return slice(0, 0)
     ends = np.cumsum(counts)
@@ -235,7 +235,7 @@ class MdbWriter(Writer):
         self._content = 0
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Writes the chunks of one file that are new; its key is its hash."""
+        """Write the chunks of one file that are new; its key is its hash."""
         if isinstance(data, Sized) and self.output.planning:
             return self._plan_size(data.size, more.label)
         found, digest, size = FileChunks(), hashlib.sha256(), 0
@@ -250,7 +250,7 @@ class MdbWriter(Writer):
         return self._note(found, digest.hexdigest(), size, more.label)
 
     def _plan_size(self, size: int, label: str) -> str:
-        """Notes a file of which only the size is known, as if it had nothing in common with others."""
+        """Note a file of which only the size is known, as if it had nothing in common with others."""
         self.exact = False
         found, name = FileChunks(), hashlib.sha256(b"%d" % self._collected.files).hexdigest()
         for one in usual_chunks(size):
@@ -281,7 +281,7 @@ class MdbWriter(Writer):
         return size_of(form, self._collected.files, self._collected.segments, xorbs, kept)
 
     def _packer(self, size: int) -> XorbPacker:
-        """The xorb in which a chunk finds place: the one that was begun, or a new one."""
+        """Return the xorb in which a chunk finds place: the one that was begun, or a new one."""
         if self._current is not None and self._current[0].fault_of(size):
             self._close_xorb()
         if self._current is None:
@@ -300,7 +300,7 @@ class MdbWriter(Writer):
         self._current = None
 
     def plan(self) -> Plan:
-        """The shard and its xorbs as they would be written with the files added so far."""
+        """Return the shard and its xorbs as they would be written with the files added so far."""
         packed = self._xorbs + ([self._current[0].plan()] if self._current is not None else [])
         # The same chunks in the same order are one xorb.
         named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
@@ -311,7 +311,7 @@ class MdbWriter(Writer):
         return Plan(tuple(files), self.exact, self._content)
 
     def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes, int]]:
-        """The shards, their names in the target, and how many files each has; of a file, its own name."""
+        """Yield the shards, their names in the target, and how many files each has; of a file, its own name."""
         recipes = self._collected.recipes(xorbs)
         parts = split(recipes, self._collected.after(), MAX_SHARD_SIZE) if self.output.folder else [recipes]
         for form in self._forms:
@@ -380,7 +380,7 @@ def _hashed(
 
 
 def _as_file(data: bytes, name: str) -> MdbFile:
-    """A shard that is going to be written, as reading sees it; its xorbs are not there."""
+    """Return a shard that is going to be written, as reading sees it; its xorbs are not there."""
 
     def no_xorb(source: Source, format: str) -> Shard:
         raise UsageError(f"{source.name} is only planned")

@@ -43,10 +43,10 @@ class Xorb(Protocol):
     """Parts of an opened xorb that are used."""
 
     def part(self, name: str) -> SourcePart:
-        """The file, by the empty name, or by `@start-stop` an unpacked chunk."""
+        """Return the file, by the empty name, or by `@start-stop` an unpacked chunk."""
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
 
     @property
     def chunk_count(self) -> int:
@@ -64,7 +64,7 @@ class Xorb(Protocol):
         """Return where the record of a chunk lies."""
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """The unpacked chunks number `first` to `last`."""
+        """Return the unpacked chunks number `first` to `last`."""
 
 
 class Xorbs:
@@ -86,7 +86,7 @@ class Xorbs:
         self._closed = False
 
     def get(self, text: str) -> Xorb:
-        """The xorb with a hash.
+        """Return the xorb with a hash.
 
         Args:
             text: The hash in text form.
@@ -139,7 +139,7 @@ class Xorbs:
         return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
 
     def need(self, texts: list[str]) -> None:
-        """Makes sure that all these xorbs are within reach, before the first byte is given.
+        """Make sure that all these xorbs are within reach, before the first byte is given.
 
         Raises:
             ExternalMissing: Some are not; the message names them.
@@ -158,7 +158,7 @@ class Xorbs:
             raise ExternalMissing(f"{what}: {named} ({self._looked})", remedy=self._remedy)
 
     def close(self) -> None:
-        """Closes all that are kept; asking for one afterwards is an error."""
+        """Close all that are kept; asking for one afterwards is an error."""
         self._closed = True
         for once in self._kept.clear():
             if once.value is not None:
@@ -222,5 +222,5 @@ def _with_subfolders(root: Folder) -> Iterator[Folder]:
 
 
 def inside_xorb(span: Span | None, text: str) -> Span | None:
-    """A span in a xorb, as a span of the shard that points at it."""
+    """Return a span in a xorb, as a span of the shard that points at it."""
     return span and placed_span(span, SPAN_PREFIX + text)

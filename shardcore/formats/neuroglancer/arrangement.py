@@ -41,7 +41,7 @@ class ValueColumns:
     sizes: Rows
 
     def take(self, rows: Rows) -> ValueColumns:
-        """Some of them."""
+        """Return some of them."""
         return ValueColumns(self.keys[rows], self.before[rows], self.sizes[rows])
 
 
@@ -74,7 +74,7 @@ class ArrangedShard:
     size: int
 
     def head(self) -> bytes:
-        """The shard index."""
+        """Return the shard index."""
         entries = np.zeros(self.spec.minishards, SHARD_INDEX_ENTRY.dtype)
         entries["start_offset"][self.minishards] = self.pairs[:, 0]
         entries["end_offset"][self.minishards] = self.pairs[:, 1]
@@ -87,7 +87,7 @@ class ArrangedShard:
 
 
 def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
-    """The rows by shard, minishard and key; and the numbers of shard and minishard in one, in this order."""
+    """Return the rows by shard, minishard and key; and the numbers of shard and minishard in one, in this order."""
     bits = spec.minishard_bits + spec.shard_bits
     places = spec.hashed_many(keys)
     if bits < 64:
@@ -97,7 +97,7 @@ def routed(spec: ShardingSpec, keys: Keys) -> tuple[Rows, Keys]:
 
 
 def arranged(spec: ShardingSpec, columns: ValueColumns, order: ShardOrder) -> Iterator[ArrangedShard]:
-    """All shards that have values, by their numbers; shard 0 where there are no values at all."""
+    """Yield all shards that have values, by their numbers; shard 0 where there are no values at all."""
     if not len(columns.keys):
         none = np.zeros(0, np.int64)
         yield ArrangedShard(

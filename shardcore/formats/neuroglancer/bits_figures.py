@@ -25,7 +25,7 @@ AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
 
 def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
-    """The key's 64 bits, and what each stretch of them is for: after an identity hash all is seen in the key."""
+    """Return the key's 64 bits, and what each stretch of them is for: after an identity hash all is seen in the key."""
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
         items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)
@@ -33,7 +33,7 @@ def key_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] =
 
 
 def hash_figure(spec: ShardingSpec, place: KeyLocation, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
-    """The hash's 64 bits."""
+    """Return the hash's 64 bits."""
     shifted = f"key >> {spec.preshift_bits}" if spec.preshift_bits else "the key"
     title = (
         f"Hash of {shifted}: {'identity, the number itself' if spec.hash == IDENTITY else 'MurmurHash3 mixes all bits'}"
@@ -74,7 +74,7 @@ def letters_of(grid: Sequence[int]) -> Mapping[int, tuple[str, Tone]]:
 
 
 def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = None) -> Bits:
-    """The axes that the bits of a key come from, in turn."""
+    """Return the axes that the bits of a key come from, in turn."""
     letters = letters_of(grid)
     fields = [] if spec is None else list(key_figure(spec, spec.place(key)).items)
     items = tuple(
@@ -88,7 +88,7 @@ def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = Non
 
 
 def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
-    """The coordinates that the bits of each axis make."""
+    """Return the coordinates that the bits of each axis make."""
     owners = bit_owners(grid)
     rows = []
     for axis, (at, length) in enumerate(zip(cell[:MOST_AXES], grid, strict=False)):
@@ -102,7 +102,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
 
 
 def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
-    """The shard files around the key's."""
+    """Return the shard files around the key's."""
     title = (
         f"The shard bits say {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
     )
@@ -112,20 +112,20 @@ def files_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], 
 
 
 def minishards_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[Item], shown: range) -> Cells:
-    """The minishards around the key's, with how many keys each lists."""
+    """Return the minishards around the key's, with how many keys each lists."""
     title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: how many keys each lists"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
 def file_item(number: int, load: int | None, *, here: bool) -> Item:
-    """One file, with how many keys go there, where that is known."""
+    """Return one file, with how many keys go there, where that is known."""
     text = "" if load is None else plural(load, "key")
     tone = Tone.HIT if here else (Tone.EMPTY if load == 0 else Tone.INDEX)
     return Item(text, (), number, tone=tone, doc=f"File {number}.", name="file here" if here else "", here=here)
 
 
 def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
-    """One minishard, with how many keys it lists, where that is known."""
+    """Return one minishard, with how many keys it lists, where that is known."""
     text = "" if load is None else grouped_digits(load)
     told = "" if load is None else f": {plural(load, 'key')}"
     tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
@@ -136,22 +136,22 @@ def minishard_item(number: int, load: int | None, *, here: bool, span: Span | No
 
 
 def files_shown(spec: ShardingSpec, place: KeyLocation) -> range:
-    """The files that are drawn."""
+    """Return the files that are drawn."""
     return window(spec.shards, place.shard, FILES)
 
 
 def minishards_shown(spec: ShardingSpec, place: KeyLocation) -> range:
-    """The minishards that are drawn."""
+    """Return the minishards that are drawn."""
     return window(spec.minishards, place.minishard, MINISHARDS)
 
 
 def minishard_span(number: int) -> Span:
-    """The entry of a minishard in the shard index."""
+    """Return the entry of a minishard in the shard index."""
     return pair_span(number)
 
 
 def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Span, Span, Span]:
-    """The bytes of the three rows of a minishard index, in the file or in what it decodes to."""
+    """Return the bytes of the three rows of a minishard index, in the file or in what it decodes to."""
     source, first = (decoded_name(start, stop), 0) if gzipped else ("", start)
     length = WORD * entries
     at = [first + row * length for row in range(4)]
@@ -159,7 +159,7 @@ def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Sp
 
 
 def columns_shown(entries: MinishardEntries, at: int) -> range:
-    """The entries that are drawn: those before one, and the one after it."""
+    """Return the entries that are drawn: those before one, and the one after it."""
     if not len(entries):
         return range(0)
     at = min(at, len(entries) - 1)
@@ -220,7 +220,7 @@ def places_rows(
 
 
 def index_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int, *, found: bool) -> Table:
-    """All three rows around an entry, with their running sums."""
+    """Return all three rows around an entry, with their running sums."""
     shown = columns_shown(entries, at)
     mark = at if found else None
     body = [*keys_rows(entries, rows, shown, mark), *places_rows(entries, rows, base, shown, mark)]
@@ -228,7 +228,7 @@ def index_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base:
 
 
 def index_table(body: Sequence[tuple[Item, ...]], shown: range, count: int) -> Table:
-    """A table of a minishard index, a column for each entry."""
+    """Return a table of a minishard index, a column for each entry."""
     title = f"Minishard index: three rows of {plural(count, 'number')}, summed up from the left"
     return Table(title, ("entry", *map(str, shown)), tuple(body))
 
@@ -251,19 +251,19 @@ def chosen_text(spec: ShardingSpec) -> str:
 
 
 def keys_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], at: int, *, found: bool) -> Table:
-    """The first row of a minishard index around an entry, with its running sums."""
+    """Return the first row of a minishard index around an entry, with its running sums."""
     shown = columns_shown(entries, at)
     return index_table(keys_rows(entries, rows, shown, at if found else None), shown, len(entries))
 
 
 def places_figure(entries: MinishardEntries, rows: tuple[Span, Span, Span], base: int, at: int) -> Table:
-    """The second and the third row of a minishard index around an entry, with their running sums."""
+    """Return the second and the third row of a minishard index around an entry, with their running sums."""
     shown = columns_shown(entries, at)
     return index_table(places_rows(entries, rows, base, shown, at), shown, len(entries))
 
 
 def route_drawing(spec: ShardingSpec, place: KeyLocation, there: Sequence[int]) -> Drawing:
-    """The files of a data set around the key's.
+    """Return the files of a data set around the key's.
 
     Args:
         spec: How keys are sharded.

@@ -107,7 +107,7 @@ class BitsSketch:
         self.controls: tuple[Control, ...] = (*sliders, hashes)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         spec = self._chosen(values)
         key = self._key()
         place = spec.place(key)
@@ -126,7 +126,7 @@ class BitsSketch:
     # --- what the file says ------------------------------------------------------------------------------------------
 
     def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: KeyLocation) -> tuple[int, str]:
-        """The file, the minishard, and the index; what is left out, and what to see."""
+        """Return the file, the minishard, and the index; what is left out, and what to see."""
         file = self._file
         here = file is not None and file.number in (None, place.shard)
         figures.append(self._files(spec, place, here=here))
@@ -159,7 +159,7 @@ class BitsSketch:
         return len(listed.entries) - len(table.headings) + 1, f"{told} {listing}"
 
     def _files(self, spec: ShardingSpec, place: KeyLocation, *, here: bool) -> Figure:
-        """The files around the key's; how many keys lie in this one is known once its index is loaded."""
+        """Return the files around the key's; how many keys lie in this one is known once its index is loaded."""
         loads = loads_of(self._open_files())
         shown = files_shown(spec, place)
         items = []
@@ -173,7 +173,7 @@ class BitsSketch:
     def _minishard_item(
         self, file: NeuroglancerFile, number: int, place: KeyLocation, load: int | None, fault: str
     ) -> Item:
-        """One minishard, with its load as far as that is known."""
+        """Return one minishard, with its load as far as that is known."""
         here = number == place.minishard
         if not here:
             load, fault = self._known_load(file, number)
@@ -196,7 +196,7 @@ class BitsSketch:
         return None, ""
 
     def _listed(self, place: KeyLocation) -> _Listed | None:
-        """The minishard of the key; None where it is empty.
+        """Return the minishard of the key; None where it is empty.
 
         Raises:
             FormatError: It is damaged.
@@ -251,7 +251,7 @@ class BitsSketch:
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
     def _known_keys(self) -> KnownKeys:
-        """The keys that are in memory; where no index is read, those of the minishard of the key."""
+        """Return the keys that are in memory; where no index is read, those of the minishard of the key."""
         known = known_keys(self._open_files(), MOVED_KEYS)
         if known.count:
             return known
@@ -278,7 +278,7 @@ class BitsSketch:
         return self._given if self._given is not None else self._first.get(self._first_key)
 
     def _first_key(self) -> int:
-        """The first key of the file; 0 where it has none that can be read."""
+        """Return the first key of the file; 0 where it has none that can be read."""
         file = self._file
         if file is None:
             return 0
@@ -296,7 +296,7 @@ class BitsSketch:
         return 0
 
     def _chosen(self, values: Mapping[str, Any]) -> ShardingSpec:
-        """The specification with the numbers chosen.
+        """Return the specification with the numbers chosen.
 
         Raises:
             UsageError: A number is none, or out of its range.
@@ -317,7 +317,7 @@ class BitsSketch:
 
 
 def _neighbours_figure(keys: list[int], place: KeyLocation) -> Table:
-    """The keys that would share a minishard, as its index would list them."""
+    """Return the keys that would share a minishard, as its index would list them."""
     rows = []
     for number, key in enumerate(keys):
         before = keys[number - 1] if number else 0

@@ -24,7 +24,7 @@ _NAMES = (
 
 
 def shares(file: NeuroglancerFile) -> tuple[Share, ...]:
-    """The shares of the file; of what comes after the shard index once all minishard indices are read."""
+    """Return the shares of the file; of what comes after the shard index once all minishard indices are read."""
     inside: dict[str, Sequence[Share]] = {}
     pairs = file.levels.known_pairs()
     if pairs is not None:

@@ -35,7 +35,7 @@ class MinishardDamage(Mapping[int, FormatError]):
         self._texts: dict[str, int] = {}
 
     def note(self, number: int | npt.NDArray[np.int64], text: str) -> None:
-        """Says why the index of a minishard, or of several, cannot be read; only before `numbers` is asked for."""
+        """Say why the index of a minishard, or of several, cannot be read; only before `numbers` is asked for."""
         self._codes[number] = self._texts.setdefault(text, len(self._texts) + 1)
 
     @cached_property

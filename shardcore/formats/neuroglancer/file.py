@@ -101,7 +101,7 @@ class NeuroglancerFile:
         return min(int(sum(sizes.tolist())), self.source.size)
 
     def load(self, progress: Progress = no_progress) -> None:
-        """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised.
+        """Read all minishard indices, and of mesh shards all manifests; damage is kept, not raised.
 
         Raises:
             SourceError: The bytes cannot be had.
@@ -159,7 +159,7 @@ class NeuroglancerFile:
         return Span(decoded_name(first, last) if gzipped else "", at, at + WORD), why
 
     def stream(self, span: Span) -> Iterator[bytes]:
-        """A value without its encoding, in pieces.
+        """Return a value without its encoding, in pieces.
 
         Args:
             span: Its stored bytes.
@@ -168,7 +168,7 @@ class NeuroglancerFile:
         return decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
 
     def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
-        """A range of a value that is stored plain.
+        """Return a range of a value that is stored plain.
 
         Raises:
             LimitExceeded: It is longer than `limit` bytes.
@@ -188,7 +188,7 @@ class NeuroglancerFile:
         return fragments_span(read_manifest(data, manifest), manifest.start, self.base)
 
     def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        """The values of many rows, or all, in the order of the file: neighbours are read together.
+        """Yield the values of many rows, or all, in the order of the file: neighbours are read together.
 
         Yields:
             A row and its decoded value, or why there is none.
@@ -211,7 +211,7 @@ class NeuroglancerFile:
             yield from zip(wanted[first:last].tolist(), values, strict=True)
 
     def content_sizes(self, work: ContentBudget) -> Iterator[tuple[int, int | ShardError | None]]:
-        """Expands every value, in the order of the file, and keeps nothing of it.
+        """Expand every value, in the order of the file, and keep nothing of it.
 
         Values that several keys share are expanded once.
 
@@ -248,7 +248,7 @@ class NeuroglancerFile:
             yield row, found
 
     def _content_size(self, stored: memoryview | None, place: Span, work: ContentBudget) -> int | ShardError | None:
-        """The bytes of one decoded value, or why there are none; None when the work is over.
+        """Return the bytes of one decoded value, or why there are none; None when the work is over.
 
         Args:
             stored: The stored bytes; None where they are too many to be held.
@@ -279,7 +279,7 @@ class NeuroglancerFile:
         return size
 
     def row_at(self, start: int, stop: int) -> int | None:
-        """The row of the value whose stored bytes are `[start, stop)`, once all minishard indices are read."""
+        """Return the row of the value whose stored bytes are `[start, stop)`, once all minishard indices are read."""
         table = self.levels.known_table
         if table is None or not 0 <= start <= stop <= self.source.size:
             return None

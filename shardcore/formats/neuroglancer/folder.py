@@ -95,12 +95,12 @@ class FolderSpaces:
     others: tuple[str, ...]
 
     def choice_text(self, what: str) -> str:
-        """A sentence that lists them, for a user who must choose one."""
+        """Return a sentence that lists them, for a user who must choose one."""
         return choices_text(what, [(each.folder, each.space.name) for each in self.spaces], self.others)
 
 
 def spaces_below(folder: Folder, found: FoundInfo) -> FolderSpaces:
-    """The key spaces that can be reached from a folder with an info.
+    """Return the key spaces that can be reached from a folder with an info.
 
     The info of a volume names the folders of its meshes and skeletons, which have infos of their own; these are read.
 
@@ -182,7 +182,7 @@ class NeuroglancerDataSet(DataSet):
         return named is not None and named[1] == self.origin.spec.name_digits and named[0] < self.origin.spec.shards
 
     def open_member(self, name: str, source: Source) -> NeuroglancerShard:
-        """Opens a member; of the split form, with its other part."""
+        """Open a member; of the split form, with its other part."""
         return open_member(name, source, self.origin, _wanted.get())
 
     @property
@@ -220,11 +220,11 @@ class NeuroglancerDataSet(DataSet):
         return super().index_bytes if self.listed or self.folder.listable else 0
 
     def parse_key(self, text: str) -> KeyLocation:
-        """A key from its decimal text, with the numbers of its shard and minishard."""
+        """Return a key from its decimal text, with the numbers of its shard and minishard."""
         return self.origin.spec.place(parse_key(text), routed=True)
 
     def route(self, key: KeyLocation, look: Look) -> Sequence[str]:
-        """The one shard where a key may lie; none where its file is missing, which means that it has no keys."""
+        """Return the one shard where a key may lie; none where its file is missing, which means that it has no keys."""
         tell_route(key, self.origin, look)
         name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
         if name is None:
@@ -262,7 +262,7 @@ class NeuroglancerDataSet(DataSet):
         return cast(NeuroglancerShard, self.member(name)).file
 
     def _open_files(self) -> OpenFiles:
-        """The members that are open."""
+        """Return the members that are open."""
         if not self.listed:
             return OpenFiles()
         names = [member.name for member in self.members]
@@ -270,7 +270,7 @@ class NeuroglancerDataSet(DataSet):
         return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
     def _tried(self, number: int, minishard: int) -> str | None:
-        """The file of a shard, found by opening it; None when it is not there.
+        """Return the file of a shard, found by opening it; None when it is not there.
 
         The minishard is what it is opened for.
         """
@@ -290,7 +290,7 @@ class NeuroglancerDataSet(DataSet):
         return None
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Loads the index."""
+        """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Loads the index."""
         wanted = np.array([parse_key(key) for key in keys], np.uint64)
         self.load_index()
         _, shards = self.origin.spec.place_many(wanted)
@@ -306,7 +306,7 @@ class NeuroglancerDataSet(DataSet):
         return rows
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Verifies every shard, and names files that are shards of no key."""
+        """Verify every shard, and names files that are shards of no key."""
         report = super().verify(depth, progress)
         spec = self.origin.spec
         text = (
@@ -318,7 +318,7 @@ class NeuroglancerDataSet(DataSet):
         return replace(report, findings=(*report.findings, *more))
 
     def _part(self, name: SourceName) -> SourcePart:
-        """The info."""
+        """Return the info."""
         if name == SourceName(INFO_NAME) and self.origin.text:
             return info_part(self.origin)
         return super()._part(name)
@@ -389,7 +389,7 @@ class NeuroglancerKeySpaces(DataSet):
         """There is nothing to load before a key space is chosen."""
 
     def open_member(self, name: str, source: Source) -> Shard:
-        """Refuses: there are no members before a key space is chosen.
+        """Refuse: there are no members before a key space is chosen.
 
         Raises:
             UsageError: Always; names the key spaces.
@@ -397,7 +397,7 @@ class NeuroglancerKeySpaces(DataSet):
         raise UsageError(self._text)
 
     def route(self, key: object, look: Look) -> Sequence[str]:
-        """Refuses: a key may lie in each of the key spaces.
+        """Refuse: a key may lie in each of the key spaces.
 
         Raises:
             UsageError: Always; names them.
@@ -405,7 +405,7 @@ class NeuroglancerKeySpaces(DataSet):
         raise UsageError(self._text)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Refuses: each of the key spaces is verified by itself.
+        """Refuse: each of the key spaces is verified by itself.
 
         Raises:
             UsageError: Always; names them.
@@ -429,7 +429,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | NeuroglancerKeySpaces:
-    """Opens the key space whose shards lie in a folder, or the only one below it.
+    """Open the key space whose shards lie in a folder, or the only one below it.
 
     Where there are several, they are listed: as a data set without objects where something partial is wanted.
 
@@ -465,7 +465,7 @@ def _has_shards(folder: Folder) -> bool:
 
 
 def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
-    """The shards of a key space that lie in a folder."""
+    """Return the shards of a key space that lie in a folder."""
     if not folder.listable:
         return _tried_members(folder, origin)
     try:

@@ -17,7 +17,7 @@ _trailer = struct.Struct("<II").pack
 
 
 def gzip_member(data: bytes) -> bytes:
-    """The gzip member of content that is in memory: up to `WHOLE` bytes.
+    """Return the gzip member of content that is in memory: up to `WHOLE` bytes.
 
     The tables of deflate are made as small as the content allows: of small values, clearing them is what takes time.
     """
@@ -28,7 +28,7 @@ def gzip_member(data: bytes) -> bytes:
 
 
 def gzip_stream(pieces: Iterable[bytes | bytearray | memoryview], write: Callable[[bytes], None]) -> int:
-    """Writes the gzip member of content that comes in pieces; returns the bytes of the content."""
+    """Write the gzip member of content that comes in pieces; return the bytes of the content."""
     engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -15, 8)
     size, check = 0, 0
     write(HEAD)

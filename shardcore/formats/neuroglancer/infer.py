@@ -132,7 +132,7 @@ class Candidate:
         )
 
     def checks(self) -> tuple[CandidateCheck, ...]:
-        """The three tests in words."""
+        """Return the three tests in words."""
         count = plural(self.entries, "value")
         read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
         fit = self.best_fit
@@ -194,7 +194,7 @@ class Inference:
         return f"inferred, {sum(check.passed for check in checks)} of 3 checks"
 
     def evidence(self) -> tuple[str, ...]:
-        """The checks, the coverage and the red marks of the best candidate, then the next best, in words."""
+        """Return the checks, the coverage and the red marks of the best candidate, then the next best, in words."""
         if self.best is None:
             return self.rejected
         lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
@@ -232,7 +232,7 @@ def infer(file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size:
 
 
 def _shard_indices(file: Bytes, index_size: int | None, rejected: list[str]) -> Iterator[tuple[int, Keys]]:
-    """Each `minishard_bits` whose shard index may be one, with its pairs: an array of shape `(2**m, 2)`."""
+    """Yield each `minishard_bits` whose shard index may be one, with its pairs: an array of shape `(2**m, 2)`."""
     table = b""
     for bits in range(MAX_MINISHARD_BITS + 1):
         size = 16 << bits
@@ -285,7 +285,7 @@ def _candidate(file: Bytes, bits: int, pairs: Keys, name: str, siblings: Sequenc
 
 
 def _decode_indices(stored: Sequence[bytes], room: int) -> tuple[str, list[bytes]]:
-    """The common encoding of minishard indices and what they decode to: together at most `room` bytes."""
+    """Return the common encoding of minishard indices and what they decode to: together at most `room` bytes."""
     encodings = {"gzip" if data.startswith(GZIP_START) else "raw" for data in stored}
     if len(encodings) > 1:
         raise FormatError("some minishard indices are gzip and some are not")
@@ -328,7 +328,7 @@ def _fits(entries: MinishardEntries, bits: int, name: str, siblings: Sequence[st
 
 
 def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence[str]) -> tuple[int, ...]:
-    """The values of `shard_bits` under which these hashes belong in a file of this name."""
+    """Return the values of `shard_bits` under which these hashes belong in a file of this name."""
     named = shard_number(name)
     if named is None:
         return ()
@@ -377,7 +377,7 @@ def _spread(count: int, limit: int) -> npt.NDArray[np.int64]:
 
 
 def _read_merged(file: Bytes, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The bytes of each range, in their order; neighbouring ranges are read as one."""
+    """Return the bytes of each range, in their order; neighbouring ranges are read as one."""
     parts = [b""] * len(ranges)
     for start, stop, members in merged(ranges):
         block = file.read(start, stop)
@@ -387,7 +387,7 @@ def _read_merged(file: Bytes, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 
 def _fit_texts(fits: Sequence[Fit]) -> Iterator[str]:
-    """The fits grouped for reading: `identity with preshift 0 to 3`."""
+    """Yield the fits grouped for reading: `identity with preshift 0 to 3`."""
     for function in HASHES:
         shifts = [fit.preshift_bits for fit in fits if fit.hash == function]
         firsts = [shift for shift in shifts if shift - 1 not in shifts]

@@ -124,7 +124,7 @@ class Info:
     folders: tuple[str, ...] = ()
 
     def space_of(self, folder: str) -> KeySpace | None:
-        """The key space whose shards lie in `folder`, relative to the info; empty for beside it."""
+        """Return the key space whose shards lie in `folder`, relative to the info; empty for beside it."""
         return next((space for space in self.spaces if space.folder == folder), None)
 
 
@@ -290,7 +290,7 @@ def _list(name: str, value: object) -> Sequence[Any]:
 
 
 def _folder(key: object) -> str:
-    """A key as a folder below the info: normalised, then refused if it leads elsewhere."""
+    """Return a key as a folder below the info: normalised, then refused if it leads elsewhere."""
     if not isinstance(key, str):
         raise FormatError(f"key is {short(key)}, not a name")
     if len(key) > NAME_LIMIT:

@@ -50,7 +50,7 @@ class Described:
     base: str = ""
 
     def info(self, spec: ShardingSpec, *, beside: bool = False) -> dict[str, Any]:
-        """The info with a specification in its place.
+        """Return the info with a specification in its place.
 
         Args:
             spec: How keys are sharded.
@@ -72,7 +72,7 @@ class Described:
         return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
 
     def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
-        """The key space, as reading would find it.
+        """Return the key space, as reading would find it.
 
         Raises:
             UsageError: The info states none.
@@ -93,7 +93,7 @@ class Described:
 
 
 def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
-    """An info with the specifications of all its key spaces."""
+    """Return an info with the specifications of all its key spaces."""
     members: Any = spaces[0][0].members or {}
     for said, spec in spaces:
         members = _with(members, said.place, {"sharding": spec.to_json()})
@@ -101,7 +101,7 @@ def info_text(spaces: Sequence[tuple[Described, ShardingSpec]]) -> bytes:
 
 
 def _with(members: Any, place: Place, more: Mapping[str, Any]) -> Any:
-    """A copy of a part of an info with further members at a place below it."""
+    """Return a copy of a part of an info with further members at a place below it."""
     if not place:
         return {**members, **more}
     at, rest = place[0], place[1:]
@@ -136,7 +136,7 @@ def of_kind(kind: str) -> Described:
 
 
 def check_kind(kind: str, said: Described) -> None:
-    """Refuses a kind that is another than the info states.
+    """Refuse a kind that is another than the info states.
 
     Raises:
         UsageError: It is.
@@ -160,7 +160,7 @@ def of_info(members: Mapping[str, Any]) -> Described:
 
 
 def spaces_of(members: Mapping[str, Any], base: str = "") -> list[Described]:
-    """All key spaces of an info, sharded or not.
+    """Return all key spaces of an info, sharded or not.
 
     Args:
         members: The info.
@@ -194,7 +194,7 @@ def _without_sharding(members: Any, place: Place) -> Any:
 
 
 def _parts(members: Mapping[str, Any], name: str, kind: SpaceKind) -> Iterator[tuple[Place, SpaceKind]]:
-    """The places of the parts that an info lists under a name.
+    """Yield the places of the parts that an info lists under a name.
 
     Raises:
         UsageError: One of them is no object.

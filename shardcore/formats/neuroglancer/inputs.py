@@ -19,7 +19,7 @@ from shardcore.writing.items import FormatInputs, InputItem
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any], left_out: LeftOut) -> FormatInputs:
-    """The objects that inputs are.
+    """Return the objects that inputs are.
 
     Args:
         paths: Files and folders.
@@ -69,7 +69,7 @@ def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: 
 
 
 def _space(options: Mapping[str, Any]) -> KeySpace | None:
-    """The key space of an info that was given as the specification; None where nothing says what keys are."""
+    """Return the key space of an info that was given as the specification; None where nothing says what keys are."""
     if options.get("spec") is None:
         return None
     _, said = of_spec(options["spec"])

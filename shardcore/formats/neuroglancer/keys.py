@@ -19,7 +19,7 @@ _DIGITS = 19
 
 
 def key_number(text: str, who: str = "") -> int:
-    """The number that a text means.
+    """Return the number that a text means.
 
     Raises:
         UsageError: It is no unsigned 64-bit integer; names `who` has it.
@@ -32,7 +32,7 @@ def key_number(text: str, who: str = "") -> int:
 
 
 def key_numbers(texts: Sequence[str]) -> Keys:
-    """The numbers of many texts.
+    """Return the numbers of many texts.
 
     Raises:
         UsageError: One is none.
@@ -44,7 +44,7 @@ def key_numbers(texts: Sequence[str]) -> Keys:
 
 
 def checked_key(text: str) -> str:
-    """A key in its usual form.
+    """Return a key in its usual form.
 
     Raises:
         UsageError: It is none.
@@ -53,7 +53,7 @@ def checked_key(text: str) -> str:
 
 
 def key_of_name(name: str) -> str:
-    """The key that the name of a file says: its stem, a number.
+    """Return the key that the name of a file says: its stem, a number.
 
     Raises:
         OddName: It says none.

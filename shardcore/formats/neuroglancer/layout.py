@@ -108,7 +108,7 @@ class RangeFault(IntEnum):
 
 
 def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
-    """The `RangeFault` of each entry of a shard index.
+    """Return the `RangeFault` of each entry of a shard index.
 
     Args:
         pairs: Start and end of each minishard's index, counted from the end of the shard index: `(n, 2)`.
@@ -130,7 +130,7 @@ def range_fault(minishard: int, start: int, end: int, index_size: int, file_size
 
 
 def range_fault_text(fault: int, minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
-    """A `RangeFault` of a minishard in words; empty for none."""
+    """Return a `RangeFault` of a minishard in words; empty for none."""
     if fault == RangeFault.BACKWARD:
         return f"minishard {minishard}: end_offset {end} is before start_offset {start}"
     if fault == RangeFault.OUTSIDE:
@@ -288,7 +288,7 @@ class MeshManifest:
 
 
 def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]:
-    """The arrays that follow the head of a manifest, in the order of their bytes.
+    """Return the arrays that follow the head of a manifest, in the order of their bytes.
 
     Raises:
         Truncated: The head is cut.
@@ -333,7 +333,7 @@ def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, 
 
 
 def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
-    """A manifest from its bytes.
+    """Return a manifest from its bytes.
 
     Raises:
         Truncated: The head is cut.
@@ -352,7 +352,7 @@ def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
 
 
 def write_manifest(manifest: MeshManifest) -> bytes:
-    """The exact inverse of `read_manifest`."""
+    """Return the exact inverse of `read_manifest`."""
     head = np.array([(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype)
     parts = [
         manifest.lod_scales.astype("<f4"),
@@ -365,7 +365,7 @@ def write_manifest(manifest: MeshManifest) -> bytes:
 
 
 def fragments_span(manifest: MeshManifest, start: int, index_size: int) -> Span:
-    """The bytes of a segment's fragments: they lie directly in front of its manifest.
+    """Return the bytes of a segment's fragments: they lie directly in front of its manifest.
 
     Args:
         manifest: The manifest.

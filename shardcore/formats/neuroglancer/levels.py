@@ -67,7 +67,7 @@ class MinishardTable:
     damage: MinishardDamage
 
     def rows_of(self, minishard: int) -> range:
-        """The rows of `entries` that a minishard lists."""
+        """Return the rows of `entries` that a minishard lists."""
         listed = self.entries.minishards
         first = int(np.searchsorted(listed, minishard, "left"))
         return range(first, int(np.searchsorted(listed, minishard, "right")))
@@ -110,20 +110,20 @@ class IndexLevels:
         return ShardIndex(self.spec.minishards, self.source.size, self.rows)
 
     def rows(self, first: int, last: int) -> npt.NDArray[np.void]:
-        """The entries `[first, last)` of the shard index, as rows of its record."""
+        """Return the entries `[first, last)` of the shard index, as rows of its record."""
         size = SHARD_INDEX_ENTRY.size
         data = self._head[first * size : last * size] if self._head else self.source.read(first * size, last * size)
         return SHARD_INDEX_ENTRY.read(data, count=last - first)
 
     def known_pairs(self) -> Numbers | None:
-        """The shard index as an array `(2**m, 2)` where it is in memory already."""
+        """Return the shard index as an array `(2**m, 2)` where it is in memory already."""
         table = self._table.value
         if table is not None:
             return table.pairs
         return _as_pairs(self._head[: self.base]) if self._head else None
 
     def pair(self, minishard: int, source: Source) -> tuple[int, int]:
-        """The absolute half-open range of a minishard's index, read through `source`; empty where it is empty.
+        """Return the absolute half-open range of a minishard's index, read through `source`; empty where it is empty.
 
         Raises:
             FormatError: The range runs backwards or leaves the file.
@@ -139,7 +139,7 @@ class IndexLevels:
     def minishard(
         self, number: int, source: Source, place: tuple[int, int] | None = None
     ) -> tuple[MinishardEntries, int]:
-        """The entries of one minishard and the decoded size of its index, read through `source`.
+        """Return the entries of one minishard and the decoded size of its index, read through `source`.
 
         Args:
             number: The minishard.
@@ -163,14 +163,14 @@ class IndexLevels:
         return self._kept.put(number, found, KEPT_PER_BYTE * len(decoded))
 
     def _listed(self, table: MinishardTable, number: int) -> tuple[MinishardEntries, int]:
-        """The entries of one minishard from the whole table."""
+        """Return the entries of one minishard from the whole table."""
         if number in table.damage:
             raise table.damage[number]
         entries = table.entries.part(table.rows_of(number))
         return entries, ENTRY_SIZE * len(entries)
 
     def table(self, progress: Progress = no_progress) -> MinishardTable:
-        """All entries, read once; damaged minishards are noted in it, not raised.
+        """Return all entries, read once; damaged minishards are noted in it, not raised.
 
         Raises:
             SourceError: The bytes cannot be had.
@@ -230,7 +230,7 @@ class IndexLevels:
         return MinishardTable(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
 
     def _stored(self, pairs: Numbers, damage: MinishardDamage, progress: Progress) -> Iterator[tuple[int, bytes]]:
-        """Each non-empty minishard with its stored index, in order, read in batches of neighbours."""
+        """Yield each non-empty minishard with its stored index, in order, read in batches of neighbours."""
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0
         used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
@@ -261,7 +261,7 @@ class IndexLevels:
         return (self.base + start, self.base + end) if start < end else (self.base, self.base)
 
     def _decoded(self, minishard: int, stored: bytes, place: Span, room: int | None = None) -> bytes:
-        """A minishard index without its encoding."""
+        """Return a minishard index without its encoding."""
         codec = "gzip" if self.spec.minishard_index_encoding == "gzip" else "none"
         limit = max(DECODED_FLOOR, DECODED_RATIO * len(stored))
         try:
@@ -273,7 +273,7 @@ class IndexLevels:
 
 
 def pair_span(minishard: int) -> Span:
-    """The entry of a minishard in the shard index."""
+    """Return the entry of a minishard in the shard index."""
     at = minishard * SHARD_INDEX_ENTRY.size
     return Span("", at, at + SHARD_INDEX_ENTRY.size)
 

@@ -40,7 +40,7 @@ class KnownKeys:
 
 
 def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
-    """The keys of all open files whose indices are read.
+    """Return the keys of all open files whose indices are read.
 
     Args:
         opened: The files.

@@ -59,7 +59,7 @@ class NeuroglancerLookup:
         self._objects = objects
 
     def parse(self, text: str) -> KeyLocation:
-        """A key from its decimal text, with the numbers of its shard and minishard.
+        """Return a key from its decimal text, with the numbers of its shard and minishard.
 
         Raises:
             UsageError: The text is no unsigned 64-bit integer in decimal.
@@ -113,7 +113,7 @@ class NeuroglancerLookup:
         return tuple(ref for ref in refs if not ref.error)
 
     def find_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
+        """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
         entries = self._file.levels.table().entries
         minishards, shards = self._file.spec.place_many(entries.ids)
         rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
@@ -140,7 +140,7 @@ _MEANING_WHY = "A shard stores bytes under numbers; what they stand for, only th
 
 
 def tell_route(place: KeyLocation, origin: Origin, look: Look) -> None:
-    """Tells steps one to four: from the key to the numbers of its shard and minishard."""
+    """Tell steps one to four: from the key to the numbers of its shard and minishard."""
     if not look.telling:
         return
     spec = origin.spec
@@ -212,7 +212,7 @@ def _says(which: str, count: int, what: str, number: int) -> str:
 
 
 def spec_text(spec: ShardingSpec) -> str:
-    """A specification in a few words."""
+    """Return a specification in a few words."""
     return (
         f"{spec.hash}, {plural(spec.preshift_bits, 'low bit')} dropped, "
         f"{plural(spec.minishard_bits, 'minishard bit')}, {plural(spec.shard_bits, 'shard bit')}; "

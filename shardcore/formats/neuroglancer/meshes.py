@@ -44,7 +44,7 @@ class Meshes:
 
 
 def decode_manifest(spec: ShardingSpec, stored: bytes, place: Span) -> bytes:
-    """A manifest without its encoding.
+    """Return a manifest without its encoding.
 
     Raises:
         FormatError: The gzip member is damaged.
@@ -55,7 +55,7 @@ def decode_manifest(spec: ShardingSpec, stored: bytes, place: Span) -> bytes:
 
 
 def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progress: Progress = no_progress) -> Meshes:
-    """Reads all manifests of a shard, in batches.
+    """Read all manifests of a shard, in batches.
 
     Raises:
         SourceError: The bytes cannot be had.
@@ -107,7 +107,7 @@ def _copy_to_twins(
     fragments: npt.NDArray[np.int64],
     damage: dict[int, ShardError],
 ) -> None:
-    """Gives rows that name the same manifest as the row before them what was found out about it."""
+    """Give rows that name the same manifest as the row before them what was found out about it."""
     if not same.any():
         return
     first = rows[np.maximum.accumulate(np.where(same, 0, np.arange(len(rows))))]

@@ -79,7 +79,7 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
 def entries_of(
     indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
 ) -> MinishardEntries:
-    """The entries of decoded minishard indices.
+    """Return the entries of decoded minishard indices.
 
     Args:
         indices: Decoded indices, each of `24 * n` bytes.
@@ -113,7 +113,7 @@ def entries_of(
 
 
 def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> bytes:
-    """The decoded minishard index of these entries, the exact inverse of `entries_of` for one minishard."""
+    """Return the decoded minishard index of these entries, the exact inverse of `entries_of` for one minishard."""
     ids, starts, sizes = (np.asarray(column, dtype=np.uint64) for column in (ids, starts, sizes))
     id_deltas = np.diff(ids, prepend=np.uint64(0))
     ends = np.concatenate([np.array([index_size], dtype=np.uint64), starts + sizes])[: len(ids)]

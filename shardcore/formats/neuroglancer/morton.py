@@ -56,7 +56,7 @@ def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
-    """The code of `cell` in `grid`.
+    """Return the code of `cell` in `grid`.
 
     Raises:
         UsageError: The cell lies outside the grid or has another rank.
@@ -69,7 +69,7 @@ def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
 
 
 def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
-    """The cell of `grid` that `code` stands for.
+    """Return the cell of `grid` that `code` stands for.
 
     Raises:
         FormatError: Bits are left over or a coordinate is outside the grid: no cell has this code.
@@ -86,7 +86,7 @@ def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
 
 
 def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
-    """The codes of cells given as a `uint64` array of shape `(n, rank)`; an array of n.
+    """Return the codes of cells given as a `uint64` array of shape `(n, rank)`; an array of n.
 
     Raises:
         UsageError: A cell lies outside the grid, or the rank differs.
@@ -103,7 +103,7 @@ def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
 
 
 def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[np.bool_]]:
-    """The cells of `uint64` codes: an array of shape `(n, rank)`, and for each code whether a cell has it.
+    """Return the cells of `uint64` codes: an array of shape `(n, rank)`, and for each code whether a cell has it.
 
     Raises:
         FormatError: See `bit_owners`.
@@ -120,5 +120,5 @@ def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[n
 
 
 def _last_cell(grid: Sequence[int]) -> Codes:
-    """The greatest coordinates: unlike the lengths they fit 64 bits, whatever grid `bit_owners` accepts."""
+    """Return the greatest coordinates: unlike the lengths they fit 64 bits, whatever grid `bit_owners` accepts."""
     return np.array([length - 1 for length in grid], dtype=np.uint64)

@@ -52,7 +52,7 @@ class NeuroglancerObjects(Objects):
         return self._file.levels.table()
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows; see `Objects.columns`.
+        """Return the columns of some rows; see `Objects.columns`.
 
         Sizes of gzip values come from the trailers of the members: what their writer claims.
         """
@@ -79,20 +79,20 @@ class NeuroglancerObjects(Objects):
         )
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The keys of some rows in decimal; None for damaged minishards, whose keys are not known."""
+        """Return the keys of some rows in decimal; None for damaged minishards, whose keys are not known."""
         ids = self._table().entries.ids
         if len(rows) and int(rows.max()) < len(ids):
             return list(map(str, ids[rows].tolist()))
         return [str(ids[row]) if row < len(ids) else None for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One row as an object; the row of a damaged minishard says what is wrong with it."""
+        """Return one row as an object; the row of a damaged minishard says what is wrong with it."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
-        """Some rows as objects; the sizes of gzip values are read at once."""
+        """Yield some rows as objects; the sizes of gzip values are read at once."""
         table, sizes = self._table(), self.columns(rows, sizes=True).size.tolist()
         for row, size in zip(rows.tolist(), sizes, strict=True):
             if row < len(table.entries):
@@ -201,7 +201,7 @@ def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
 
 
 def _masked(column: NDArray[np.uint64], at: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The column at some rows as int64; -1 where the row is not inside (its number may not even fit)."""
+    """Return the column at some rows as int64; -1 where the row is not inside (its number may not even fit)."""
     picked = np.full(len(at), -1, np.int64)
     picked[inside] = column[at[inside]].astype(np.int64)
     return picked

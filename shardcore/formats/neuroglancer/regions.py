@@ -52,7 +52,7 @@ class Regions:
     numbers: npt.NDArray[np.int64]
 
     def between(self, start: int, stop: int) -> Regions:
-        """Those that begin in `[start, stop)`."""
+        """Return those that begin in `[start, stop)`."""
         part = slice(*np.searchsorted(self.starts, [start, stop]).tolist())
         return Regions(self.starts[part], self.stops[part], self.kinds[part], self.numbers[part])
 
@@ -92,7 +92,7 @@ def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Regions:
 
 
 def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
-    """The sections of a shard, from its shard index.
+    """Return the sections of a shard, from its shard index.
 
     Minishard indices that lie one after the other are a section of their own; where they alternate with values, both
     are in one section.
@@ -129,7 +129,7 @@ def _data_section(start: int, stop: int) -> Section:
 
 
 def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
-    """The runs of the regions `[first, last)`, each cut where the next begins.
+    """Return the runs of the regions `[first, last)`, each cut where the next begins.
 
     Args:
         regions: The regions.
@@ -159,7 +159,7 @@ _COLUMN_ROLES = np.array([field.role for field in MINISHARD_INDEX.fields], np.ui
 
 
 def _word_runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> Runs:
-    """One run for each number of plain minishard indices, cut at `stops`."""
+    """Return one run for each number of plain minishard indices, cut at `stops`."""
     words = lengths // WORD
     inside = np.arange(int(words.sum()), dtype=np.int64) - np.repeat(np.cumsum(words) - words, words)
     counts = np.repeat(words // len(MINISHARD_INDEX.fields), words)

@@ -89,7 +89,7 @@ def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
 
 
 def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
-    """The whole gzip members in stretches that nothing lists."""
+    """Yield the whole gzip members in stretches that nothing lists."""
     left = ContentBudget(damaged.source.size).left
     for start, stop in gaps:
         at = start
@@ -108,7 +108,7 @@ def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tuple[Span, MinishardEntries] | None:
-    """A member that is a minishard index, and what it lists."""
+    """Return a member that is a minishard index, and what it lists."""
     limit = min(_MOST_INDEX, max(TOTAL_FLOOR, TOTAL_RATIO * damaged.source.size))
     try:
         data = decompress("gzip", damaged.source.read(member.start, member.stop), limit=limit)
@@ -129,7 +129,7 @@ def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tupl
 def _plain_indices(
     damaged: Damaged, gap: tuple[int, int], spec: ShardingSpec
 ) -> Iterator[tuple[Span, MinishardEntries]]:
-    """The plain minishard indices in a stretch that nothing lists: each stands right after its values."""
+    """Yield the plain minishard indices in a stretch that nothing lists: each stands right after its values."""
     start, stop = gap
     while (found := _index_before(damaged, start, stop, spec)) is not None:
         yield found
@@ -137,7 +137,7 @@ def _plain_indices(
 
 
 def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -> tuple[Span, MinishardEntries] | None:
-    """The plain minishard index that ends at a place, and whose values stand without a gap before it."""
+    """Return the plain minishard index that ends at a place, and whose values stand without a gap before it."""
     for count in range(1, min((stop - start) // _ENTRY, _MOST_TRIES) + 1):
         at = stop - _ENTRY * count
         entries = entries_of([damaged.source.read(at, stop)], [0], spec.index_size, damaged.source.size)

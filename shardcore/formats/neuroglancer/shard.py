@@ -160,14 +160,14 @@ class NeuroglancerShard(FileShard):
         return None if table is None else len(table.entries)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """The ruler of bits: of a key looked up, else of the first of the file."""
+        """Return the ruler of bits: of a key looked up, else of the first of the file."""
         key = None if trace is None else parse_key(trace.key)
         from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 
         return (BitsSketch(self.origin, key, lambda: self.file),)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
+        """Return the rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
         return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
 
     def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -175,21 +175,21 @@ class NeuroglancerShard(FileShard):
         return self._lookup.find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The value, without its encoding, in pieces."""
+        """Return the value, without its encoding, in pieces."""
         return self.file.stream(_content(ref))
 
     def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
-        """The values of many rows, or all; see `NeuroglancerFile.contents`."""
+        """Return the values of many rows, or all; see `NeuroglancerFile.contents`."""
         return self.file.contents(rows)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of the value; of plain values nothing else is read."""
+        """Return a range of the value; of plain values nothing else is read."""
         if ref.codec != "none":
             return super().read_range(ref, start, stop, limit=limit)
         return self.file.read_range(_content(ref), start, stop, limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """The fragments of a mesh: the bytes in front of its manifest, level of detail 0 first."""
+        """Return the fragments of a mesh: the bytes in front of its manifest, level of detail 0 first."""
         if part != FRAGMENTS or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
         span = self.file.fragments_of(_content(ref))
@@ -227,7 +227,7 @@ def infer(probe: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
-    """Opens a shard file, or one part of the split form together with the other.
+    """Open a shard file, or one part of the split form together with the other.
 
     Raises:
         NotAShard: There is no info, and no specification fits.
@@ -245,7 +245,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
-    """Opens a shard of a data set; `wanted` is the minishard that is read next, where that is known.
+    """Open a shard of a data set; `wanted` is the minishard that is read next, where that is known.
 
     Raises:
         FormatError: The file is shorter than its shard index.
@@ -259,7 +259,7 @@ def open_member(name: str, source: Source, origin: Origin, wanted: int | None = 
 
 
 def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draft) -> bytes:
-    """The shard index, unless it is too large to be read at once.
+    """Return the shard index, unless it is too large to be read at once.
 
     Raises:
         Truncated: The file is shorter than it, or an `.index` has another length.
@@ -277,7 +277,7 @@ def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draf
 
 
 def _content(ref: ObjectRef) -> Span:
-    """The stored bytes of a value.
+    """Return the stored bytes of a value.
 
     Raises:
         FormatError: It has none here.

@@ -45,7 +45,7 @@ def murmur_low64(key: int) -> int:
 
 
 def _mix(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """The avalanche that ends MurmurHash3 (`fmix32`)."""
+    """Return the avalanche that ends MurmurHash3 (`fmix32`)."""
     word = (word ^ (word >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     word = (word ^ (word >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return word ^ (word >> np.uint32(16))
@@ -133,7 +133,7 @@ class ShardingSpec:
 
     @classmethod
     def parse(cls, value: object, *, strict: bool = False) -> ShardingSpec:
-        """The specification that a `sharding` object, or its JSON text, states.
+        """Return the specification that a `sharding` object, or its JSON text, states.
 
         A reader is tolerant: members it does not know are passed over, missing encodings mean `raw`, and
         whole numbers may be written as `3.0` or `"3"`. A strict parse refuses whatever `strict_faults` lists.
@@ -153,7 +153,7 @@ class ShardingSpec:
         return cls(preshift, members["hash"], minishard, shard, *encodings)
 
     def to_json(self) -> dict[str, Any]:
-        """The `sharding` object with all members spelled out, in the order of the specification."""
+        """Return the `sharding` object with all members spelled out, in the order of the specification."""
         return {
             "@type": SHARDING_TYPE,
             "preshift_bits": self.preshift_bits,
@@ -197,7 +197,7 @@ class ShardingSpec:
         return KeyLocation(key, shifted, hashed, hashed & (self.minishards - 1), shard, routed)
 
     def hashed_many(self, keys: Keys) -> Keys:
-        """The 64-bit hashes of a `uint64` array of keys, same shape."""
+        """Return the 64-bit hashes of a `uint64` array of keys, same shape."""
         keys = np.asarray(keys, dtype=np.uint64)
         shifted = shift_right(keys, self.preshift_bits)
         return shifted if self.hash == IDENTITY else murmur_low64_many(shifted)
@@ -214,16 +214,16 @@ class ShardingSpec:
         return name_digits(self.shard_bits)
 
     def shard_stem(self, shard: int) -> str:
-        """The name of shard `shard` without its suffix: lower-case hexadecimal, padded with zeros."""
+        """Return the name of shard `shard` without its suffix: lower-case hexadecimal, padded with zeros."""
         return f"{shard:0{self.name_digits}x}"
 
     def shard_name(self, shard: int) -> str:
-        """The file name of shard `shard`."""
+        """Return the file name of shard `shard`."""
         return self.shard_stem(shard) + ".shard"
 
 
 def parse_key(text: str) -> int:
-    """A key from its decimal text.
+    """Return a key from its decimal text.
 
     Raises:
         UsageError: The text is no unsigned 64-bit integer in decimal.

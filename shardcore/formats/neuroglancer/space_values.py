@@ -30,7 +30,7 @@ from shardcore.writing.writer import Data, More, Sized, pieces_of
 
 
 def checked_manifest(data: Data, fragments: int, who: str) -> bytes:
-    """A manifest, all of it; it has to say as many bytes of fragments as there are.
+    """Return a manifest, all of it; it has to say as many bytes of fragments as there are.
 
     Raises:
         UsageError: It does not, or is none.
@@ -126,7 +126,7 @@ class SpaceValues:
         return self.said.kind is SpaceKind.MESH
 
     def add(self, key: str | None, data: Data, more: More) -> str:
-        """Adds one value; returns its key in the usual form.
+        """Add one value; return its key in the usual form.
 
         Raises:
             UsageError: The key is none, or the value no mesh where it should be.
@@ -159,7 +159,7 @@ class SpaceValues:
         return not self.is_mesh and max(map(len, contents), default=0) <= WHOLE
 
     def add_many(self, keys: Sequence[str], contents: Sequence[bytes]) -> list[str]:
-        """Adds many small values with few calls.
+        """Add many small values with few calls.
 
         Raises:
             UsageError: A key is none.
@@ -194,7 +194,7 @@ class SpaceValues:
         self.space = self.said.space()
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
-        """Spools one value; returns the bytes of its content and those stored."""
+        """Spool one value; return the bytes of its content and those stored."""
         if isinstance(data, Sized) and self._planning:
             stored = data.size + (MEMBER_SIZE if self._compressed else 0)
             self.exact = self.exact and not self._compressed
@@ -214,7 +214,7 @@ class SpaceValues:
         return size, self.spool.at - begun
 
     def _copy(self, data: Data, who: str) -> int:
-        """Spools bytes as they are; returns how many."""
+        """Spool bytes as they are; return how many."""
         begun = self.spool.at
         if isinstance(data, Sized) and self._planning:
             self.spool.skip(data.size)
@@ -239,7 +239,7 @@ class SpaceValues:
         return spec, shards
 
     def suggested(self) -> ShardingSpec:
-        """The specification that was given, or else the one that suits the values added so far."""
+        """Return the specification that was given, or else the one that suits the values added so far."""
         if self._spec is not None:
             return self._spec
         encoding = "gzip" if self._compressed else "raw"
@@ -255,7 +255,7 @@ class SpaceValues:
         return found.spec
 
     def _check_keys(self, keys: Keys) -> None:
-        """Refuses keys that come twice, and those that no chunk has.
+        """Refuse keys that come twice, and those that no chunk has.
 
         Raises:
             UsageError: There are such.
@@ -289,7 +289,7 @@ class SpaceValues:
         return stops - columns.before - columns.sizes, stops
 
     def write(self, file: Draining, shard: ArrangedShard, bounds: tuple[Rows, Rows]) -> None:
-        """Writes one shard.
+        """Write one shard.
 
         Args:
             file: Where.

@@ -150,7 +150,7 @@ class FoundInfo:
 
 
 def info_of(source: PrefetchedSource) -> FoundInfo | None:
-    """The info beside or above a shard, asked for once while the shard is recognised and opened."""
+    """Return the info beside or above a shard, asked for once while the shard is recognised and opened."""
     if _INFO_NOTE not in source.notes:
         source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
     found = source.notes[_INFO_NOTE]
@@ -177,7 +177,7 @@ def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None
 def origin_of(
     source: PrefetchedSource, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None
 ) -> Origin:
-    """The key space that a shard belongs to.
+    """Return the key space that a shard belongs to.
 
     Args:
         source: The file that was opened; its folder and name tell where to look.
@@ -209,7 +209,7 @@ def origin_of(
 
 
 def given_origin(spec: Any, folder_name: str = "") -> Origin:
-    """The key space that the caller's specification, or the info given instead, states.
+    """Return the key space that the caller's specification, or the info given instead, states.
 
     Raises:
         UsageError: It is neither, or an info of several key spaces none of which lies in a folder of that name.
@@ -229,7 +229,7 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
 
 
 def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
-    """The info beside or above the shards in `folder`; None when there is none that knows the folder.
+    """Return the info beside or above the shards in `folder`; None when there is none that knows the folder.
 
     Files called `info` that are something else, or whose key spaces lie elsewhere, are passed over.
 
@@ -257,7 +257,7 @@ def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
 
 
 def read_info(folder: Folder) -> bytes | None:
-    """The info that lies in a folder, or None when there is none."""
+    """Return the info that lies in a folder, or None when there is none."""
     try:
         return folder.read(INFO_NAME, INFO_LIMIT)
     except LimitExceeded:
@@ -281,12 +281,12 @@ def _useless_info(folder: Folder | None) -> tuple[str, ...]:
 
 
 def choice_text(what: str, info: Info) -> str:
-    """A sentence that lists the key spaces of an info, for a user who must choose one."""
+    """Return a sentence that lists the key spaces of an info, for a user who must choose one."""
     return choices_text(what, [(space.folder, space.name) for space in info.spaces], info.others)
 
 
 def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
-    """A sentence that lists key spaces, for a user who must choose one.
+    """Return a sentence that lists key spaces, for a user who must choose one.
 
     Args:
         what: What has them.
@@ -308,19 +308,19 @@ def told_reasons(reasons: Sequence[str]) -> str:
 
 
 def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
-    """The origin of a key space that an info states."""
+    """Return the origin of a key space that an info states."""
     place, sharding = _sharding_place(text, space.spec)
     return Origin(space, why, text, place, info.others, sharding=sharding)
 
 
 def _sharding_place(text: bytes, spec: ShardingSpec) -> tuple[Span, Mapping[str, Any] | None]:
-    """The first sharding object in an info that states `spec`, and its place in bytes."""
+    """Return the first sharding object in an info that states `spec`, and its place in bytes."""
     return _sharding_places(text).get(spec, (Span(INFO_NAME, 0, len(text)), None))
 
 
 @functools.lru_cache(maxsize=1)
 def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[str, Any]]]:
-    """The sharding objects of an info by what they state, of equal ones the first; the text was parsed before.
+    """Return the sharding objects of an info by what they state, of equal ones the first; the text was parsed before.
 
     All at once and kept for a while: an info may have ten thousand key spaces, and each asks.
     """
@@ -345,14 +345,14 @@ def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[s
 
 
 def _info_of(members: Mapping[str, Any]) -> Info:
-    """The info a mapping states; a sharding object alone is one key space of unknown kind."""
+    """Return the info a mapping states; a sharding object alone is one key space of unknown kind."""
     if any(name in members for name in _OF_SHARDING):
         return Info("", (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
     return parse_info(members)
 
 
 def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
-    """The text and the members of what the caller gave."""
+    """Return the text and the members of what the caller gave."""
     if isinstance(spec, ShardingSpec):
         spec = spec.to_json()
     if isinstance(spec, Mapping):
@@ -381,7 +381,7 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
 
 
 def _siblings(source: Source) -> list[str]:
-    """Names of the other files in the folder, or none where it cannot be listed."""
+    """Name of the other files in the folder, or none where it cannot be listed."""
     if source.folder is None:
         return []
     try:

@@ -51,7 +51,7 @@ class Spool:
         return self._file is not None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Appends bytes.
+        """Append bytes.
 
         Raises:
             SourceError: The temporary file cannot be written.
@@ -71,11 +71,11 @@ class Spool:
             self._kept += data
 
     def skip(self, size: int) -> None:
-        """Counts bytes of which only the number is known; only while planning."""
+        """Count bytes of which only the number is known; only while planning."""
         self.at += size
 
     def rewind(self, at: int) -> None:
-        """Forgets what was written from a place on.
+        """Forget what was written from a place on.
 
         Raises:
             SourceError: The temporary file cannot be written.
@@ -87,7 +87,7 @@ class Spool:
             del self._kept[at:]
 
     def pieces(self, starts: Numbers, stops: Numbers) -> Iterator[bytes]:
-        """The bytes of some ranges, one after the other, joined to pieces.
+        """Yield the bytes of some ranges, one after the other, joined to pieces.
 
         Raises:
             SourceError: The temporary file cannot be read.
@@ -113,7 +113,7 @@ class Spool:
             first = last
 
     def _handed(self, piece: bytes) -> bytes:
-        """A piece that is handed on; of the file, pages that were read do not pile up in memory."""
+        """Return a piece that is handed on; of the file, pages that were read do not pile up in memory."""
         self._touched += len(piece)
         if self._touched > RELEASED and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
@@ -121,7 +121,7 @@ class Spool:
         return piece
 
     def drop(self) -> None:
-        """Removes the temporary file, and forgets all."""
+        """Remove the temporary file, and forget all."""
         if self._map is not None:
             self._map.close()
             self._map = None
@@ -159,7 +159,7 @@ class _Ranges:
 
 
 def _mapped(descriptor: int) -> mmap.mmap | None:
-    """The file in memory; None where a process may not have so many addresses (`ulimit -v`)."""
+    """Return the file in memory; None where a process may not have so many addresses (`ulimit -v`)."""
     try:
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
     except OSError as error:

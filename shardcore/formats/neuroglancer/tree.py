@@ -101,7 +101,7 @@ class ColumnCells(Children):
         return range(min(first, self.rows), min(last, self.rows))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """One run for each number."""
+        """Return one run for each number."""
         inside = self.overlap(start, stop)
         numbers = np.arange(inside.start, inside.stop, dtype=np.int64)
         at = self.start + WORD * numbers
@@ -111,7 +111,7 @@ class ColumnCells(Children):
 def column_nodes(
     read: Callable[[], bytes], source: str, start: int, count: int, base: int, first_row: int | None
 ) -> tuple[Node, ...]:
-    """The three columns of a decoded minishard index; the numbers are shown summed up, as a reader uses them.
+    """Return the three columns of a decoded minishard index; the numbers are shown summed up, as a reader uses them.
 
     Args:
         read: Gives the decoded index.
@@ -168,12 +168,12 @@ class NeuroglancerTree:
         self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
     def root(self) -> Node:
-        """The specification, then one node for each section; every value and every index once they are read."""
+        """Return the specification, then one node for each section; every value and every index once they are read."""
         table, meshes = self._file.levels.known_table, self._file.known_meshes
         return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
 
     def part(self, name: SourceName) -> SourcePart:
-        """The info, or what the bytes of a minishard index or value decode to.
+        """Return the info, or what the bytes of a minishard index or value decode to.
 
         Raises:
             UsageError: There is no such source.
@@ -194,7 +194,7 @@ class NeuroglancerTree:
         return SourcePart(source, (section,), lambda: root)
 
     def _index_part(self, source: BytesSource, span: Span, number: int | None) -> SourcePart:
-        """The three columns of a decoded minishard index."""
+        """Return the three columns of a decoded minishard index."""
         count = entry_count(span.size)
         starts = [*MINISHARD_INDEX.starts(count).values(), span.size]
         sections = tuple(
@@ -212,7 +212,7 @@ class NeuroglancerTree:
 
     @staticmethod
     def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
-        """The row of the first entry of a minishard; None while not all are read, or where it is damaged."""
+        """Return the row of the first entry of a minishard; None while not all are read, or where it is damaged."""
         if minishard is None or table is None or minishard in table.damage:
             return None
         return table.rows_of(minishard).start
@@ -235,7 +235,7 @@ class NeuroglancerTree:
         )
 
     def _known_indices(self) -> Regions:
-        """The minishard indices alone, as far as the shard index is in memory."""
+        """Return the minishard indices alone, as far as the shard index is in memory."""
         pairs = self._file.levels.known_pairs()
         if pairs is None:
             pairs = np.zeros((0, 2), np.uint64)
@@ -245,7 +245,7 @@ class NeuroglancerTree:
         return regions_of(empty, None, self._file.base, size, unlisted=False)
 
     def _regions(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:
-        """The node of a section of values, minishard indices, or both."""
+        """Return the node of a section of values, minishard indices, or both."""
         span = Span("", section.start, section.stop)
         part = regions.between(section.start, section.stop)
         describe = _Describer(self, part, table)
@@ -260,12 +260,12 @@ class NeuroglancerTree:
         return Node(section.name, span, role=role, doc=section.doc, children=kids)
 
     def _shard_index(self, section: Section) -> Node:
-        """The node of the shard index."""
+        """Return the node of the shard index."""
         span = Span("", section.start, section.stop)
         return Node(section.name, span, doc=section.doc, children=grouped(self._file.levels.shard_index))
 
     def index_node(self, number: int, start: int, stop: int, table: MinishardTable | None) -> Node:
-        """The node of one minishard index."""
+        """Return the node of one minishard index."""
         span = Span("", start, stop)
         error = table.damage[number].message if table is not None and number in table.damage else ""
         doc = "Keys, places and sizes of the values of this minishard."
@@ -280,7 +280,7 @@ class NeuroglancerTree:
         return Node(name, span, text=plural(count, "key"), doc=doc, error=error, children=kids)
 
     def value_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
-        """The node of one value."""
+        """Return the node of one value."""
         key = int(table.entries.ids[row])
         span = Span("", start, stop)
         name = f"{self._file.origin.space.kind.object_kind} {key}"
@@ -294,7 +294,7 @@ class NeuroglancerTree:
         return Node(name, span, text=text or plural(stop - start, "byte"), role=FieldRole.DATA, error=error, row=row)
 
     def fragments_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
-        """The node of the fragments in front of a manifest."""
+        """Return the node of the fragments in front of a manifest."""
         key = int(table.entries.ids[row])
         at, size = int(table.entries.starts[row]), int(table.entries.sizes[row])
         return Node(
@@ -367,7 +367,7 @@ class _Describer:
 
 
 def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
-    """The fields of a mesh manifest; a damaged one is one node with the error."""
+    """Return the fields of a mesh manifest; a damaged one is one node with the error."""
     place = Span(source, start, start + len(data))
     try:
         arrays = manifest_arrays(data, place)
@@ -383,7 +383,7 @@ def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
 
 
 def info_part(origin: Origin) -> SourcePart:
-    """The info that states the specification."""
+    """Return the info that states the specification."""
     span = Span(INFO_NAME, 0, len(origin.text))
     section = Section(INFO_NAME, SectionRole.METADATA, 0, span.size, "The description of the data set, JSON.")
     root = Node(INFO_NAME, span, role=FieldRole.TEXT, children=(spec_node(origin),))
@@ -399,7 +399,7 @@ def _power(name: str, value: object) -> str:
 
 
 def spec_node(origin: Origin) -> Node:
-    """The sharding specification and where it comes from; its bytes lie in the info, if anywhere."""
+    """Return the sharding specification and where it comes from; its bytes lie in the info, if anywhere."""
     place = origin.place or Span("", 0, 0)
     nothing = Span(place.source, place.start, place.start)
     kids = [

@@ -60,7 +60,7 @@ class Unsharded:
     described: Described
 
     def items(self, above: str = "") -> tuple[list[InputItem], tuple[str, ...]]:
-        """The objects, and what is left out, a sentence each.
+        """Return the objects, and what is left out, a sentence each.
 
         Args:
             above: What the names of the objects begin with.
@@ -92,7 +92,7 @@ class Unsharded:
         return lambda name: str(key_number(name, str(self.folder / name))) if _NUMBER.fullmatch(name) else None
 
     def _left_out(self, names: Iterable[str]) -> tuple[str, ...]:
-        """A sentence on files that are no objects; none where there are none."""
+        """Return a sentence on files that are no objects; none where there are none."""
         found = list(names)
         if not found:
             return ()
@@ -118,7 +118,7 @@ class UnshardedSet:
     notes: tuple[str, ...] = ()
 
     def items(self) -> tuple[list[InputItem], tuple[str, ...]]:
-        """The objects, and what is left out, a sentence each.
+        """Return the objects, and what is left out, a sentence each.
 
         Raises:
             UsageError: A file is of a form that cannot be sharded.
@@ -199,7 +199,7 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[InputItem], list[tupl
 
 
 def chunk_key(name: str, space: KeySpace) -> str | None:
-    """The key of the chunk with a name such as `0-64_64-128_0-30`; None where the name is another.
+    """Return the key of the chunk with a name such as `0-64_64-128_0-30`; None where the name is another.
 
     Raises:
         UsageError: The volume has no such chunk.
@@ -219,7 +219,7 @@ def chunk_key(name: str, space: KeySpace) -> str | None:
 
 
 def cell_key(name: str, space: KeySpace) -> str | None:
-    """The key of the grid cell with a name such as `1_0_2`; None where the name is another.
+    """Return the key of the grid cell with a name such as `1_0_2`; None where the name is another.
 
     Raises:
         UsageError: The grid has no such cell.
@@ -234,7 +234,7 @@ def cell_key(name: str, space: KeySpace) -> str | None:
 
 
 def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
-    """The scales of a root, and the meshes and skeletons that its info names."""
+    """Return the scales of a root, and the meshes and skeletons that its info names."""
     scales = _scales(members)
     there = [scale for scale in scales if _is_below(folder, scale.get("key"))]
     plain = [scale for scale in there if scale.get("sharding") is None]
@@ -270,7 +270,7 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
 
 
 def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
-    """The info of a folder that goes along with a volume, or why it does not."""
+    """Return the info of a folder that goes along with a volume, or why it does not."""
     members = _info(root / below)
     if members is None:
         return "it has no info that can be read", None
@@ -301,7 +301,7 @@ def _is_below(root: Path, below: object) -> bool:
 
 
 def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
-    """The indices of annotations: by id, by related object, by cell; each in a folder of its own."""
+    """Return the indices of annotations: by id, by related object, by cell; each in a folder of its own."""
     said = _described(folder, members)
     parts, notes = [], []
     sharded = {space.folder for space in parse_info(members).spaces}
@@ -322,7 +322,7 @@ def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
 
 
 def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[str, Any]) -> UnshardedSet:
-    """One scale, given by its folder."""
+    """Return one scale, given by its folder."""
     if scale.get("sharding") is not None:
         raise _sharded_already(folder)
     others = [str(each.get("key")) for each in _scales(members) if each is not scale]
@@ -360,7 +360,7 @@ def _scales(members: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _info(folder: Path) -> Mapping[str, Any] | None:
-    """The info in a folder; None where there is none."""
+    """Return the info in a folder; None where there is none."""
     try:
         text = read_side_file(folder / INFO_NAME, INFO_LIMIT + 1)
         members = parse_json(text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")

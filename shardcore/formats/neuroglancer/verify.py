@@ -26,7 +26,7 @@ LISTED = 1000
 
 
 def verify(file: NeuroglancerFile, depth: Depth, progress: Progress) -> Report:
-    """Checks a shard to a depth.
+    """Check a shard to a depth.
 
     Raises:
         SourceError: The bytes cannot be had.
@@ -308,6 +308,6 @@ def _key(table: MinishardTable, row: int) -> str:
 
 
 def _index_span(file: NeuroglancerFile, table: MinishardTable, minishard: int) -> Span:
-    """The stored index of a minishard."""
+    """Return the stored index of a minishard."""
     start, end = table.pairs[minishard].tolist()
     return Span("", file.base + start, file.base + end)

@@ -36,7 +36,7 @@ class VoxelBox:
 
 
 def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
-    """The grid cell of a key, or None where keys are not Morton codes.
+    """Return the grid cell of a key, or None where keys are not Morton codes.
 
     Raises:
         FormatError: No cell has this code.
@@ -45,7 +45,7 @@ def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
 
 
 def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
-    """The voxels of a cell; the last cell of an axis is cut where the volume ends."""
+    """Return the voxels of a cell; the last cell of an axis is cut where the volume ends."""
     begin = tuple(at * step for at, step in zip(cell, scale.chunk_size, strict=True))
     end = tuple(min(b + step, size) for b, step, size in zip(begin, scale.chunk_size, scale.size, strict=True))
     return VoxelBox(
@@ -55,7 +55,7 @@ def box_of(scale: VolumeScale, cell: tuple[int, ...]) -> VoxelBox:
 
 
 def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
-    """The key of the chunk that holds a voxel.
+    """Return the key of the chunk that holds a voxel.
 
     Raises:
         FormatError: The key space is not that of a volume.
@@ -88,7 +88,7 @@ def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
 
 
 def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generic]:
-    """The decoded value of a chunk as an array of shape `(x, y, z, channel)`, read-only.
+    """Return the decoded value of a chunk as an array of shape `(x, y, z, channel)`, read-only.
 
     Raises:
         Unsupported: The encoding is not `raw`, or the data type is unknown.

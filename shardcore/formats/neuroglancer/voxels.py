@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 
 
 def described_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> Described:
-    """The info of a volume of one scale, without its specification.
+    """Return the info of a volume of one scale, without its specification.
 
     Args:
         path: The `.npy`.
@@ -69,7 +69,7 @@ def described_volume(path: str, chunk_size: str | None, resolution: str | None, 
 
 
 def loaded(path: str) -> Array:
-    """The array of a `.npy`, its bytes read when they are needed.
+    """Return the array of a `.npy`, its bytes read when they are needed.
 
     Raises:
         SourceError: It cannot be read.
@@ -91,7 +91,7 @@ def loaded(path: str) -> Array:
 
 
 def chunks(path: str, described: Described) -> Iterator[InputItem]:
-    """The chunks of the array, in the order of their keys.
+    """Yield the chunks of the array, in the order of their keys.
 
     Raises:
         SourceError: The file cannot be read, or changed meanwhile.
@@ -119,7 +119,7 @@ def _bytes_of(array: Array, part: tuple[slice, ...], dtype: np.dtype[Any]) -> An
 
 
 def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """All cells of a grid with their codes, in the order of the codes."""
+    """Yield all cells of a grid with their codes, in the order of the codes."""
     total = math.prod(grid)
     codes = np.zeros(0, np.uint64)
     for first in range(0, total, BLOCK):

@@ -46,7 +46,7 @@ from shardcore.writing.writer import Data, More, Writer
 
 
 def planned_file(name: str, shard: ArrangedShard, columns: ValueColumns, space: KeySpace) -> PlannedFile:
-    """One shard.
+    """Return one shard.
 
     Args:
         name: What it is called.
@@ -223,17 +223,17 @@ class NeuroglancerWriter(Writer):
         return found
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
-        """Adds many small values with few calls."""
+        """Add many small values with few calls."""
         if keys is None or len(self._values) > 1 or not self._first.takes_many(contents):
             return super()._add_many(keys, contents)
         return self._first.add_many(keys, contents)
 
     def suggested(self) -> ShardingSpec:
-        """The specification that was given, or else the one that suits the values added so far."""
+        """Return the specification that was given, or else the one that suits the values added so far."""
         return self._first.suggested()
 
     def plan(self) -> Plan:
-        """The data set as it would be written with the values added so far.
+        """Return the data set as it would be written with the values added so far.
 
         Raises:
             UsageError: Two values have one key, or the keys do not fit one file.
@@ -282,7 +282,7 @@ class NeuroglancerWriter(Writer):
             self.opening = {"spec": json.dumps(self._first.said.told(self.suggested()))}
 
     def _written(self) -> dict[str, SpaceValues]:
-        """The key spaces that get shards: of several, those that have values."""
+        """Return the key spaces that get shards: of several, those that have values."""
         return {folder: values for folder, values in self._values.items() if len(values)} or self._values
 
     def _arrangement(self, values: SpaceValues) -> tuple[ShardingSpec, list[ArrangedShard]]:
@@ -296,7 +296,7 @@ class NeuroglancerWriter(Writer):
         return spec, shards
 
     def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
-        """Refuses to write keys into a file in which nobody would look for them.
+        """Refuse to write keys into a file in which nobody would look for them.
 
         Raises:
             UsageError: They belong in several files, or in one of another name.
@@ -323,7 +323,7 @@ class NeuroglancerWriter(Writer):
         return info_text(here)
 
     def _name(self, folder: str, shard: ArrangedShard) -> str:
-        """The name of a shard, relative to the target."""
+        """Return the name of a shard, relative to the target."""
         if self._single is not None:
             return self.output.target.name if self.output.target is not None else ""
         name = shard.spec.shard_name(shard.number)
@@ -331,7 +331,7 @@ class NeuroglancerWriter(Writer):
 
 
 def _described(template: Mapping[str, Any], stated: Described) -> list[Described]:
-    """The key spaces of a template; an info that was given as the specification is that of the only one.
+    """Return the key spaces of a template; an info that was given as the specification is that of the only one.
 
     Raises:
         UsageError: They cannot be written, or the specification is that of one alone.
@@ -351,7 +351,7 @@ def _described(template: Mapping[str, Any], stated: Described) -> list[Described
 
 
 def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
-    """The infos of segment properties in a template, by their folders, as they are written."""
+    """Return the infos of segment properties in a template, by their folders, as they are written."""
     infos = (template or {}).items() if "" in (template or {}) else ()
     return {
         base: json.dumps(members).encode() + b"\n" for base, members in infos if members.get("@type") == PROPERTIES_TYPE
@@ -359,7 +359,7 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
-    """The folders of the shards that the info of a data set names which is going to be replaced.
+    """Return the folders of the shards that the info of a data set names which is going to be replaced.
 
     Meshes and skeletons beside a volume have an info of their own: they stay, unless they are written anew.
     """

@@ -20,7 +20,7 @@ from shardcore.progress import Progress
 
 
 def shares(file: SwhFile) -> tuple[Share, ...]:
-    """The shares of the file; of objects and slots once the index is loaded."""
+    """Return the shares of the file; of objects and slots once the index is loaded."""
     inside: dict[str, list[Share]] = {}
     trailing = next((section for section in file.sections if section.name == "trailing"), None)
     if trailing is not None:

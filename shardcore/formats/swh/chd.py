@@ -44,7 +44,7 @@ class Round(NamedTuple):
 
 
 def key_words(key: bytes, signed: bool = False) -> tuple[int, ...]:
-    """The eight numbers that the hash adds for a key (§3, "Hash").
+    """Return the eight numbers that the hash adds for a key (§3, "Hash").
 
     Args:
         key: 32 bytes.
@@ -59,7 +59,7 @@ def key_words(key: bytes, signed: bool = False) -> tuple[int, ...]:
 
 
 def jenkins_rounds(key: bytes, seed: int, signed: bool = False) -> tuple[Round, Round, Round]:
-    """The three rounds of the hash of one key, in plain integers; the last `mixed` is the hash.
+    """Return the three rounds of the hash of one key, in plain integers; the last `mixed` is the hash.
 
     Args:
         key: 32 bytes.
@@ -112,7 +112,7 @@ def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
 
 
 def _words(keys: U8, signed: bool) -> U32:
-    """The key words as native numbers, shape (8, m), contiguous by word."""
+    """Return the key words as native numbers, shape (8, m), contiguous by word."""
     words = np.ascontiguousarray(keys).view("<u4").T.astype(np.uint32, order="C")
     if signed:
         # A byte of 0x80 or more counts 0x100 less, in its place; for a top byte that is nothing, modulo 2**32.
@@ -137,7 +137,7 @@ def _mix(a: U32, b: U32, c: U32, spare: U32) -> None:
 
 
 def _mix_integers(a: int, b: int, c: int) -> Triple:
-    """The mix of one state; the same nine steps as `_mix`."""
+    """Return the mix of one state; the same nine steps as `_mix`."""
     for x, y, z in _SHIFTS:
         a = ((a - b - c) & _MASK) ^ (c >> x)
         b = ((b - c - a) & _MASK) ^ ((a << y) & _MASK)
@@ -165,7 +165,7 @@ def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I
 
 
 def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
-    """The slot of many keys (§3, search steps 3 and 4); shapes as given.
+    """Return the slot of many keys (§3, search steps 3 and 4); shapes as given.
 
     Args:
         f: First slots.
@@ -213,7 +213,7 @@ class Function:
         return len(self.displacements)
 
     def slots_of(self, keys: U8) -> I64:
-        """The slot of every key; a key that was never stored gets an arbitrary one.
+        """Return the slot of every key; a key that was never stored gets an arbitrary one.
 
         Args:
             keys: Shape (m, 32), bytes.

@@ -66,7 +66,7 @@ def table_sizes(keys: int) -> tuple[int, int]:
 
 
 def _passes_for_prime(number: int) -> bool:
-    """The test of the reference for odd numbers (Miller-Rabin).
+    """Return the test of the reference for odd numbers (Miller-Rabin).
 
     It turns down four primes, and that shows in the files: 3, 5 and 7 as multiples of themselves, so that the smallest
     table has 11 slots, and 61, which is 0 as its own witness (58 or 59 keys get 67 slots).
@@ -86,7 +86,7 @@ def _passes_for_prime(number: int) -> bool:
 
 
 def find_duplicates(keys: U8) -> list[tuple[int, int]]:
-    """All places that repeat a key, in ascending order: (place of the key before, place).
+    """Return all places that repeat a key, in ascending order: (place of the key before, place).
 
     Args:
         keys: Shape (m, 32), bytes.
@@ -107,7 +107,7 @@ def find_duplicates(keys: U8) -> list[tuple[int, int]]:
 
 
 def find_duplicate(keys: U8) -> tuple[int, int] | None:
-    """The first of `find_duplicates`, or None when all keys differ."""
+    """Return the first of `find_duplicates`, or None when all keys differ."""
     return next(iter(find_duplicates(keys)), None)
 
 
@@ -148,7 +148,7 @@ def build(
 
 
 def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:
-    """The seeds to try, as unsigned 32-bit numbers."""
+    """Return the seeds to try, as unsigned 32-bit numbers."""
     return ((seed & 0xFFFFFFFF) for seed in (itertools.count(seeds) if isinstance(seeds, int) else seeds))
 
 
@@ -248,7 +248,7 @@ def _probes_at_once(group: _BucketGroup, free: Flags) -> int:
 
 
 def _openings(group: _BucketGroup, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
-    """All (probe, bucket) pairs of a step whose slots are free and differ, by probe, then by bucket.
+    """Return all (probe, bucket) pairs of a step whose slots are free and differ, by probe, then by bucket.
 
     Args:
         group: k buckets.

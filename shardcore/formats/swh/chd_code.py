@@ -63,7 +63,7 @@ class PartSizes:
 
 
 def part_sizes(buckets: int, r: int, total_bits: int) -> PartSizes:
-    """The sizes that `buckets`, `r` and `total_bits` (T) demand."""
+    """Return the sizes that `buckets`, `r` and `total_bits` (T) demand."""
     return PartSizes(
         unary=_word_bytes(buckets + (total_bits >> r)),
         directory=4 * (buckets // ONES_PER_ENTRY + 1),
@@ -188,7 +188,7 @@ def wrong_directory_entries(directory: U32, positions: I64) -> I64:
 
 
 def directory_of(positions: I64) -> U32:
-    """The select directory of the given one-bits: shape (B // 128 + 1,), 0 where there is no such bit."""
+    """Return the select directory of the given one-bits: shape (B // 128 + 1,), 0 where there is no such bit."""
     directory = np.zeros(len(positions) // ONES_PER_ENTRY + 1, np.uint32)
     sampled = positions[::ONES_PER_ENTRY]
     directory[: len(sampled)] = sampled
@@ -242,7 +242,7 @@ def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
 
 
 def _packed_fields(values: I64, starts: I64, size: int) -> bytes:
-    """The inverse of `_bit_fields`: put each value, below 2**31, at its first bit; `size` bytes come out."""
+    """Return the inverse of `_bit_fields`: put each value, below 2**31, at its first bit; `size` bytes come out."""
     words = np.zeros(size // 4 + 2, np.uint32)
     shifted = values.astype(np.uint64) << (starts & 31).astype(np.uint64)
     at = starts >> 5
@@ -259,13 +259,13 @@ def _span(where: Where | None, part: str, start: int, stop: int) -> Span | None:
 
 
 def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
-    """The bytes `[start, stop)` that hold `bits` bits from `first_bit` on; empty for 0 bits."""
+    """Return the bytes `[start, stop)` that hold `bits` bits from `first_bit` on; empty for 0 bits."""
     start = first_bit // 8
     return start, max(start, (first_bit + bits + 7) // 8) if bits else start
 
 
 def bit_field(data: bytes, first_bit: int, bits: int) -> int:
-    """The number in `bits` bits of `data` from `first_bit` on; 0 for no bits, wherever they are.
+    """Return the number in `bits` bits of `data` from `first_bit` on; 0 for no bits, wherever they are.
 
     Raises:
         FormatError: The field reaches past the data.
@@ -346,7 +346,7 @@ def value_place(
 
 
 def displacement(stored: int, length: int) -> int:
-    """The displacement kept as `length` bits with the value `stored` (§2.1, step 4)."""
+    """Return the displacement kept as `length` bits with the value `stored` (§2.1, step 4)."""
     return stored + (1 << length) - 1
 
 

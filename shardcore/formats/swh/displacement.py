@@ -76,7 +76,7 @@ def together(parts: HashParts, one: int, other: int) -> int | None:
 
 
 def _guess(parts: HashParts, bucket: int) -> list[tuple[int, int]]:
-    """The directory entry of a bucket, unary bits where its one-bit probably is, and its low bits."""
+    """Return the directory entry of a bucket, unary bits where its one-bit probably is, and its low bits."""
     unary, directory, low = (parts.part(name) for name in ("unary bits", "select directory", "low bits"))
     entry_start = directory.start + DIRECTORY_ENTRY.size * (bucket // chd_code.ONES_PER_ENTRY)
     first_low = max(bucket - 1, 0) * parts.low_width
@@ -126,7 +126,7 @@ def _place(source: Source, parts: HashParts, bucket: int, fetched: Sequence[byte
 
 
 def single_displacement(source: Source, parts: HashParts, place: DisplacementLocation) -> tuple[int, Span]:
-    """The displacement kept at a place of the value store, and the bytes it was read from."""
+    """Return the displacement kept at a place of the value store, and the bytes it was read from."""
     return displacements(source, parts, [place])[0]
 
 
@@ -143,7 +143,7 @@ def displacements(source: Source, parts: HashParts, places: Sequence[Displacemen
 
 
 def slot_of_key(source: Source, parts: HashParts, key: bytes, *, signed: bool) -> int:
-    """The slot of one key, silently."""
+    """Return the slot of one key, silently."""
     hashed = chd.jenkins_rounds(key, parts.seed, signed)[-1].mixed
     bucket, first, step = chd.place_one(hashed, parts.buckets, parts.slots)
     displacement, _ = single_displacement(source, parts, bucket_place(source, parts, bucket))

@@ -92,7 +92,7 @@ def _one_bit(parts: HashParts, bucket: int, position: int, base: int, tone: Tone
 
 
 def low_figure(parts: HashParts, bucket: int, place: DisplacementLocation) -> Bits:
-    """The low bits of the bucket and of the one before."""
+    """Return the low bits of the bucket and of the one before."""
     r = parts.low_width
     items = [_low_item(parts, bucket, r if bucket else 0, place.lows[1], Tone.HIT)]
     value = place.lows[1]
@@ -143,7 +143,7 @@ def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str 
 def store_figure(
     parts: HashParts, bucket: int, place: DisplacementLocation, first: int, data: bytes, beside: list[Value]
 ) -> Figure:
-    """The bits of the value store around the value.
+    """Return the bits of the value store around the value.
 
     Args:
         parts: Where the parts lie.
@@ -173,7 +173,7 @@ def store_figure(
 
 
 def value_figure(bucket: int, place: DisplacementLocation, displacement: int, span: Span) -> Figure:
-    """The bits of the value alone."""
+    """Return the bits of the value alone."""
     doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
     if not place.length:
         row = (Item(f"bucket {bucket}", here=True, doc=doc), Item("no bits: d = 0", name="value", tone=Tone.HIT))
@@ -184,7 +184,7 @@ def value_figure(bucket: int, place: DisplacementLocation, displacement: int, sp
 
 
 def value_span(parts: HashParts, place: DisplacementLocation) -> Span:
-    """The bytes of the value store that the value's bits lie in."""
+    """Return the bytes of the value store that the value's bits lie in."""
     return parts.where("value store", *chd_code.byte_range(place.start, place.length))
 
 
@@ -216,13 +216,13 @@ PLACE_LINKS = (
 
 
 def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:
-    """The arrows between those items that are drawn."""
+    """Return the arrows between those items that are drawn."""
     names = {item.name for figure in figures for item in figure.items}
     return tuple(Link(start, stop, tone=tone) for start, stop, tone in PLACE_LINKS if {start, stop} <= names)
 
 
 def place_figures(parts: HashParts, bucket: int, place: DisplacementLocation) -> tuple[Figure, ...]:
-    """The figures of the bits that locate a value, as far as they were looked at."""
+    """Return the figures of the bits that locate a value, as far as they were looked at."""
     found = (
         directory_figure(parts, bucket, place),
         unary_figure(parts, bucket, place),
@@ -233,7 +233,7 @@ def place_figures(parts: HashParts, bucket: int, place: DisplacementLocation) ->
 
 
 def place_drawing(parts: HashParts, bucket: int, place: DisplacementLocation) -> Drawing:
-    """The location of the displacement of a bucket, from the bits that were looked at."""
+    """Return the location of the displacement of a bucket, from the bits that were looked at."""
     figures = place_figures(parts, bucket, place)
     caption = "Values have different lengths, so the file keeps where each ends; the next begins there."
     return Drawing(f"Location of the value of bucket {bucket}", figures, links_between(figures), caption)

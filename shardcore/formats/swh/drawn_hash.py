@@ -95,7 +95,7 @@ class SwhHashing:
         return geometry.declared <= HASHED_KEYS and geometry.slots <= _MOST_SLOTS
 
     def hashed(self, key: bytes, *, found: bool = False) -> Hashed:
-        """One key, and the displacement of its bucket.
+        """Return one key, and the displacement of its bucket.
 
         Args:
             key: Its 32 bytes.
@@ -115,7 +115,7 @@ class SwhHashing:
         return Hashed(key, rounds, bucket, first, step, place, displacement, span)
 
     def all_keys(self) -> AllKeys | None:
-        """All keys, hashed once; None where there are too many.
+        """Return all keys, hashed once; None where there are too many.
 
         Raises:
             ShardError: The hash function is damaged, or the bytes cannot be had.

@@ -78,7 +78,7 @@ _PIECE = 1 << 20
 
 
 def truncate(shard: SwhShard) -> Edit:
-    """Cuts off the bytes after the hash function, such as the rest of a larger block device.
+    """Cut off the bytes after the hash function, such as the rest of a larger block device.
 
     Raises:
         UsageError: The shard is no local file.

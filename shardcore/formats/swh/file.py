@@ -137,7 +137,7 @@ class SwhFile:
         return int(self.header["index_size"])
 
     def load(self, progress: Progress) -> SlotOrder:
-        """Reads the offsets of all slots, and lengths where deletions leave them open.
+        """Read the offsets of all slots, and lengths where deletions leave them open.
 
         Raises:
             ShardError: There is not enough memory, or the bytes cannot be had.
@@ -176,7 +176,7 @@ class SwhFile:
         return self.parts
 
     def hash_tail(self) -> dict[str, Any]:
-        """The last two counts of the hash function, as they stand there."""
+        """Return the last two counts of the hash function, as they stand there."""
         return self._tail.get(self._read_tail)
 
     def hash_source(self, source: Source) -> Source:
@@ -184,7 +184,7 @@ class SwhFile:
         return source if self._section is None else KeptSource(source, self.hash_parts().start, self._section)
 
     def function(self) -> WholeFunction:
-        """The whole hash function, read and checked once.
+        """Return the whole hash function, read and checked once.
 
         Raises:
             FormatError: It is damaged.
@@ -192,7 +192,7 @@ class SwhFile:
         return self._function.get(self._read_function)
 
     def slots_of(self, keys: NDArray[np.uint8], *, signed: bool) -> NDArray[np.int64]:
-        """The slot of every key, shape `(m, 32)`, present or not."""
+        """Return the slot of every key, shape `(m, 32)`, present or not."""
         parts = self.hash_parts()
         function = chd.Function(parts.seed, parts.slots, self.function().decoded.displacements, signed)
         return function.slots_of(keys)
@@ -237,7 +237,7 @@ class SwhFile:
         return False
 
     def misfit_of(self, missed: int, keys: int) -> FormatError:
-        """The error where keys do not hash to their slots.
+        """Return the error where keys do not hash to their slots.
 
         Args:
             missed: How many do not.
@@ -250,11 +250,11 @@ class SwhFile:
     # --- the objects -----------------------------------------------------------------------------------------------
 
     def keep_ahead(self, start: int, data: bytes) -> None:
-        """Keeps bytes that a lookup fetched with the length of an object; reading that object uses them up."""
+        """Keep bytes that a lookup fetched with the length of an object; reading that object uses them up."""
         self._ahead = (start, data)
 
     def pieces(self, content: Span) -> Iterator[bytes]:
-        """The content of an object in pieces.
+        """Yield the content of an object in pieces.
 
         Args:
             content: Its bytes. The length in front is read with the first piece, and must be what `content` says.
@@ -305,13 +305,13 @@ class SwhFile:
         return self._telling(SLOT.read(self._last, count=count), self.geometry.slots - count)
 
     def _telling(self, rows: NDArray[Any], first: int) -> list[tuple[int, bytes]]:
-        """The live keys of some slots that the two dialects read differently."""
+        """Return the live keys of some slots that the two dialects read differently."""
         live = self.geometry.states(rows["offset"]) == State.LIVE
         differs = (rows["key"] >= 0x80).any(axis=1)
         return [(first + at, rows["key"][at].tobytes()) for at in np.flatnonzero(live & differs).tolist()]
 
     def companion(self, bucket: int) -> Companion | None:
-        """A key whose slot tells the dialect, and whose displacement comes with that of a bucket; None for none.
+        """Return a key whose slot tells the dialect, and whose displacement comes with that of a bucket; None for none.
 
         It is worth nothing where the dialect is known, or the function is in memory.
         """

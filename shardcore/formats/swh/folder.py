@@ -39,7 +39,7 @@ request, no more are looked at than to recognise the folder."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Recognises a folder by the magic of its first files; whatever says more about itself goes first."""
+    """Recognise a folder by the magic of its first files; whatever says more about itself goes first."""
     looked_at = _candidates(folder)[:LOOKED_AT]
     found = len(_with_magic(folder, looked_at))
     if not found:
@@ -48,7 +48,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 
 
 def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
-    """Opens a folder; the shards are opened when they are needed.
+    """Open a folder; the shards are opened when they are needed.
 
     Raises:
         NotAShard: There is no Read Shard in it.
@@ -83,15 +83,15 @@ class SwhDataSet(DataSet):
         self._context = context
 
     def open_member(self, name: str, source: Source) -> SwhShard:
-        """Opens a shard; see `DataSet.open_member`."""
+        """Open a shard; see `DataSet.open_member`."""
         return open_shard(PrefetchedSource(source), self._context.member())
 
     def parse_key(self, text: str) -> SwhKey:
-        """The key that 64 hex digits mean."""
+        """Return the key that 64 hex digits mean."""
         return parse_key(text)
 
     def route(self, key: SwhKey, look: Look) -> Sequence[str]:
-        """All shards, in the order of their names."""
+        """Return all shards, in the order of their names."""
         names = [member.name for member in self.members]
         look.step(
             "Which shard",
@@ -112,7 +112,7 @@ class SwhDataSet(DataSet):
         return self.placed_sketches(sketches_of(scene), first)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys; each shard is asked once for all that are still missing. Loads the index.
+        """Return the rows of many keys; each shard is asked once for all that are still missing. Loads the index.
 
         Raises:
             UsageError: A key is not 64 hex digits.
@@ -140,7 +140,7 @@ class SwhDataSet(DataSet):
 
 
 def _candidates(folder: Folder) -> list[Entry]:
-    """The files that are long enough to be shards: by name, those with the usual ending first."""
+    """Return the files that are long enough to be shards: by name, those with the usual ending first."""
     entries = [entry for entry in folder.list() if not entry.is_folder and entry.size >= HEADER.size]
     return sorted(entries, key=lambda entry: (not entry.name.endswith(SUFFIX), entry.name))
 

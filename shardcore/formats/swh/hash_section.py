@@ -68,7 +68,7 @@ class HashParts:
         return self.start + HASH_FIXED_SIZE + int(self.values["sequence_length"])
 
     def part(self, name: str) -> Span:
-        """The bytes of one of `VARIABLE_PARTS`."""
+        """Return the bytes of one of `VARIABLE_PARTS`."""
         at = self.start + HASH_HEAD.size
         sizes = (self.sizes.unary, self.sizes.directory, self.sizes.low_bits, self.sizes.store)
         for part, size in zip(VARIABLE_PARTS, sizes, strict=True):
@@ -84,7 +84,7 @@ class HashParts:
 
 
 def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts:
-    """Reads and checks the first 55 bytes of a hash function section.
+    """Read and check the first 55 bytes of a hash function section.
 
     Args:
         data: The bytes from the section's first one on.
@@ -159,7 +159,7 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
 
 
 def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
-    """Reads and checks the last 8 bytes of a hash function section.
+    """Read and check the last 8 bytes of a hash function section.
 
     Raises:
         FormatError: They contradict the first ones.
@@ -176,7 +176,7 @@ def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
 
 
 def read_encoded(section: bytes, parts: HashParts) -> Encoded:
-    """The compressed displacements of a whole section; the inverse of `write_hash_section`."""
+    """Return the compressed displacements of a whole section; the inverse of `write_hash_section`."""
 
     def bytes_of(name: str) -> bytes:
         span = parts.part(name)
@@ -194,7 +194,7 @@ def read_encoded(section: bytes, parts: HashParts) -> Encoded:
 
 
 def write_hash_section(seed: int, slots: int, buckets: int, encoded: Encoded) -> bytes:
-    """The bytes of a hash function section; the inverse of `read_encoded`."""
+    """Return the bytes of a hash function section; the inverse of `read_encoded`."""
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
     head = HASH_HEAD.pack(
         table_size=slots,

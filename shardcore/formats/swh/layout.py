@@ -195,7 +195,7 @@ class SwhGeometry:
 
     @staticmethod
     def of(header: dict[str, Any]) -> SwhGeometry:
-        """The geometry that a header states."""
+        """Return the geometry that a header states."""
         slots = header["index_size"] // SLOT.size
         return SwhGeometry(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
@@ -204,16 +204,16 @@ class SwhGeometry:
         return self.index_start + SLOT.size * slot
 
     def slot_span(self, slot: int) -> Span:
-        """The bytes of a slot."""
+        """Return the bytes of a slot."""
         return Span("", self.slot_start(slot), self.slot_start(slot + 1))
 
     def key_span(self, slot: int) -> Span:
-        """The key in a slot."""
+        """Return the key in a slot."""
         start = self.slot_start(slot)
         return Span("", start, start + SLOT.sizes["key"])
 
     def offset_span(self, slot: int) -> Span:
-        """The offset in a slot."""
+        """Return the offset in a slot."""
         return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
 
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
@@ -302,7 +302,7 @@ class SlotTable(Table):
 
 
 def read_header(data: bytes) -> dict[str, Any]:
-    """Reads and checks the header of a shard; `check_reach` compares it with the size of the file.
+    """Read and check the header of a shard; `check_reach` compares it with the size of the file.
 
     Raises:
         Truncated: The header is cut.
@@ -341,7 +341,7 @@ def read_header(data: bytes) -> dict[str, Any]:
 
 
 def check_reach(header: dict[str, Any], size: int) -> None:
-    """Checks that a file of `size` bytes has room for the parts that the header names.
+    """Check that a file of `size` bytes has room for the parts that the header names.
 
     Raises:
         Truncated: It was cut.
@@ -355,7 +355,7 @@ def check_reach(header: dict[str, Any], size: int) -> None:
 
 
 def cut_header(head: bytes) -> dict[str, Any]:
-    """The fields that a header has which may be cut; nothing is checked.
+    """Return the fields that a header has which may be cut; nothing is checked.
 
     Args:
         head: The first bytes of the file, 88 or all there are.
@@ -365,23 +365,23 @@ def cut_header(head: bytes) -> dict[str, Any]:
 
 
 def field_span(name: str) -> Span:
-    """The bytes of a header field."""
+    """Return the bytes of a header field."""
     start = HEADER.offsets[name]
     return Span("", start, start + HEADER.sizes[name])
 
 
 def length_span(offset: int) -> Span:
-    """The length field of an object."""
+    """Return the length field of an object."""
     return Span("", offset, offset + OBJECT.size)
 
 
 def header_section(size: int = HEADER.size) -> Section:
-    """The header, or as much of it as the file has."""
+    """Return the header, or as much of it as the file has."""
     return Section("header", SectionRole.HEADER, 0, size, SENTENCES["header"])
 
 
 def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Section]:
-    """All sections, from the fields of the header and the end of the hash function."""
+    """Return all sections, from the fields of the header and the end of the hash function."""
     objects, index, hashes = (header[f"{name}_position"] for name in ("objects", "index", "hash"))
     claims = [
         header_section(),

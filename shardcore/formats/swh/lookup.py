@@ -55,7 +55,7 @@ class SwhKey:
 
 
 def parse_key(text: str) -> SwhKey:
-    """The key that a text means.
+    """Return the key that a text means.
 
     Raises:
         UsageError: It is not 64 hex digits.
@@ -111,11 +111,11 @@ class SwhLookup:
         self._prefixes: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
 
     def parse(self, text: str) -> SwhKey:
-        """The key that a text means; see `parse_key`."""
+        """Return the key that a text means; see `parse_key`."""
         return parse_key(text)
 
     def find(self, key: SwhKey, look: Look) -> ObjectRef:
-        """Finds a key and tells it; see `Shard.lookup`."""
+        """Find a key and tell it; see `Shard.lookup`."""
         self._file.hash_parts()
         source = look.meter(self._file.source)
         geometry = self._geometry
@@ -151,7 +151,7 @@ class SwhLookup:
         return self._object(key, slot, offset, source, look, max(CONTENT_GUESS - beyond, LEAST_GUESS))
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """The slots of many keys, vectorised; -1 where a key is absent.
+        """Return the slots of many keys, vectorised; -1 where a key is absent.
 
         Raises:
             UsageError: A key is not 64 hex digits.

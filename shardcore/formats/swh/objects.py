@@ -39,7 +39,7 @@ class SwhObjects(Objects):
         return self._geometry.slots
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some slots; see `Objects.columns`."""
+        """Return the columns of some slots; see `Objects.columns`."""
         return self._columns(rows, read_slots_at(self._file.source, self._geometry, rows), sizes=sizes)
 
     def page(self, rows: I64, *, sizes: bool = False) -> tuple[ObjectColumns, list[str | None]]:
@@ -76,7 +76,7 @@ class SwhObjects(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """The keys of some slots in hex; None for slots without object."""
+        """Return the keys of some slots in hex; None for slots without object."""
         return self._keys(read_slots_at(self._file.source, self._geometry, rows))
 
     def _keys(self, slots: NDArray[Any]) -> list[str | None]:
@@ -85,13 +85,13 @@ class SwhObjects(Objects):
         return [text[at : at + 64] if full else None for at, full in zip(range(0, len(text), 64), filled, strict=True)]
 
     def ref(self, row: int) -> ObjectRef:
-        """One slot as an object."""
+        """Return one slot as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
         return next(self.refs(np.array([row], np.int64)))
 
     def refs(self, rows: I64) -> Iterator[ObjectRef]:
-        """Some slots as objects; their lengths are read at once."""
+        """Yield some slots as objects; their lengths are read at once."""
         slots = read_slots_at(self._file.source, self._geometry, rows)
         states = self._states(slots)
         sizes = self._sizes(rows, slots["offset"].astype(np.int64), states == State.LIVE)
@@ -131,7 +131,7 @@ class SwhObjects(Objects):
         return self._by_size
 
     def content_of(self, ref: ObjectRef) -> Span:
-        """The bytes of an object's content.
+        """Return the bytes of an object's content.
 
         Raises:
             FormatError: The row holds no object, or a damaged one.
@@ -164,7 +164,7 @@ class SwhObjects(Objects):
 
 
 def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
-    """A live object whose length field stands at `offset`."""
+    """Return a live object whose length field stands at `offset`."""
     start = offset + OBJECT.size
     return ObjectRef(
         key,
@@ -177,7 +177,7 @@ def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
 
 
 def key_bytes(key: str) -> bytes:
-    """The 32 bytes of a key in hex; blanks, which `fromhex` skips, are no digits.
+    """Return the 32 bytes of a key in hex; blanks, which `fromhex` skips, are no digits.
 
     Raises:
         UsageError: It is not 64 hex digits.
@@ -196,7 +196,7 @@ KEY_FORM = KeyForm(of_bytes=bytes.hex, to_raw=key_bytes)
 
 
 def checked_key(key: str) -> str:
-    """A key in its usual form, small letters.
+    """Return a key in its usual form, small letters.
 
     Raises:
         UsageError: It is not 64 hex digits.

@@ -47,7 +47,7 @@ class _Layout:
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Looks at the places that the index names, then walks from object to object, then tells what is left of keys."""
+    """Look at the places that the index names, then walk from object to object, then tell what is left of keys."""
     source, layout = damaged.source, _layout(damaged)
     work = ContentBudget(source.size)
     seen: set[str] = set()
@@ -94,7 +94,7 @@ def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -
 
 
 def _layout(damaged: Damaged) -> _Layout:
-    """The objects and the index: by the header, or by the hash function that follows the index."""
+    """Return the objects and the index: by the header, or by the hash function that follows the index."""
     source, size = damaged.source, damaged.source.size
     values = HEADER.read_one(source.read(0, min(HEADER.size, size)).ljust(HEADER.size, b"\0"))
     start, index, hashes = (int(values[f"{name}_position"]) for name in ("objects", "index", "hash"))
@@ -132,7 +132,7 @@ def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
 
 
 def _content_at(source: Source, at: int, stop: int) -> Span | None:
-    """The content whose length stands at a place; None where it would end after `stop`."""
+    """Return the content whose length stands at a place; None where it would end after `stop`."""
     if not 0 <= at <= stop - OBJECT.size:
         return None
     length = int.from_bytes(source.read(at, at + OBJECT.size), "big")
@@ -145,7 +145,7 @@ def _digest(source: Source, span: Span) -> str:
 
 
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
-    """The objects in bytes that no slot leads to; what is zero was deleted, or is empty: nobody can tell."""
+    """Yield the objects in bytes that no slot leads to; what is zero was deleted, or is empty: nobody can tell."""
     source, at, behind = damaged.source, start, 0
     while at + OBJECT.size <= stop:
         damaged.progress(at, max(layout.stop, 1))
@@ -163,7 +163,7 @@ def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[
 
 
 def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
-    """The next place from which a chain of objects leads on, or `stop`."""
+    """Return the next place from which a chain of objects leads on, or `stop`."""
     source, near = damaged.source, Near(damaged.source)
     for first in range(start, stop - OBJECT.size + 1, _WINDOW):
         raw = np.frombuffer(source.read(first, min(first + _WINDOW + OBJECT.size - 1, stop)), np.uint8)

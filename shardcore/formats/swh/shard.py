@@ -96,15 +96,15 @@ class SwhShard(FileShard):
         return sketches_of(KeyedScene(lambda: self.hashing, trace))
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The slots of many keys, vectorised; -1 where a key is absent."""
+        """Return the slots of many keys, vectorised; -1 where a key is absent."""
         return self._lookup.find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The content in pieces."""
+        """Return the content in pieces."""
         return self.file.pieces(self._objects.content_of(ref))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of the content, read alone."""
+        """Return a range of the content, read alone."""
         content = self._objects.content_of(ref)
         first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
         if last - first > limit:
@@ -121,7 +121,7 @@ def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognises a Read Shard by its magic."""
+    """Recognise a Read Shard by its magic."""
     head = source.head(layout.HEADER.size)
     if head.startswith(layout.WHOLE_MAGIC):
         return Verdict(Certainty.MAGIC, "magic SWHShard")
@@ -131,7 +131,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
-    """Opens a Read Shard with two reads: the head of the file, and the head of the hash function.
+    """Open a Read Shard with two reads: the head of the file, and the head of the hash function.
 
     Raises:
         FormatError: Header or hash function are damaged.
@@ -168,7 +168,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
 
 
 def _note_header(head: bytes, draft: Draft) -> None:
-    """Notes the header, or the fields that a cut one still has, whatever they say."""
+    """Note the header, or the fields that a cut one still has, whatever they say."""
     values = layout.cut_header(head)
     if not values:
         return
@@ -177,7 +177,7 @@ def _note_header(head: bytes, draft: Draft) -> None:
 
 
 def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
-    """The parts of the hash function, and its end where the window reaches it."""
+    """Return the parts of the hash function, and its end where the window reaches it."""
     geometry = layout.SwhGeometry.of(header)
     parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
     stop = parts.stop - parts.start

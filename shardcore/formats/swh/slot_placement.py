@@ -142,7 +142,7 @@ class SlotPlacementSketch:
         return (slider, mixing)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         hashed = self._scene.hashed
         if hashed is None:
             chosen(self.controls, values)
@@ -194,11 +194,11 @@ class SlotPlacementSketch:
         )
 
     def _street(self, hashed: Hashed, tried: int) -> Street:
-        """The keys of the bucket at a displacement, and what the slots hold that are drawn."""
+        """Return the keys of the bucket at a displacement, and what the slots hold that are drawn."""
         return self._small_street(hashed, tried) or self._large_street(hashed, tried)
 
     def _small_street(self, hashed: Hashed, tried: int) -> Street | None:
-        """All keys of the bucket of a shard whose keys are all hashed."""
+        """Return all keys of the bucket of a shard whose keys are all hashed."""
         everyone = self._scene.hashing.all_keys()
         if everyone is None:
             return None
@@ -235,7 +235,7 @@ class SlotPlacementSketch:
         return Street(sorted(cars, key=lambda car: not car.sought), held, member)
 
     def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
-        """The slots that are drawn, each with which key it holds."""
+        """Return the slots that are drawn, each with which key it holds."""
         slots = len(holder)
         if slots <= WHOLE_RING:
             return list(enumerate(holder))
@@ -243,7 +243,7 @@ class SlotPlacementSketch:
         return [(slot, holder[slot]) for slot in here]
 
     def _large_street(self, hashed: Hashed, tried: int) -> Street:
-        """The key that is looked at alone, and the slots around its own, read."""
+        """Return the key that is looked at alone, and the slots around its own, read."""
         file = self._scene.hashing.file
         geometry = file.geometry
         slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
@@ -272,12 +272,12 @@ class SlotPlacementSketch:
 
     @staticmethod
     def _stranger(hashed: Hashed, slot: int, there: bytes | None) -> Car:
-        """A key that is not in the shard, in the slot where it lands."""
+        """Return a key that is not in the shard, in the slot where it lands."""
         verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
         return Car(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
 
     def _nobody(self) -> Drawing:
-        """A shard without objects."""
+        """Return a shard without objects."""
         file = self._scene.hashing.file
         geometry = file.geometry
         shown = range(min(geometry.slots, WHOLE_RING))

@@ -83,7 +83,7 @@ class Street:
 
 
 def tag(key: bytes) -> str:
-    """The first digits of a key: enough to tell it from the few others that are drawn."""
+    """Return the first digits of a key: enough to tell it from the few others that are drawn."""
     return key.hex()[:4]
 
 
@@ -93,7 +93,7 @@ def _short(key: bytes) -> str:
 
 
 def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
-    """The mixing as one box, and what comes out of it."""
+    """Return the mixing as one box, and what comes out of it."""
     bucket, first, step = placed
     seed = parts.start + HASH_HEAD.offsets["seed"]
     tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
@@ -113,7 +113,7 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
 
 
 def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
-    """The box, opened: the state after each round."""
+    """Return the box, opened: the state after each round."""
     states = [rounds[0].before, *(one.mixed for one in rounds)]
     rows = tuple(
         (Item(name), *(Item(f"{number:08x}", tone=Tone.FAINT if at == 0 else Tone.PLAIN) for number in state))
@@ -125,7 +125,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 def buckets_figure(
     parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
-    """The buckets around the key's, each with its displacement as far as that is known.
+    """Return the buckets around the key's, each with its displacement as far as that is known.
 
     Args:
         parts: Where the parts lie.
@@ -152,7 +152,7 @@ def buckets_figure(
 
 
 def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int) -> Table:
-    """The keys of the bucket, each with its own sum."""
+    """Return the keys of the bucket, each with its own sum."""
     turns, probes = divmod(displacement, slots)
     rows = tuple(
         (
@@ -176,7 +176,7 @@ def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int)
 
 
 def ring_figure(geometry: SwhGeometry, held: Sequence[Held], cars: Sequence[Car], title: str) -> Cells:
-    """The whole ring of a small shard.
+    """Return the whole ring of a small shard.
 
     Args:
         geometry: Where slots lie.
@@ -189,7 +189,7 @@ def ring_figure(geometry: SwhGeometry, held: Sequence[Held], cars: Sequence[Car]
 
 
 def slot_item(geometry: SwhGeometry, slot: int, held: Held, cars: Sequence[Car]) -> Item:
-    """One slot: what it holds, and which keys are on it."""
+    """Return one slot: what it holds, and which keys are on it."""
     here = [car for car in cars if car.slot == slot]
     span = (geometry.slot_span(slot),)
     name, sought = f"slot {slot}", any(car.sought for car in here)
@@ -212,7 +212,7 @@ def _tone_of(cars: Sequence[Car]) -> Tone:
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
-    """The places a key comes by: slot, and how it got there; and whether some are left out."""
+    """Return the places a key comes by: slot, and how it got there; and whether some are left out."""
     turns, probes = divmod(displacement, slots)
     whole = probes <= JUMPS
     path = [(first, "")]
@@ -236,7 +236,7 @@ def stop_name(number: int, count: int) -> str:
 
 
 def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
-    """The jumps as arrows between slots of a ring that is drawn whole."""
+    """Return the jumps as arrows between slots of a ring that is drawn whole."""
     links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY)]
     for (before, _), (after, text) in itertools.pairwise(path):
         if before != after:

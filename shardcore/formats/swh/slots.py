@@ -54,7 +54,7 @@ class SlotOrder:
 
 
 def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> SlotOrder:
-    """Reads all offsets of the index, and the lengths where the offsets alone do not tell them.
+    """Read all offsets of the index, and the lengths where the offsets alone do not tell them.
 
     Raises:
         SourceError: The bytes cannot be had.
@@ -101,7 +101,7 @@ def _sizes(source: Source, geometry: SwhGeometry, starts: I64, progress: Progres
 
 
 def read_slots(source: Source, geometry: SwhGeometry, first: int, last: int) -> NDArray[Any]:
-    """The slots `[first, last)`, as an array of `SLOT` rows."""
+    """Return the slots `[first, last)`, as an array of `SLOT` rows."""
     start, stop = geometry.slot_start(first), geometry.slot_start(last)
     return SLOT.read(source.read(start, stop), count=last - first, place=Span("", start, stop))
 
@@ -126,7 +126,7 @@ def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[A
 
 
 def read_lengths(source: Source, geometry: SwhGeometry, starts: I64) -> I64:
-    """The length fields at some places; where one does not fit the objects section it is cut to what does."""
+    """Return the length fields at some places; where one does not fit the objects section it is cut to what does."""
     places = starts.tolist()
     data = b"".join(source.read_many([(start, start + OBJECT.size) for start in places]))
     lengths = OBJECT.read(data, count=len(places))["size"]

@@ -44,7 +44,7 @@ def header_node(
     size: int = HEADER.size,
     sums: dict[str, str] | None = None,
 ) -> Node:
-    """The header and its fields, whatever they say.
+    """Return the header and its fields, whatever they say.
 
     Args:
         values: The fields by name; of a cut header only some.
@@ -59,7 +59,7 @@ def header_node(
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
-    """The sections that a file cut to `size` bytes has after its header, with their nodes."""
+    """Return the sections that a file cut to `size` bytes has after its header, with their nodes."""
     roles = {"padding": FieldRole.PADDING, "objects": FieldRole.DATA}
     nodes = []
     for section, whole in cut_sections(header, size):
@@ -89,7 +89,7 @@ class SwhTree:
         self._extents: Once[ObjectExtents] = Once()
 
     def root(self) -> Node:
-        """The root, with one child for each section."""
+        """Return the root, with one child for each section."""
         makers = {
             "header": lambda section: self._header_node(),
             "objects": self._objects_node,
@@ -101,7 +101,7 @@ class SwhTree:
         return Node(source.name, Span("", 0, source.size), text="Software Heritage Read Shard", children=kids)
 
     def _header_node(self) -> Node:
-        """The header; its positions point to what they name."""
+        """Return the header; its positions point to what they name."""
         header = self._file.header
         targets = {}
         for name, size in (("objects_position", "objects_size"), ("index_position", "index_size")):
@@ -174,7 +174,7 @@ class SwhTree:
         return DIRECTORY_ENTRY.read(data, count=last - first)
 
     def _bit_nodes(self, parts: HashParts, name: str, first: int, last: int) -> list[Node]:
-        """The values of some buckets in one of the bit-packed parts."""
+        """Return the values of some buckets in one of the bit-packed parts."""
         span = parts.part(name)
         try:
             decoded = self._file.function().decoded

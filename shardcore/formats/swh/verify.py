@@ -29,7 +29,7 @@ I64 = NDArray[np.int64]
 
 
 def verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
-    """Checks a file to a depth.
+    """Check a file to a depth.
 
     Raises:
         ShardError: There is not enough memory for the slots, or the bytes cannot be had.
@@ -223,7 +223,7 @@ class ContentCheck:
         self._overlap_left = self.stop - self.start
 
     def check(self, progress: Progress) -> None:
-        """Reads all objects in windows; hashes each and compares with its key."""
+        """Read all objects in windows; hash each and compare with its key."""
         at = 0
         reach = self.start
         while at < len(self.offsets):
@@ -237,7 +237,7 @@ class ContentCheck:
         self._report_strangers()
 
     def _lengths(self, window: bytes, first: int, at: int, last: int) -> list[int]:
-        """The length fields of objects number `at` to `last`, all inside the window."""
+        """Return the length fields of objects number `at` to `last`, all inside the window."""
         places = (self.offsets[at:last] - first)[:, None] + np.arange(OBJECT.size)
         fields = np.frombuffer(window, np.uint8)[places].tobytes()
         sizes: list[int] = OBJECT.read(fields, count=last - at)["size"].tolist()
@@ -246,7 +246,7 @@ class ContentCheck:
     def _check_window(
         self, window: bytes, first: int, at: int, lengths: list[int], reach: int, progress: Progress
     ) -> tuple[int, int]:
-        """Checks the objects that lie whole in the window; returns how far the objects reach, and the next one."""
+        """Check the objects that lie whole in the window; return how far the objects reach, and the next one."""
         view = memoryview(window)
         sha256 = hashlib.sha256
         keys = self.keys[at : at + len(lengths)].tobytes()

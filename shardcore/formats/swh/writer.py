@@ -86,7 +86,7 @@ class SwhWriter(Writer):
         self._left_out = 0
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Writes one object; its key is the sha256 of the content unless it is given."""
+        """Write one object; its key is the sha256 of the content unless it is given."""
         raw = self._raw(key, more.label)
         if raw is not None:
             # A key that is given need not be the sha256 of its content.
@@ -123,7 +123,7 @@ class SwhWriter(Writer):
         return known
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
-        """Writes many small objects with few calls."""
+        """Write many small objects with few calls."""
         if self._seen is not None:
             return super()._add_many(keys, contents)
         raw = many_key_bytes(keys) if keys is not None else b"".join([_sha256(data).digest() for data in contents])
@@ -150,12 +150,12 @@ class SwhWriter(Writer):
             raise UsageError(f"{label}: {error.message}" if label else error.message) from None
 
     def _made_up_key(self) -> bytes:
-        """A key for content that is not known: the hash function, and with it its size, will be another one."""
+        """Return a key for content that is not known: the hash function, and with it its size, will be another one."""
         self.exact = False
         return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 
     def plan(self) -> Plan:
-        """The shard as it would be written with the objects added so far.
+        """Return the shard as it would be written with the objects added so far.
 
         Raises:
             UsageError: Two objects have the same key.
@@ -169,7 +169,7 @@ class SwhWriter(Writer):
         return Plan((PlannedFile(name, size, sections, self._planned(end)),), self.exact, content)
 
     def _planned(self, end: Ending) -> ColumnObjects:
-        """The objects in the order of adding, as reading would give them; the keys are made when asked for."""
+        """Return the objects in the order of adding, as reading would give them; the keys are made when asked for."""
         offsets, keys = self._starts(), self._key_rows()
         sizes = np.append(offsets[1:], end.header["index_position"])[: len(offsets)] - offsets - layout.OBJECT.size
         starts = offsets + layout.OBJECT.size
@@ -195,7 +195,7 @@ class SwhWriter(Writer):
         self._file.complete(len(self._offsets))
 
     def _add_pieces(self, offset: int, data: Data, label: str, *, hashed: bool) -> bytes:
-        """Writes one object; returns the sha256 of its content where it is `hashed`."""
+        """Write one object; return the sha256 of its content where it is `hashed`."""
         digest, size = hashlib.sha256(), 0
         self._file.write(_length(0))
         try:

@@ -14,7 +14,7 @@ from shardcore.progress import Progress
 
 
 def shares(file: XorbFile) -> tuple[Share, ...]:
-    """The shares of the file."""
+    """Return the shares of the file."""
     starts, stops = file.records.starts, file.records.ends
     inner = np.minimum(starts + HEADER_SIZE, stops)
     inside = [

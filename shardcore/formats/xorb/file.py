@@ -125,7 +125,7 @@ class XorbFile:
         return next((Span("", s.start, s.stop) for s in self.sections if s.name == INFO_BLOCK), Span("", 0, 0))
 
     def info_part(self, name: str) -> tuple[InfoPart, Span] | None:
-        """A part of the info block and its bytes in the file; None where there is no such part."""
+        """Return a part of the info block and its bytes in the file; None where there is no such part."""
         parts = info_parts(self.info.version, self.info.count) if self.info is not None else ()
         start = self.info_span.start
         return next(((one, Span("", start + one.start, start + one.stop)) for one in parts if one.name == name), None)
@@ -163,7 +163,7 @@ class XorbFile:
         return self.records.count * HEADER_SIZE
 
     def load(self, progress: Progress = no_progress) -> NDArray[Any]:
-        """The headers of all records, read now if they were not.
+        """Return the headers of all records, read now if they were not.
 
         Raises:
             SourceError: The bytes cannot be had.
@@ -171,7 +171,7 @@ class XorbFile:
         return self._headers.get(lambda: self._read_headers(progress))
 
     def hashes(self, source: Source) -> HashArray:
-        """The chunk hashes, shape `(n, 32)`; without an info block all chunks are unpacked and hashed, once.
+        """Return the chunk hashes, shape `(n, 32)`; without an info block all chunks are unpacked and hashed, once.
 
         A chunk that cannot be unpacked has the zero hash, which no chunk has.
 
@@ -190,7 +190,7 @@ class XorbFile:
         return self._sizes.get(self._make_sizes)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """The unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
+        """Return the unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
 
         Raises:
             FormatError: There are no such chunks, or one is damaged.
@@ -203,7 +203,7 @@ class XorbFile:
         return chunks(self.source.read, self.records, first, last)
 
     def check_chunk(self, source: Source, number: int) -> bytes:
-        """Unpacks one chunk.
+        """Unpack one chunk.
 
         Raises:
             FormatError: It cannot be unpacked, or has another hash than the info block declares.

@@ -89,7 +89,7 @@ class XorbLookup:
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
-        """Finds a chunk and tells how; of several with one hash, the first.
+        """Find a chunk and tell how; of several with one hash, the first.
 
         Raises:
             KeyAbsent: There is no such chunk.
@@ -114,7 +114,7 @@ class XorbLookup:
         return self._chunk(number, look)
 
     def find_all(self, key: XorbKey) -> tuple[ObjectRef, ...]:
-        """The chunk with a number, or all chunks with a hash: the same chunk may occur more than once."""
+        """Return the chunk with a number, or all chunks with a hash: the same chunk may occur more than once."""
         if key.raw is not None:
             return tuple(self.objects.ref(number) for number in self._with_hash(key.raw, Look()))
         try:
@@ -123,7 +123,7 @@ class XorbLookup:
             return ()
 
     def find_many(self, keys: list[XorbKey]) -> NDArray[np.int64]:
-        """The rows of many keys; -1 where a key is absent."""
+        """Return the rows of many keys; -1 where a key is absent."""
         count = self.file.records.count
         rows = np.full(len(keys), -1, np.int64)
         for place, key in enumerate(keys):
@@ -148,7 +148,7 @@ class XorbLookup:
         return Span("", stop - _COUNT_BYTES, stop)
 
     def _listed(self, name: str, number: int) -> Span:
-        """The entry of a chunk in a list of the info block; without one, all the records."""
+        """Return the entry of a chunk in a list of the info block; without one, all the records."""
         part = self.file.info_part(name)
         if part is None:  # nothing lists it
             return self._walked
@@ -187,7 +187,7 @@ class XorbLookup:
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
     def _with_hash(self, raw: bytes, look: Look) -> list[int]:
-        """The numbers of the chunks with a hash, in order; tells where the hashes come from."""
+        """Return the numbers of the chunks with a hash, in order; tell where the hashes come from."""
         listed = self.file.records.hashes is not None
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
@@ -209,19 +209,19 @@ class XorbLookup:
         return same
 
     def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
-        """Raises what keeps a chunk from being unpacked, or the walk from going on: absence is not proven then."""
+        """Raise what keeps a chunk from being unpacked, or the walk from going on: absence is not proven then."""
         for number in np.flatnonzero(~hashes.any(axis=1)).tolist():
             self.file.check_chunk(source, number)
         self._check_end()
 
     def _check_end(self) -> None:
-        """Raises what kept the records from being followed to their end."""
+        """Raise what kept the records from being followed to their end."""
         fault = self.file.fault
         if fault is not None:
             raise FormatError(fault.message, span=fault.span)
 
     def _chunk(self, number: int, look: Look) -> ObjectRef:
-        """A chunk by its number, from where its record ends."""
+        """Return a chunk by its number, from where its record ends."""
         span = self.file.records.span(number)
         begin = f"at byte {span.start}, where the one before it ends" if number else "at byte 0, as it is the first"
         walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
@@ -257,7 +257,7 @@ class XorbLookup:
 
     @staticmethod
     def _field_span(start: int, name: str) -> Span:
-        """The location of a field of the header of a record that begins at `start`."""
+        """Return the location of a field of the header of a record that begins at `start`."""
         at = start + CHUNK_HEADER.offsets[name]
         return Span("", at, at + CHUNK_HEADER.sizes[name])
 

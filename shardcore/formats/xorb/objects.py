@@ -34,7 +34,7 @@ class XorbObjects(Objects):
         return self.file.records.count
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows; schemes are known once the index is loaded, or with `sizes`."""
+        """Return the columns of some rows; schemes are known once the index is loaded, or with `sizes`."""
         rows, records = np.asarray(rows, np.int64), self.file.records
         headers = self.file.load() if sizes else self.file.headers
         stop = records.ends[rows]
@@ -50,11 +50,11 @@ class XorbObjects(Objects):
         return ObjectColumns.of(rows, start, stop, size, codec=codec, state=state)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The keys of some rows: their numbers."""
+        """Return the keys of some rows: their numbers."""
         return [str(row) for row in np.asarray(rows).tolist()]
 
     def ref(self, row: int) -> ObjectRef:
-        """One chunk as an object; its header is read when the index is not loaded."""
+        """Return one chunk as an object; its header is read when the index is not loaded."""
         return self.ref_at(row, self.file.source.read)
 
     def ref_at(self, row: int, read: Read) -> ObjectRef:

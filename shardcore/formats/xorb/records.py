@@ -106,7 +106,7 @@ class Records:
 
 
 def read_headers(read_many: ReadMany, records: Records, first: int, last: int) -> list[bytes]:
-    """The headers of the records number `first` to `last`, half-open."""
+    """Return the headers of the records number `first` to `last`, half-open."""
     starts = records.starts[first:last]
     stops = np.minimum(starts + HEADER_SIZE, records.ends[first:last])
     return read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))
@@ -131,7 +131,7 @@ class WalkedRecords:
 
 
 def walk(read: Read, size: int) -> WalkedRecords:
-    """Follows the records from byte 0 to the info block, to the end of the file, or to what is no record.
+    """Follow the records from byte 0 to the info block, to the end of the file, or to what is no record.
 
     An info block begins where `XETBLOB` stands, or as many of its letters as there are bytes.
 
@@ -188,7 +188,7 @@ def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | Non
 
 
 def chunks(read: Read, records: Records, first: int, last: int, *, check: bool = True) -> Iterator[bytes]:
-    """The unpacked chunks number `first` to `last`, half-open, in order.
+    """Yield the unpacked chunks number `first` to `last`, half-open, in order.
 
     Args:
         read: Reads ranges of the xorb.
@@ -213,7 +213,7 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
 
 
 def stored_records(read: Read, records: Records, first: int, last: int) -> Iterator[tuple[int, bytes]]:
-    """The bytes of the records number `first` to `last`, half-open, read some megabytes at once.
+    """Yield the bytes of the records number `first` to `last`, half-open, read some megabytes at once.
 
     Of a record that is longer than any header can say, which only an info block can claim, there is the header.
 
@@ -236,7 +236,7 @@ def stored_records(read: Read, records: Records, first: int, last: int) -> Itera
 
 
 def unpack(data: bytes, records: Records, number: int) -> bytes:
-    """The chunk in one record.
+    """Return the chunk in one record.
 
     Args:
         data: The record, header included.

@@ -34,7 +34,7 @@ _HASHES = 16
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """The chunks that the records lead to, then those that stand elsewhere."""
+    """Yield the chunks that the records lead to, then those that stand elsewhere."""
     shard = damaged.shard
     covered = Covered()
     left = frozenset[str]()
@@ -58,7 +58,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _hashes_left(damaged: Damaged) -> frozenset[str]:
-    """The chunk hashes of an info block that cannot be read as a whole: they stand after their own mark."""
+    """Return the chunk hashes of an info block that cannot be read as a whole: they stand after their own mark."""
     source, found = damaged.source, set[str]()
     for at in occurrences(source, IDENT_HASHES, 0, source.size, damaged.progress):
         start = at + len(IDENT_HASHES) + 1 + 4
@@ -75,7 +75,7 @@ def _hashes_left(damaged: Damaged) -> frozenset[str]:
 
 
 def _hash_of(shard: XorbShard, ref: ObjectRef) -> str:
-    """The hash of a chunk as it is; empty where it cannot be read."""
+    """Return the hash of a chunk as it is; empty where it cannot be read."""
     try:
         return to_text(chunk_hash(shard.read(ref)))
     except ShardError as error:

@@ -102,11 +102,11 @@ class XorbShard(FileShard):
         return (ALL,)
 
     def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys; -1 where a key is absent."""
+        """Return the rows of many keys; -1 where a key is absent."""
         return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """The records, and the lanes of one chunk; see `Shard.sketches`."""
+        """Return the records, and the lanes of one chunk; see `Shard.sketches`."""
         number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
         absent = "Nothing has this key. " if trace is not None and trace.ref is None else ""
         from shardcore.formats.xorb.sketches import BytePlanesSketch, RecordsSketch
@@ -114,13 +114,13 @@ class XorbShard(FileShard):
         return (RecordsSketch(self.file, number, absent), BytePlanesSketch(self.file, number, absent))
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""
+        """Return the chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""
         if ref.key == ALL:
             return self.stream_chunks(0, self.chunk_count)
         return self.stream_chunks(ref.row, ref.row + 1)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
-        """The unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
+        """Return the unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
 
         Raises:
             FormatError: There are no such chunks, or one is damaged.
@@ -129,7 +129,7 @@ class XorbShard(FileShard):
         return self.file.stream_chunks(first, last)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of the content; of `all`, only the chunks that it touches are read."""
+        """Return a range of the content; of `all`, only the chunks that it touches are read."""
         if ref.key != ALL or not 0 <= start <= stop:
             return super().read_range(ref, start, stop, limit=limit)
         ends = np.cumsum(self.chunk_sizes)
@@ -163,7 +163,7 @@ def _info_start(source: PrefetchedSource) -> int:
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
-    """Recognises a xorb by the ident of its info block."""
+    """Recognise a xorb by the ident of its info block."""
     if source.size < HEADER_SIZE:
         return None
     start = _info_start(source)
@@ -175,7 +175,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def infer(source: PrefetchedSource) -> Verdict | None:
-    """Recognises chunk records without a whole info block: every byte before one must be in a record.
+    """Recognise chunk records without a whole info block: every byte before one must be in a record.
 
     The first record must unpack. After the last one there may be the first letters of an info block.
     """
@@ -204,7 +204,7 @@ def _first_fits(source: PrefetchedSource) -> bool:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
-    """Opens a xorb by the end of the file, with one read or two; without an info block the records are walked.
+    """Open a xorb by the end of the file, with one read or two; without an info block the records are walked.
 
     Records before a cut, or before an info block that is not whole, are there; `damage` and `verify` tell the rest.
 

@@ -74,7 +74,7 @@ class RecordsSketch:
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         number = chosen(self.controls, values)["chunk"]
         file, records = self._file, self._file.records
         if not records.count:
@@ -144,7 +144,7 @@ class BytePlanesSketch:
         )
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """The drawing; see `Sketch.draw`."""
+        """Return the drawing; see `Sketch.draw`."""
         wanted = chosen(self.controls, values)
         number = wanted["chunk"]
         if not self._file.records.count:
@@ -171,7 +171,7 @@ class BytePlanesSketch:
         return Drawing(f"Chunk {number} in four byte planes", figures, (), caption, more=more, legend=runs)
 
     def _unpacked(self, number: int) -> tuple[bytes, int]:
-        """A chunk as it is, and the scheme it is stored by."""
+        """Return a chunk as it is, and the scheme it is stored by."""
         records, source = self._file.records, self._file.source
         whole = records.span(number)
         record = source.read(whole.start, whole.stop)

@@ -45,7 +45,7 @@ class XorbTree:
         self.file = file
 
     def root(self) -> Node:
-        """The root of the tree of the file."""
+        """Return the root of the tree of the file."""
         damage = self.file.damage
         makers = {
             CHUNKS: self._chunks_node,
@@ -102,7 +102,7 @@ class XorbTree:
         )
 
     def _number(self, name: SourceName) -> int | None:
-        """The number of the chunk that unpacks to a source."""
+        """Return the number of the chunk that unpacks to a source."""
         if name.path or len(name.stretches) != 1:
             return None
         records, (start, stop) = self.file.records, name.stretches[0]
@@ -113,7 +113,7 @@ class XorbTree:
 
 
 def _chunk_root(name: str, size: int, number: int) -> Node:
-    """The root of the tree of an unpacked chunk."""
+    """Return the root of the tree of an unpacked chunk."""
     span = Span(name, 0, size)
     text = f"chunk {number}, {plural(size, 'byte')}"
     kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The uncompressed bytes of the chunk.")
@@ -121,7 +121,7 @@ def _chunk_root(name: str, size: int, number: int) -> Node:
 
 
 def chunk_children(read_many: ReadMany, records: Records) -> Children:
-    """The nodes of all chunk records."""
+    """Return the nodes of all chunk records."""
 
     def describe(first: int, last: int) -> list[Node]:
         heads = read_headers(read_many, records, first, last)
@@ -137,7 +137,7 @@ def chunk_children(read_many: ReadMany, records: Records) -> Children:
 
 
 def chunk_node(head: bytes, records: Records, number: int) -> Node:
-    """The node of one chunk record; `head` is its header."""
+    """Return the node of one chunk record; `head` is its header."""
     span, stored = records.span(number), records.stored_span(number)
     header = CHUNK_HEADER.read_one(head, place=span)
     fault = records.fault(header, number)
@@ -159,7 +159,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
 
 
 def info_children(data: bytes, start: int, info: XorbInfo, records: Records) -> tuple[Node, ...]:
-    """The nodes of the info block and of the length after it.
+    """Return the nodes of the info block and of the length after it.
 
     Args:
         data: The block and the length.

@@ -19,7 +19,7 @@ CHUNK_COST = 64 << 10
 
 
 def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
-    """Checks a xorb to a depth.
+    """Check a xorb to a depth.
 
     Raises:
         SourceError: The bytes cannot be had.

@@ -43,7 +43,7 @@ class XorbWriter(Writer):
         return len(self._packer)
 
     def _add(self, key: str | None, data: Data, more: More) -> str:
-        """Writes the chunks of one content; chunks have no keys but their numbers."""
+        """Write the chunks of one content; chunks have no keys but their numbers."""
         if isinstance(data, Sized) and self.output.planning:
             told = more.facts.get("chunks")
             self._plan_sizes(_sizes(told, more.label) if told is not None else usual_chunks(data.size), more.label)
@@ -89,7 +89,7 @@ class XorbWriter(Writer):
             raise UsageError(f"with {label or 'this content'} the xorb would have {fault}")
 
     def plan(self) -> Plan:
-        """The xorb as it would be written with what was added so far.
+        """Return the xorb as it would be written with what was added so far.
 
         Raises:
             UsageError: Nothing was added.
@@ -110,7 +110,7 @@ class XorbWriter(Writer):
 
 
 def _sizes(told: object, label: str) -> list[int]:
-    """The sizes of chunks that a fact tells.
+    """Return the sizes of chunks that a fact tells.
 
     Raises:
         UsageError: They are no sizes of chunks.
@@ -148,7 +148,7 @@ class _PlannedChunks(ColumnObjects):
 
 
 def _planned(packed: PackedXorb) -> ColumnObjects:
-    """The chunks as reading will give them."""
+    """Return the chunks as reading will give them."""
     ends, sizes, hashes = packed.info.ends, packed.sizes, packed.info.hashes
     records = np.concatenate([[0], ends[:-1]]).astype(np.int64)
 

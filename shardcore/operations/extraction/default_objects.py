@@ -20,12 +20,12 @@ Rows = NDArray[np.int64]
 
 
 def all_rows(objects: Objects) -> Iterator[Rows]:
-    """All rows, in pieces."""
+    """Return all rows, in pieces."""
     return row_steps(len(objects), STEP)
 
 
 def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
-    """All rows, in pieces; those that are slots of a hash function in the order of their objects in the file."""
+    """Yield all rows, in pieces; those that are slots of a hash function in the order of their objects in the file."""
     order = objects.order("offset") if objects.hashed_rows and "offset" in objects.orders else None
     if order is None:
         yield from all_rows(objects)
@@ -37,14 +37,14 @@ def rows_in_file_order(objects: Objects) -> Iterator[Rows]:
 
 
 def outer_kinds(objects: Objects) -> tuple[int, ...]:
-    """The codes of the kinds that are no parts of others (not the chunks of a file)."""
+    """Return the codes of the kinds that are no parts of others (not the chunks of a file)."""
     return tuple(code for code, name in enumerate(objects.kinds) if name not in objects.inner_kinds)
 
 
 def taken_rows(
     objects: Objects, pieces: Iterable[Rows], options: ExtractOptions, kinds: tuple[int, ...] | None = None
 ) -> Iterator[Rows]:
-    """Those of some rows that are taken, in pieces.
+    """Yield those of some rows that are taken, in pieces.
 
     Args:
         objects: The objects.
@@ -64,7 +64,7 @@ def taken_rows(
 
 
 def kind_code(shard: Shard, kind: str | None) -> int | None:
-    """The code of a kind of objects; None for all kinds.
+    """Return the code of a kind of objects; None for all kinds.
 
     Raises:
         UsageError: The shard has no such objects.

@@ -67,7 +67,7 @@ _TEXT_CONTROLS = frozenset("\t\n\r\f\x1b")
 
 
 def ending_of(head: bytes, *, whole: bool) -> str:
-    """The ending for a content, with its dot; empty when nothing speaks for one.
+    """Return the ending for a content, with its dot; empty when nothing speaks for one.
 
     Args:
         head: Its first bytes; `HEAD` of them are enough.
@@ -133,7 +133,7 @@ def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
 
 
 def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
-    """The content of an object from an offset on.
+    """Yield the content of an object from an offset on.
 
     Raises:
         ShardError: The bytes cannot be had, or are damaged.
@@ -210,7 +210,7 @@ def extract_objects(
     each_piece: EachPiece | None = None,
     manifest_written: Callable[[Path], None] | None = None,
 ) -> Generator[Extracted]:
-    """Writes objects into files of a folder, one after the other; a damaged one does not stop the others.
+    """Write objects into files of a folder, one after the other; a damaged one does not stop the others.
 
     A file appears under its name only when it is complete. At the end `manifest.json` is written, which tells the key
     of every file, and what the format keeps about it.
@@ -269,7 +269,7 @@ def write_object(
     limit: int | None = None,
     each_piece: EachPiece | None = None,
 ) -> tuple[int, str]:
-    """Streams one object, or a part of it, into a file that appears when it is complete; at most `limit` bytes.
+    """Stream one object, or a part of it, into a file that appears when it is complete; at most `limit` bytes.
 
     Of a large object of another machine what came is kept when no more does, and the next time the rest is fetched.
 
@@ -318,7 +318,7 @@ class _Taking:
         self._made: list[Path] = []
 
     def take(self, ref: ObjectRef) -> list[Extracted]:
-        """The content and the parts of an object; one that is damaged does not stop the others."""
+        """Return the content and the parts of an object; one that is damaged does not stop the others."""
         if ref.state in _BARE:
             bare = Extracted(ref.key, "", state=ref.state.name.lower(), row=ref.row)
             return [] if self._options.skip_unused else [bare]
@@ -336,7 +336,7 @@ class _Taking:
         return results
 
     def tidy(self) -> None:
-        """Removes folders that were made for files which did not come."""
+        """Remove folders that were made for files which did not come."""
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -369,13 +369,13 @@ class _Taking:
         return Extracted(ref.key, str(path), size, digest, part=part, row=ref.row, facts=facts)
 
     def _free_path(self, name: str) -> Path:
-        """Another name, that no file has."""
+        """Return another name, that no file has."""
         while os.path.lexists(path := self._where / self._names.rename(name)):
             pass
         return path
 
     def _make_folders(self, folder: Path) -> None:
-        """Makes the folders between the one of the extraction and a file.
+        """Make the folders between the one of the extraction and a file.
 
         Raises:
             UsageError: A file or a link has the name of a folder: links are not followed.
@@ -459,7 +459,7 @@ def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None) -> Itera
 
 
 def _peeked(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """The first bytes of a content, at least `HEAD` where there are so many, and all of its pieces."""
+    """Return the first bytes of a content, at least `HEAD` where there are so many, and all of its pieces."""
     first: list[bytes] = []
     while sum(map(len, first)) < HEAD and (piece := next(pieces, None)) is not None:
         first.append(piece)

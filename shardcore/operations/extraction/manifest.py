@@ -36,7 +36,7 @@ class ManifestWriter:
         self._write('\n "objects": [')
 
     def add(self, line: dict[str, Any]) -> None:
-        """Adds what became of one object.
+        """Add what became of one object.
 
         Args:
             line: Its members; `path` is made relative to the folder, with `/`.
@@ -50,7 +50,7 @@ class ManifestWriter:
         self._empty = False
 
     def appear(self) -> Path:
-        """Completes it; beside an older manifest, under the next free number.
+        """Complete it; beside an older manifest, under the next free number.
 
         Returns:
             Its path.
@@ -73,7 +73,7 @@ class ManifestWriter:
                 return self._file.final
 
     def discard(self) -> None:
-        """Removes what was begun."""
+        """Remove what was begun."""
         self._file.discard()
 
     def _write(self, text: str) -> None:

@@ -38,7 +38,7 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def give(self, key: str, ending: str = "") -> str:
-        """The name for a key, with `/` between folders; never the same twice, not even in another case.
+        """Return the name for a key, with `/` between folders; never the same twice, not even in another case.
 
         Args:
             key: The key.
@@ -54,7 +54,7 @@ class Names:
         return self._free(self._folder(above), last, key, ending)
 
     def rename(self, name: str) -> str:
-        """Another name for what has a name already, for files that exist: `a.txt` becomes `a (2).txt`."""
+        """Return another name for what has a name already, for files that exist: `a.txt` becomes `a (2).txt`."""
         parent, slash, last = name.rpartition("/")
         stem, ending = _parted(last)
         while True:
@@ -65,7 +65,7 @@ class Names:
                 return other
 
     def _folder(self, parts: tuple[str, ...]) -> str:
-        """The folder for the first parts of keys, with a `/` at its end; empty for none."""
+        """Return the folder for the first parts of keys, with a `/` at its end; empty for none."""
         if not parts:
             return ""
         if parts not in self._made:
@@ -74,7 +74,7 @@ class Names:
         return self._made[parts]
 
     def _free(self, parent: str, text: str, whole: str, ending: str) -> str:
-        """A name in a folder that nobody has, and remembers it."""
+        """Return a name in a folder that nobody has, and remember it."""
         clean = _cleaned(text)
         name = clean + ending
         if clean != text or _folded(parent + name) in self._taken:
@@ -121,7 +121,7 @@ def _cleaned(key: str) -> str:
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """A name without its ending, and the ending with its dot where it is short enough to be one."""
+    """Return a name without its ending, and the ending with its dot where it is short enough to be one."""
     stem, dot, suffix = name.rpartition(".")
     return (stem, dot + suffix) if dot and stem and len(suffix.encode("utf-8", "replace")) <= 8 else (name, "")
 
@@ -131,5 +131,5 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _folded(name: str) -> str:
-    """Names that some file system takes for the same are equal in this form."""
+    """Name that some file system takes for the same are equal in this form."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

@@ -153,7 +153,7 @@ def extract_each(
 def _all_refs(
     shard: Shard, match: str | None, kind: str | None, options: ExtractOptions, progress: Progress
 ) -> tuple[Iterator[ObjectRef], int]:
-    """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
+    """Return all objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
 
     Kinds that are parts of others (the chunks of a file) are left out unless they are asked for.
     """
@@ -212,7 +212,7 @@ class _MemberRefs:
         return map(_given, chain(first, self._rows))
 
     def close(self) -> None:
-        """Ends what is under way."""
+        """End what is under way."""
         self._rows.close()
 
     def _found(self) -> Generator[ObjectRow]:

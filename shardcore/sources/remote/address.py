@@ -132,7 +132,7 @@ def is_address(value: object) -> bool:
 
 
 def shown_address(text: str) -> str:
-    """A text as it may be shown: addresses without query and login, everything else as it is."""
+    """Return a text as it may be shown: addresses without query and login, everything else as it is."""
     if not is_address(text):
         return text
     try:
@@ -142,7 +142,7 @@ def shown_address(text: str) -> str:
 
 
 def parse_address(text: str) -> Address:
-    """Takes an address apart.
+    """Take an address apart.
 
     Raises:
         UsageError: It is none, or of another kind.
@@ -163,7 +163,7 @@ def parse_address(text: str) -> Address:
 
 
 def _bucket_address(scheme: str, rest: str) -> Address:
-    """An address of a store: everything after the bucket is the key, as it stands."""
+    """Return an address of a store: everything after the bucket is the key, as it stands."""
     bucket, _, key = rest.partition("/")
     if not bucket or any(letter in bucket for letter in "@?#:"):
         raise UsageError(f"an address in a store is {scheme}://bucket/key")
@@ -171,7 +171,7 @@ def _bucket_address(scheme: str, rest: str) -> Address:
 
 
 def _web_address(body: str) -> Address:
-    """An address of the web; a fragment is for browsers and is dropped."""
+    """Return an address of the web; a fragment is for browsers and is dropped."""
     try:
         parts = urlsplit(body)
         host, port = parts.hostname or "", parts.port

@@ -33,7 +33,7 @@ def told_to(tell: Callable[[Connection], None]) -> Iterator[None]:
 
 
 def hang_up(connection: Connection) -> None:
-    """Ends a connection, from whatever thread: who waits for an answer on it is woken."""
+    """End a connection, from whatever thread: who waits for an answer on it is woken."""
     sock = getattr(connection, "sock", None)
     if isinstance(sock, socket.socket):
         with contextlib.suppress(OSError):
@@ -46,7 +46,7 @@ class NoXml(Exception):
 
 
 def _parsable(response: Any, amt: int = 1 << 16, decode_content: bool | None = None) -> Iterator[bytes]:
-    """Yields a body that is going to be parsed as XML: all of it, or nothing where an error has no such body."""
+    """Yield a body that is going to be parsed as XML: all of it, or nothing where an error has no such body."""
     body = bytearray()
     while len(body) <= MOST_XML and (piece := response.read(amt, decode_content=decode_content)):
         body += piece
@@ -86,7 +86,7 @@ def _is_xml(body: bytes) -> bool:
 
 
 def let_tell(manager: Any) -> None:
-    """Lets all pools of a manager of urllib3 tell on which connection each request goes; they make that known."""
+    """Let all pools of a manager of urllib3 tell on which connection each request goes; they make that known."""
     manager.pool_classes_by_scheme = {
         scheme: _telling(pool_class) for scheme, pool_class in manager.pool_classes_by_scheme.items()
     }

@@ -35,7 +35,7 @@ class Workers:
         self._busy = 0
 
     def submit(self, priority: int, job: Callable[[], None]) -> None:
-        """Runs a job, which lets no exception out, when a thread is free; of equal priority the first comes first."""
+        """Run a job, which lets no exception out, when a thread is free; of equal priority the first comes first."""
         with self._lock:
             heapq.heappush(self._waiting, (priority, next(self._order), job))
             more = self._busy < self._most
@@ -80,7 +80,7 @@ class Connection:
         self.blocks = BlockCache(options.cache_bytes)
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self.transport.close()
 
 
@@ -93,7 +93,7 @@ class ConnectionPool:
         self._given_back: deque[_Key] = deque()
 
     def take(self, address: Address, options: RemoteOptions) -> tuple[Connection, _Key]:
-        """The line to an address; who takes it gives it back once.
+        """Return the line to an address; who takes it gives it back once.
 
         Raises:
             CredentialsRefused: There are no such credentials.
@@ -110,12 +110,12 @@ class ConnectionPool:
             self._clear()
 
     def give_back(self, key: _Key) -> None:
-        """Ends a use. Waits for nothing: the garbage collector calls this in any thread, also in one that takes."""
+        """End a use. Waits for nothing: the garbage collector calls this in any thread, also in one that takes."""
         self._given_back.append(key)
         self._clear()
 
     def _clear(self) -> None:
-        """Takes note of what was given back; when the lock is taken, whoever has it does."""
+        """Take note of what was given back; when the lock is taken, whoever has it does."""
         while self._given_back and self._lock.acquire(blocking=False):
             try:
                 unused = self._one_less()
@@ -125,7 +125,7 @@ class ConnectionPool:
                 unused.close()
 
     def _one_less(self) -> Connection | None:
-        """The line that nobody uses any more, if it is so with the next one that was given back."""
+        """Return the line that nobody uses any more, if it is so with the next one that was given back."""
         if not self._given_back:
             return None
         key = self._given_back.popleft()

@@ -53,7 +53,7 @@ class Fetch:
         self._attempt = 0
 
     def run(self) -> Fetched:
-        """Fetches it.
+        """Fetch it.
 
         Raises:
             RemoteError: It cannot be had.
@@ -117,7 +117,7 @@ class Fetch:
             note.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
-        """Reads the body to its end, which has to be where it was said to be."""
+        """Read the body to its end, which has to be where it was said to be."""
         data, limit = self._known.data, self._remote.options.whole_limit
         expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._flight.start)
         for piece in reply.pieces(self._address):
@@ -169,7 +169,7 @@ class _Note:
             self._purpose = ReadPurpose.PROBE
 
     def write(self, size: int) -> None:
-        """Writes the line."""
+        """Write the line."""
         now = time.monotonic()
         answered = self._answered if self._had_answer else now
         self._add(

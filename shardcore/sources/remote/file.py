@@ -68,7 +68,7 @@ class RemoteFile:
         return self._identity
 
     def check_plain(self) -> None:
-        """Lets only files pass whose ranges are those of their bytes.
+        """Let only files pass whose ranges are those of their bytes.
 
         Raises:
             RangeRefused: It is packed on the way.
@@ -77,7 +77,7 @@ class RemoteFile:
             raise packed(self.address, self.pin.encoding)
 
     def read(self, ranges: Sequence[tuple[int, int]], *, fresh: bool = False) -> list[bytes]:
-        """The bytes of some half-open ranges that lie inside the file.
+        """Return the bytes of some half-open ranges that lie inside the file.
 
         Args:
             ranges: The ranges, in any order.
@@ -114,7 +114,7 @@ class RemoteFile:
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int) -> None:
-        """Fetches bytes that will probably be wanted, and waits for nothing."""
+        """Fetch bytes that will probably be wanted, and wait for nothing."""
         if self._pin is None or self._whole is not None or self.remote.closed:
             return
         stop = min(stop, self._pin.size)
@@ -124,7 +124,7 @@ class RemoteFile:
                     self._start(RangeRequest(first, last, ReadPriority.PREFETCH, self._purpose(first), kept=True))
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """The parts of `[start, stop)` that are here."""
+        """Return the parts of `[start, stop)` that are here."""
         if self._whole is not None:
             return ((start, stop),)
         if self._pin is None:
@@ -138,7 +138,7 @@ class RemoteFile:
         return tuple(found)
 
     def plain(self, limit: int) -> bytes:
-        """The whole content, without what it is packed in on the way.
+        """Return the whole content, without what it is packed in on the way.
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
@@ -162,18 +162,18 @@ class RemoteFile:
         return content
 
     def let_go(self) -> None:
-        """Leaves it to the cache how much is kept: thousands of files may come whole, one after the other."""
+        """Leave it to the cache how much is kept: thousands of files may come whole, one after the other."""
         self._whole = None
 
     def close(self) -> None:
-        """Ends what is under way."""
+        """End what is under way."""
         with self._lock:
             flights = [*self._flights, *([self._opening] if self._opening is not None else [])]
         for flight in flights:
             flight.call_off()
 
     def _check_size(self, wanted: list[tuple[int, int]]) -> None:
-        """Refuses what somebody wants to be asked about first.
+        """Refuse what somebody wants to be asked about first.
 
         Raises:
             LargeRead: So many bytes would be fetched.
@@ -210,7 +210,7 @@ class RemoteFile:
             return pieces, list(flights.values())
 
     def _not_coming(self, start: int, stop: int, joined_ones: dict[int, RangeRequest]) -> list[tuple[int, int]]:
-        """The parts of a range that no flight brings; those that bring the others are joined."""
+        """Return the parts of a range that no flight brings; those that bring the others are joined."""
         for flight in self._flights:
             apart = flight.stop <= start or stop <= flight.start
             if apart or id(flight) in joined_ones or not flight.join():
@@ -222,7 +222,7 @@ class RemoteFile:
         return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Reads ahead of somebody who takes one stretch after the other, as far as was fetched so before."""
+        """Read ahead of somebody who takes one stretch after the other, as far as was fetched so before."""
         if len(holes) != 1 or self._pin is None:
             return holes
         start, stop = holes[0]
@@ -252,7 +252,7 @@ class RemoteFile:
         self._line.workers.submit(flight.priority, lambda: self._fly(flight))
 
     def _fly(self, flight: RangeRequest) -> None:
-        """Fetches a range, on a thread of the line."""
+        """Fetch a range, on a thread of the line."""
         if not flight.begin():
             if flight.off:
                 self._end(flight, None, CalledOff())
@@ -282,7 +282,7 @@ class RemoteFile:
             flight.land(data, error)
 
     def _keep(self, flight: RangeRequest, known: Fetched, pin: Pin) -> bytes:
-        """Keeps what was fetched; returns the bytes of the range."""
+        """Keep what was fetched; return the bytes of the range."""
         data = bytes(known.data)
         self._location = known.location
         if self._pin is None:
@@ -300,7 +300,7 @@ class RemoteFile:
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
-        """Fetches the first range, which tells how large the file is.
+        """Fetch the first range, which tells how large the file is.
 
         Args:
             first: How many bytes of the beginning are useful.
@@ -329,7 +329,7 @@ class RemoteFile:
 
 
 def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tuple[int, int]]:
-    """The parts of a range that none of some flights brings."""
+    """Return the parts of a range that none of some flights brings."""
     parts = [hole]
     for flight in flights:
         parts = [
@@ -342,7 +342,7 @@ def _outside(hole: tuple[int, int], flights: Iterable[RangeRequest]) -> list[tup
 
 
 def _again(error: BaseException) -> BaseException:
-    """An error of a thread, for one of those who waited: each gets its own, with its own trace."""
+    """Return an error of a thread, for one of those who waited: each gets its own, with its own trace."""
     if isinstance(error, CalledOff):
         return ConnectionFailed("the file was closed while it was read", remedy=Remedy.REOPEN)
     if isinstance(error, ShardError):

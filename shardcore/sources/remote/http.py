@@ -49,7 +49,7 @@ class HttpTransport:
         let_tell(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Asks for a range, and follows redirects; where they led is in the reply.
+        """Ask for a range, and follow redirects; where they led is in the reply.
 
         Raises:
             Broken: There was no answer.
@@ -73,7 +73,7 @@ class HttpTransport:
         return max(getattr(self._hops, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """Refuses: a web server opens only what is named.
+        """Refuse: a web server opens only what is named.
 
         Raises:
             RemoteError: Always.
@@ -81,7 +81,7 @@ class HttpTransport:
         raise CannotList(f"{folder.shown} cannot be listed: a web server opens only what is named")
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         close_pools(self._pool)
 
     def _follow(self, address: Address, url: str, headers: dict[str, str]) -> Reply:
@@ -127,7 +127,7 @@ def _without_login(headers: dict[str, str]) -> dict[str, str]:
 
 
 def proxy_for(address: Address) -> str | None:
-    """The proxy that the environment names for a server, if any."""
+    """Return the proxy that the environment names for a server, if any."""
     host = address.place.rsplit(":", 1)[0]
     if proxy_bypass(host):
         return None

@@ -70,7 +70,7 @@ class RemoteOptions:
     patience: float = 60.0
 
     def __post_init__(self) -> None:
-        """Refuses what contradicts itself.
+        """Refuse what contradicts itself.
 
         Raises:
             UsageError: It does.

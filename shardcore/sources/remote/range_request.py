@@ -50,7 +50,7 @@ class RangeRequest:
         self._end: Callable[[], None] | None = None
 
     def join(self) -> bool:
-        """One more waits for it; False when it was called off already."""
+        """Return one more waits for it; False when it was called off already."""
         with self._lock:
             self._users += not self._off.is_set()
             return not self._off.is_set()
@@ -64,7 +64,7 @@ class RangeRequest:
             self.call_off()
 
     def call_off(self) -> None:
-        """Ends it, whoever waits."""
+        """End it, whoever waits."""
         with self._lock:
             self._off.set()
             # Under the lock, or the connection might serve somebody else by the time that it is ended.
@@ -77,7 +77,7 @@ class RangeRequest:
         return self._off.is_set()
 
     def check(self) -> None:
-        """Asks whether it is still wanted.
+        """Ask whether it is still wanted.
 
         Raises:
             CalledOff: It is not.
@@ -86,12 +86,12 @@ class RangeRequest:
             raise CalledOff
 
     def pause(self, seconds: float) -> None:
-        """Waits before another attempt; no longer than it is wanted."""
+        """Wait before another attempt; no longer than it is wanted."""
         self._off.wait(seconds)
         self.check()
 
     def waits_on(self, connection: Connection) -> None:
-        """Says on which connection an answer is waited for, so that the waiting can be ended.
+        """Say on which connection an answer is waited for, so that the waiting can be ended.
 
         Raises:
             CalledOff: Nobody wants it.
@@ -101,7 +101,7 @@ class RangeRequest:
         self.check()
 
     def carries(self, reply: Reply) -> None:
-        """Says which answer is being read, so that it can be ended.
+        """Say which answer is being read, so that it can be ended.
 
         Raises:
             CalledOff: Nobody wants it.
@@ -128,7 +128,7 @@ class RangeRequest:
         self._done.set()
 
     def wait(self) -> None:
-        """Waits for the end.
+        """Wait for the end.
 
         Raises:
             Cancelled: The caller does not want it any more.

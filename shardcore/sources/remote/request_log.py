@@ -116,7 +116,7 @@ class RequestLog:
             return len(self._sizes)
 
     def add(self, record: Request) -> None:
-        """Keeps a record."""
+        """Keep a record."""
         with self._lock:
             self._records.append(record)
             if record.purpose is ReadPurpose.INDEX and record.address not in self._purposes:
@@ -133,17 +133,17 @@ class RequestLog:
                 self.retries += bool(record.retry)
 
     def note(self, text: str) -> None:
-        """Keeps a note; the same one is kept once."""
+        """Keep a note; the same one is kept once."""
         with self._lock:
             self._notes[text] = None
 
     def learn_size(self, address: str, size: int) -> None:
-        """Says how large a file is that is read from."""
+        """Say how large a file is that is read from."""
         with self._lock:
             self._sizes[address] = size
 
     def learn_purposes(self, address: str, at: PurposeAt) -> None:
-        """Says what the bytes of a file are for, once it is open; what was read while nobody knew is named anew."""
+        """Say what the bytes of a file are for, once it is open; what was read while nobody knew is named anew."""
         with self._lock:
             self._purposes[address] = at
             # Of data sets each member says so: looking at all records each time would take the square of the time.
@@ -179,5 +179,5 @@ class RequestLog:
         return f"{plural(self.requests, 'request')}{again}, {size_text(self.bytes)} of {size_text(full)}{hits}{whole}"
 
     def lines(self) -> str:
-        """All records as JSON lines."""
+        """Return all records as JSON lines."""
         return "".join(json.dumps(record.to_json(), ensure_ascii=True) + "\n" for record in self.records)

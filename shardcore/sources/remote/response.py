@@ -91,7 +91,7 @@ class Reply:
         self._raw = raw
 
     def pieces(self, where: Address) -> Iterator[bytes]:
-        """The body, as it comes.
+        """Yield the body, as it comes.
 
         Raises:
             Broken: It ends early, stalls or breaks.
@@ -106,7 +106,7 @@ class Reply:
             raise Broken(failure(error, where)) from error
 
     def read_error(self) -> None:
-        """Reads the beginning of the body of an error, for what a store calls it."""
+        """Read the beginning of the body of an error, for what a store calls it."""
         if self._raw is None or self.code:
             return
         with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
@@ -114,13 +114,13 @@ class Reply:
             self.code = found[1].decode("ascii") if found else ""
 
     def abort(self) -> None:
-        """Calls the transfer off, from whatever thread: a read that waits ends at once."""
+        """Call the transfer off, from whatever thread: a read that waits ends at once."""
         if self._raw is not None:
             with contextlib.suppress(_broken(), OSError, ValueError, AttributeError, RuntimeError):
                 self._raw.shutdown()
 
     def close(self, *, whole: bool = False) -> None:
-        """Releases the connection: for further requests where the body was read to its end, else it is closed."""
+        """Release the connection: for further requests where the body was read to its end, else it is closed."""
         if self._raw is None:
             return
         with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
@@ -139,7 +139,7 @@ class Transport(Protocol):
     anonymous: bool | None
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Asks for a range.
+        """Ask for a range.
 
         Raises:
             Broken: There was no answer; it may be asked again.
@@ -151,7 +151,7 @@ class Transport(Protocol):
         """Return how many requests the last `get` of this thread needed beyond its own."""
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """A part of what lies directly in a folder.
+        """Return a part of what lies directly in a folder.
 
         Raises:
             ListingRefused: The store answers with an error.
@@ -160,7 +160,7 @@ class Transport(Protocol):
         """
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _broken() -> type[Exception]:
 
 
 def close_pools(manager: urllib3.PoolManager) -> None:
-    """Closes all connections, also where something, such as the trace of an error, still refers to their pool."""
+    """Close all connections, also where something, such as the trace of an error, still refers to their pool."""
     for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
         if (pool := manager.pools.get(key)) is not None:
             pool.close()

@@ -122,7 +122,7 @@ class S3Transport:
         )
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Asks for a range.
+        """Ask for a range.
 
         Raises:
             Broken: There was no answer.
@@ -154,7 +154,7 @@ class S3Transport:
         return max(getattr(self._sent, "count", 0) - 1, 0)
 
     def page(self, folder: Address, token: str, most: int) -> ListingPage:
-        """A part of what lies directly in a folder.
+        """Return a part of what lies directly in a folder.
 
         Args:
             folder: The folder.
@@ -189,7 +189,7 @@ class S3Transport:
         )
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         session = self._client._endpoint.http_session
         for manager in (session._manager, *session._proxy_managers.values()):
             close_pools(manager)
@@ -200,7 +200,7 @@ class S3Transport:
 
 
 def error_reply(error: refused.ClientError) -> Reply:
-    """An error of a store, as an answer without a body."""
+    """Return an error of a store, as an answer without a body."""
     facts = error.response.get("ResponseMetadata", {})
     said = error.response.get("Error", {})
     headers = {name.lower(): value for name, value in facts.get("HTTPHeaders", {}).items()}
@@ -228,7 +228,7 @@ def broken_error(error: Exception, address: Address) -> Exception:
 
 
 def _without_answer(error: Exception, where: str) -> RemoteError:
-    """A failure before anything was sent; the words of botocore may hold secrets and are not repeated."""
+    """Return a failure before anything was sent; the words of botocore may hold secrets and are not repeated."""
     name = type(error).__name__
     words = ("Credential", "Token", "Profile", "SSO", "Config", "Assume", "Metadata", "Unauthorized", "Auth")
     if any(word in name for word in words):

@@ -50,7 +50,7 @@ class RemoteSession:
         self._ends: list[weakref.finalize[..., RemoteSession]] = []
 
     def line(self, address: Address) -> Connection:
-        """The line to an address, taken once and given back at the end.
+        """Return the line to an address, taken once and given back at the end.
 
         Raises:
             SourceError: The thing is closed, or there are no credentials for the place.
@@ -73,7 +73,7 @@ class RemoteSession:
         return self._closed
 
     def close(self) -> None:
-        """Gives everything back."""
+        """Give everything back."""
         with self._lock:
             self._closed = True
             ends, self._ends = self._ends, []
@@ -89,7 +89,7 @@ class RemoteSession:
         return wanted if limit is None else max(min(wanted, limit - self._asked_bytes), 1)
 
     def spend(self, size: int) -> None:
-        """Takes one request of so many bytes from what is allowed.
+        """Take one request of so many bytes from what is allowed.
 
         Raises:
             BudgetSpent: It is not allowed.
@@ -109,7 +109,7 @@ class RemoteSession:
     # --- trouble -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Lets nothing more be asked for once the thing is lost.
+        """Let nothing more be asked for once the thing is lost.
 
         Raises:
             RemoteError: It failed for good before.
@@ -118,7 +118,7 @@ class RemoteSession:
             raise self._lost.again()
 
     def lose(self, error: RemoteError) -> None:
-        """Gives the thing up: all its reads fail from now on, at once."""
+        """Give the thing up: all its reads fail from now on, at once."""
         with self._lock:
             self._lost = self._lost or error
 
@@ -129,7 +129,7 @@ class RemoteSession:
                 self._trouble = None
 
     def tried(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
-        """Does something that may fail for a while, again and again, until it works or there is no use.
+        """Do something that may fail for a while, again and again, until it works or there is no use.
 
         Args:
             attempt: Does it; is told how often it was tried before. Raises `Broken` where another attempt may help.

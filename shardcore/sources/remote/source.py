@@ -46,7 +46,7 @@ class OpenedFiles:
     def source(
         self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
     ) -> RemoteSource:
-        """The file at an address; its first range, of `first` bytes or that at `at`, has been fetched.
+        """Return the file at an address; its first range, of `first` bytes or that at `at`, has been fetched.
 
         Raises:
             RemoteError: It cannot be had.
@@ -82,7 +82,7 @@ class OpenedFiles:
         return file
 
     def check_absent(self, address: Address) -> None:
-        """Lets only what was not sought in vain before pass.
+        """Let only what was not sought in vain before pass.
 
         Raises:
             RemoteError: What was told then.
@@ -109,7 +109,7 @@ class OpenedFiles:
         return list(known)
 
     def close(self) -> None:
-        """Ends what is under way, and gives the connections back."""
+        """End what is under way, and give the connections back."""
         self.remote.close()
         with self._lock:
             files = list(self._files.values())
@@ -157,20 +157,20 @@ class RemoteSource(Source):
         return self._opened.remote.tape
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """The parts of `[start, stop)` that were fetched and are kept."""
+        """Return the parts of `[start, stop)` that were fetched and are kept."""
         return self._file.loaded(start, stop)
 
     def prefetch(self, start: int, stop: int) -> None:
-        """Begins to fetch bytes that will probably be wanted."""
+        """Begin to fetch bytes that will probably be wanted."""
         if not self._closed:
             self._file.prefetch(start, min(stop, self.size))
 
     def learn_purposes(self, at: PurposeAt) -> None:
-        """Says what the bytes at each offset are for."""
+        """Say what the bytes at each offset are for."""
         self.tape.learn_purposes(self.uri, at)
 
     def check_unchanged(self) -> None:
-        """Asks the server for one byte of the same file.
+        """Ask the server for one byte of the same file.
 
         Raises:
             SourceChanged: It is another one by now.
@@ -246,7 +246,7 @@ class RemoteFolder(Folder):
         )
 
     def open(self, name: str) -> RemoteSource:
-        """Opens what lies at the relative `name`; its first range is fetched.
+        """Open what lies at the relative `name`; its first range is fetched.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the folder.
@@ -270,7 +270,7 @@ class RemoteFolder(Folder):
             return self.open(name)
 
     def read(self, name: str, limit: int) -> bytes:
-        """The whole content of a small file; what is packed on the way is unpacked.
+        """Return the whole content of a small file; what is packed on the way is unpacked.
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
@@ -279,16 +279,16 @@ class RemoteFolder(Folder):
         return self._opened.file(self._address.inside(name), first=min(limit, MOST_PLAIN)).plain(limit)
 
     def close(self) -> None:
-        """Gives the connections back, when it is the folder that was opened."""
+        """Give the connections back, when it is the folder that was opened."""
         if self._root:
             self._opened.close()
 
     def folder(self, name: str) -> RemoteFolder:
-        """The sub-folder `name`."""
+        """Return the sub-folder `name`."""
         return RemoteFolder(self._opened, self._address.inside(name).as_folder)
 
     def parent(self) -> RemoteFolder | None:
-        """The folder around this one, or None at the root."""
+        """Return the folder around this one, or None at the root."""
         above = self._address.parent
         return None if above is None else RemoteFolder(self._opened, above)
 
@@ -306,7 +306,7 @@ class RemoteFolder(Folder):
                 raise NoSuchObject(text, status=error.status) from error
 
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
-        """A part of a listing; asked for again when there is no answer."""
+        """Return a part of a listing; asked for again when there is no answer."""
         remote = self._opened.remote
         transport = remote.line(where).transport
 
@@ -347,7 +347,7 @@ def open_remote(
     first: int = FIRST,
     marks: tuple[str, ...] = (),
 ) -> RemoteSource | RemoteFolder:
-    """Opens what lies at an address: a file, or a folder where it ends with a slash or no file is there.
+    """Open what lies at an address: a file, or a folder where it ends with a slash or no file is there.
 
     Web addresses of stores are asked over HTTP, as they stand; where that is not enough (a folder, which HTTP cannot
     list, or options that only a store knows), they are opened in their bucket. Of a file, `first` bytes are fetched.

@@ -43,7 +43,7 @@ class Upload:
         self._force = force
 
     def check_free(self, address: Address) -> None:
-        """Refuses early what would be refused at the end.
+        """Refuse early what would be refused at the end.
 
         Raises:
             UsageError: The object exists, and is not to be replaced.
@@ -63,7 +63,7 @@ class Upload:
         raise _exists(address)
 
     def send(self, path: Path, address: Address, progress: Progress = no_progress) -> None:
-        """Sends one file; it appears when it is complete, or not at all.
+        """Send one file; it appears when it is complete, or not at all.
 
         Raises:
             UsageError: The object exists, and is not to be replaced.
@@ -111,7 +111,7 @@ class Upload:
             raise
 
     def _ask(self, address: Address, operation: str, **given: Any) -> dict[str, Any]:
-        """One request, sent again while the store does not answer."""
+        """Return one request, sent again while the store does not answer."""
 
         def ask(attempt: int) -> dict[str, Any]:
             check_stopped()

@@ -102,7 +102,7 @@ class Sizes:
         return int(self.counts.sum())
 
     def chart(self) -> Chart:
-        """The histogram."""
+        """Return the histogram."""
         unit = "stored bytes" if self.stored else "bytes"
         noun = "object" if self.kind == "object" else self.kind
         note = f"{plural(self.objects, noun)}: {plural(self.total, unit[:-1])} in all, "
@@ -127,7 +127,7 @@ _WITH_SIZE = (State.LIVE, State.EXTERNAL, State.TOMBSTONED)
 
 
 def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progress) -> Sizes:
-    """Counts the objects by size, by what is in memory; sizes that would have to be read are left out.
+    """Count the objects by size, by what is in memory; sizes that would have to be read are left out.
 
     Args:
         objects: All objects.
@@ -173,7 +173,7 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
 
 
 def _exact_sum(values: I64) -> int:
-    """A sum that does not wrap: NumPy's would, of sizes that a damaged file claims."""
+    """Return a sum that does not wrap: NumPy's would, of sizes that a damaged file claims."""
     low = int((values & 0xFFFFFFFF).sum(dtype=np.uint64))
     return low + (int((values >> 32).sum(dtype=np.int64)) << 32)
 
@@ -261,7 +261,7 @@ def load_chart(load: Load, most: int = MOST_BINS) -> BinnedLoad:
 
 
 def load_sentence(load: Load) -> str:
-    """The numbers of a load in a sentence."""
+    """Return the numbers of a load in a sentence."""
     if not load.places:
         return ""
     mean = load.total / load.places

@@ -85,13 +85,13 @@ def highest_bits(seen: int) -> float:
 
 
 def edges_of(size: int, most: int) -> NDArray[np.int64]:
-    """Cuts a file into places of equal size, at most `most` of them."""
+    """Cut a file into places of equal size, at most `most` of them."""
     places = max(min(most, size // LEAST), 1)
     return np.array([size * at // places for at in range(places + 1)], np.int64)
 
 
 def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_only: bool = False) -> Entropy:
-    """The entropy of samples: the middle page of each place. Reads at most 1 MiB.
+    """Return the entropy of samples: the middle page of each place. Reads at most 1 MiB.
 
     Args:
         source: The file.
@@ -115,7 +115,7 @@ def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_
 
 
 def whole_entropy(source: Source, progress: Progress = no_progress) -> Entropy:
-    """The entropy of all bytes; reads the file from end to end.
+    """Return the entropy of all bytes; read the file from end to end.
 
     Raises:
         SourceError: The bytes cannot be had.
@@ -136,7 +136,7 @@ def whole_entropy(source: Source, progress: Progress = no_progress) -> Entropy:
 
 
 def _middle(start: int, stop: int) -> tuple[int, int]:
-    """The page in the middle of a place; all of a place that is no longer."""
+    """Return the page in the middle of a place; all of a place that is no longer."""
     if stop - start <= PAGE:
         return start, stop
     at = start + (stop - start - PAGE) // 2
@@ -144,7 +144,7 @@ def _middle(start: int, stop: int) -> tuple[int, int]:
 
 
 def _loaded_page(here: list[tuple[int, int]], start: int, stop: int) -> tuple[int, int] | None:
-    """The first bytes of a place that are here, up to a page of them."""
+    """Return the first bytes of a place that are here, up to a page of them."""
     for first, last in here:
         low, high = max(first, start), min(last, stop)
         if high - low >= min(LEAST, stop - start):

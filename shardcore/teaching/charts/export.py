@@ -13,7 +13,7 @@ from shardcore.teaching.charts.charts import Chart
 
 
 def shares_json(shares: Sequence[Share]) -> list[dict[str, Any]]:
-    """The byte budget as values of JSON."""
+    """Return the byte budget as values of JSON."""
     return [
         {
             "use": share.use.value,
@@ -27,7 +27,7 @@ def shares_json(shares: Sequence[Share]) -> list[dict[str, Any]]:
 
 
 def shares_csv(shares: Sequence[Share]) -> str:
-    """The byte budget: a line for each share."""
+    """Return the byte budget: a line for each share."""
     total = sum(share.size for share in shares)
     rows = [
         (
@@ -45,7 +45,7 @@ def shares_csv(shares: Sequence[Share]) -> str:
 
 
 def chart_json(chart: Chart) -> dict[str, Any]:
-    """A chart as values of JSON; null where nothing is known."""
+    """Return a chart as values of JSON; null where nothing is known."""
     found: dict[str, Any] = {
         "name": chart.name,
         "title": chart.title,
@@ -61,7 +61,7 @@ def chart_json(chart: Chart) -> dict[str, Any]:
 
 
 def chart_csv(chart: Chart) -> str:
-    """A chart: a line for each bin, half-open."""
+    """Return a chart: a line for each bin, half-open."""
     names = [f"{chart.x} from", f"{chart.x} to", chart.y]
     columns: list[list[Any]] = [chart.edges[:-1].tolist(), chart.edges[1:].tolist(), chart.values.tolist()]
     if chart.ideal is not None:
@@ -86,5 +86,5 @@ def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _quiet(cell: Any) -> Any:
-    """A name out of a file that a spreadsheet would take for a formula gets a sign before it."""
+    """Return a name out of a file that a spreadsheet would take for a formula gets a sign before it."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell

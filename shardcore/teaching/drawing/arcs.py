@@ -55,7 +55,7 @@ class Arcs:
         return _RISE_TOLD if self._told else _RISE
 
     def draw(self, sheet: DrawingPage, bounds: Mapping[int, Rect]) -> None:
-        """Draws them over boxes that have their places."""
+        """Draw them over boxes that have their places."""
         each = list(zip(self.links, self.levels, self.round, strict=True))
         for (start, stop, link), level, around in each:
             draw = _arc_around if around else _arc
@@ -66,7 +66,7 @@ class Arcs:
 
 
 def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = False) -> Arcs:
-    """The levels of arcs: what lies within another one is lower.
+    """Return the levels of arcs: what lies within another one is lower.
 
     Args:
         links: What is joined.
@@ -85,7 +85,7 @@ def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = Fals
 
 
 def _reach(start: float, stop: float, around: bool) -> tuple[tuple[float, float], ...]:
-    """The stretches of the row that an arc lies over."""
+    """Return the stretches of the row that an arc lies over."""
     if around:
         return (start, _BEYOND), (-_BEYOND, stop)
     return ((min(start, stop), max(start, stop)),)
@@ -96,7 +96,7 @@ def _overlap(ours: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, 
 
 
 def ink_of(link: Link) -> Ink:
-    """The ink of an arrow."""
+    """Return the ink of an arrow."""
     if link.tone is Tone.MISS:
         return Ink.ERROR
     if link.tone is Tone.HIT:

@@ -25,7 +25,7 @@ _WIDEST_COLUMN = 44
 
 
 def as_text(drawing: Drawing, columns: int = COLUMNS) -> list[str]:
-    """A drawing as lines of at most `columns` letters; tables of a format's own making may be cut to fit."""
+    """Return a drawing as lines of at most `columns` letters; tables of a format's own making may be cut to fit."""
     lines = [drawing.title + ("  [what if]" if drawing.what_if else "")]
     for figure in drawing.figures:
         lines += ["", *_figure(figure, columns)]
@@ -48,12 +48,12 @@ def _cut(text: str, room: int) -> str:
 
 
 def _marks(item: Item) -> str:
-    """The marks of an item: of its tone, and whether it is computed."""
+    """Return the marks of an item: of its tone, and whether it is computed."""
     return MARKS.get(item.tone, "") + ("~" if item.computed else "")
 
 
 def _said(item: Item) -> str:
-    """The text of an item with its marks, and the frame of what the lookup is about."""
+    """Return the text of an item with its marks, and the frame of what the lookup is about."""
     text = item.text + _marks(item)
     return f"[{text}]" if item.here else text
 

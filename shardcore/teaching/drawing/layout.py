@@ -37,7 +37,7 @@ _SWATCH = 14.0
 
 
 def placed(drawing: Drawing, width: float = USUAL_WIDTH, measure: Measure = measured) -> Picture:
-    """A drawing on a page of some width.
+    """Return a drawing on a page of some width.
 
     Args:
         drawing: What is shown.
@@ -84,7 +84,7 @@ def _in_row(figure: Figure) -> bool:
 def _arcs_drawn(
     sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], figures: Sequence[Figure]
 ) -> list[Link]:
-    """The arrows that figures drew as arcs: both ends in one row of a figure."""
+    """Return the arrows that figures drew as arcs: both ends in one row of a figure."""
     drawn = []
     for start, stop, link in links:
         figure = figures[figure_of[start]]
@@ -107,7 +107,7 @@ def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> C
 
 
 def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
-    """The title; and at its right, that this is not what the file says."""
+    """Return the title; and at its right, that this is not what the file says."""
     top = MARGIN - 4
     if drawing.what_if:
         wide = sheet.measure(WHAT_IF, SMALL, Face.BOLD)

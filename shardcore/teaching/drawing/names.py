@@ -67,7 +67,7 @@ class Name:
 
 
 def in_lanes(sheet: DrawingPage, wanted: Sequence[NameRequest]) -> list[Name]:
-    """Names in lanes; what finds no room is left out, and what is in question is placed first."""
+    """Name in lanes; what finds no room is left out, and what is in question is placed first."""
     found: list[Name] = []
     fitting = [one for one in wanted if one.text and _wide(sheet, one) <= one.right - one.left]
     others = sorted(
@@ -89,7 +89,7 @@ def lanes_of(names: Sequence[Name]) -> int:
 
 
 def write_names(sheet: DrawingPage, names: Sequence[Name], base: float, *, up: bool = True, reach: float = 0.0) -> None:
-    """Writes names away from `base`: upwards or downwards, with leaders for those that are not right at it.
+    """Write names away from `base`: upwards or downwards, with leaders for those that are not right at it.
 
     Args:
         sheet: The page.

@@ -32,7 +32,7 @@ class RenderedDrawing:
 
 
 def picture_of(drawing: Drawing, width: float = USUAL_WIDTH, *, dark: bool = False) -> RenderedDrawing:
-    """A drawing as a picture: `str` of it is the text of an SVG file, and a notebook shows it.
+    """Return a drawing as a picture: `str` of it is the text of an SVG file, and a notebook shows it.
 
     Args:
         drawing: What is shown: `step.drawing`, or what a sketch of `shard.sketches()` draws.

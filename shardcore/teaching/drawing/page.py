@@ -100,7 +100,7 @@ class DrawingPage:
         self.lines.append(Path(start, tuple(Move(point) for point in points), ink, width, dashed))
 
     def taken(self, rect: Rect) -> list[Rect]:
-        """The texts that meet a rectangle."""
+        """Return the texts that meet a rectangle."""
         found = []
         for bucket in range(int(rect.y // _BUCKET) - 1, int(rect.bottom // _BUCKET) + 2):
             found += [
@@ -159,12 +159,12 @@ class DrawingPage:
         return rect
 
     def within(self, x: float, wide: float) -> float:
-        """The middle of something so wide, moved so that it stays on the page."""
+        """Return the middle of something so wide, moved so that it stays on the page."""
         half = wide / 2
         return max(min(x, self.width - half - 2), half + 2)
 
     def title(self, top: float, text: str, unit: str = "") -> float:
-        """The title of a figure; returns where what comes under it begins."""
+        """Return the title of a figure; return where what comes under it begins."""
         if not text and not unit:
             return top
         height = NORMAL * LINE
@@ -177,5 +177,5 @@ class DrawingPage:
 
 
 def plain_box(rect: Rect, radius: float = 2.0) -> Box:
-    """A box without an item: a cell that is empty."""
+    """Return a box without an item: a cell that is empty."""
     return Box(rect, Tone.FAINT, round=radius)

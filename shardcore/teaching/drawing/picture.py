@@ -79,7 +79,7 @@ class Rect(NamedTuple):
         return self.x <= point[0] <= self.right and self.y <= point[1] <= self.bottom
 
     def grown(self, by: float) -> Rect:
-        """The rectangle with a margin around it."""
+        """Return the rectangle with a margin around it."""
         return Rect(self.x - by, self.y - by, self.w + 2 * by, self.h + 2 * by)
 
     @property
@@ -252,7 +252,7 @@ class Picture:
         return self.drawing.items
 
     def area_of(self, item: int) -> Rect | None:
-        """The rectangle around the first place of an item; None where it is not drawn."""
+        """Return the rectangle around the first place of an item; None where it is not drawn."""
         return next((area.bounds for area in self.areas if area.item == item), None)
 
 

@@ -40,7 +40,7 @@ class FigureExtent:
 def draw_routes(
     sheet: DrawingPage, links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int], parts: Sequence[FigureExtent]
 ) -> None:
-    """Draws arrows between items that have their places.
+    """Draw arrows between items that have their places.
 
     Args:
         sheet: The page.
@@ -69,7 +69,7 @@ def _route(
     parts: Sequence[FigureExtent],
     tracks: list[int],
 ) -> list[Point]:
-    """The corners of a way from the lower side of one item to the upper side of another."""
+    """Return the corners of a way from the lower side of one item to the upper side of another."""
     a, b = sheet.bounds[upper], sheet.bounds[lower]
     i, j = figure_of[upper], figure_of[lower]
     if i == j:
@@ -130,7 +130,7 @@ def _arrive(sheet: DrawingPage, item: int, y: float, x: float, track: int) -> li
 
 
 def _under_title(sheet: DrawingPage, ends: tuple[float, float], above: float, box: Rect) -> Point | None:
-    """The corner just below the title over an item, from which a line goes straight down to it.
+    """Return the corner just below the title over an item, from which a line goes straight down to it.
 
     So what is drawn between them is crossed over the item alone. None where texts leave no room for it.
     """
@@ -181,14 +181,14 @@ def _under_heading(sheet: DrawingPage, item: int, y: float, x: float) -> list[Po
 
 
 def _within_table(sheet: DrawingPage, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:
-    """A way from row to row of a table: around at the right."""
+    """Return a way from row to row of a table: around at the right."""
     a, b = sheet.rows[upper], sheet.rows[lower]
     x = min(a.right + _ASIDE + _NEXT * (tracks[figure] + 1), sheet.width - 3)
     return [(a.right + 1, a.middle[1]), (x, a.middle[1]), (x, b.middle[1]), (b.right + 2, b.middle[1])]
 
 
 def _between_rows(sheet: DrawingPage, a: Rect, b: Rect) -> list[Point]:
-    """A way between two boxes of one figure that no arc joins: down, along between the rows, and down again."""
+    """Return a way between two boxes of one figure that no arc joins: down, along between the rows, and down again."""
     if b.y <= a.bottom:
         return [a.middle, b.middle]
     y = min(a.bottom + _NUMBERS, (a.bottom + b.y) / 2 + _ENTRY)
@@ -223,7 +223,7 @@ def _meets(sheet: DrawingPage, x: float, y0: float, y1: float) -> bool:
 def _clear(
     sheet: DrawingPage, y0: float, y1: float, x: float, within: tuple[float, float], room: float = _CLEAR
 ) -> float:
-    """The place nearest to `x` where a line from `y0` to `y1` meets no text; `x` itself where there is none."""
+    """Return the place nearest to `x` where a line from `y0` to `y1` meets no text; `x` itself where there is none."""
     band = [text.rect for text in sheet.texts if text.rect.y < max(y0, y1) and min(y0, y1) < text.rect.bottom]
     return _nearest(band, x, within, room)
 
@@ -242,7 +242,7 @@ def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float], room: 
 
 
 def _without_stops(points: Sequence[Point]) -> list[Point]:
-    """The corners without those that a straight line passes anyway."""
+    """Return the corners without those that a straight line passes anyway."""
     found: list[Point] = []
     for point in points:
         if found and abs(found[-1][0] - point[0]) < 0.5 and abs(found[-1][1] - point[1]) < 0.5:
@@ -258,7 +258,7 @@ def _without_stops(points: Sequence[Point]) -> list[Point]:
 
 
 def _path(points: Sequence[Point], link: Link, dashed: bool) -> Path:
-    """A line with round corners."""
+    """Return a line with round corners."""
     moves: list[Move] = []
     at = points[0]
     for n in range(1, len(points) - 1):

@@ -21,7 +21,7 @@ HEAD = 7.0
 
 
 def svg(picture: Picture, colours: Colours = LIGHT) -> str:
-    """A picture as the text of an SVG file.
+    """Return a picture as the text of an SVG file.
 
     Args:
         picture: What is shown.
@@ -45,7 +45,7 @@ def svg(picture: Picture, colours: Colours = LIGHT) -> str:
 
 
 def _n(number: float) -> str:
-    """A number as short as it can be."""
+    """Return a number as short as it can be."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
@@ -91,7 +91,7 @@ def _text(text: Text, colours: Colours) -> str:
 
 
 def outline_of(box: Box) -> tuple[Ink, float]:
-    """The ink and the width of the outline of a box."""
+    """Return the ink and the width of the outline of a box."""
     if box.here or box.tone is Tone.HIT:
         return Ink.ACCENT, 2.0
     if box.tone is Tone.MISS:
@@ -129,7 +129,7 @@ def _path(path: Path, colours: Colours) -> str:
 
 
 def head_of(path: Path) -> tuple[Point, Point, Point]:
-    """The corners of the head of an arrow."""
+    """Return the corners of the head of an arrow."""
     last = path.moves[-1]
     before = path.moves[-2].to if len(path.moves) > 1 else path.start
     x0, y0 = last.by[1] if last.by is not None else before

@@ -57,7 +57,7 @@ LETTERS: Mapping[Use, str] = MappingProxyType(
 
 
 def use_colour(colours: Palette, use: Use) -> QColor:
-    """The colour of a use."""
+    """Return the colour of a use."""
     return colours.section(ROLES[use])
 
 
@@ -94,7 +94,7 @@ class BudgetModel(TableModel):
         return self.words(self.things[row]) if column == 0 else None
 
     def words(self, share: Share) -> str:
-        """A share in sentences."""
+        """Return a share in sentences."""
         where = ""
         if share.stretches > 1:
             where = self.tr(" in {0}").format(plural(share.stretches, "place"))
@@ -107,7 +107,7 @@ class BudgetDelegate(QStyledItemDelegate):
     """Paints the letter of a use before the name, and a bar behind the share."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints a cell."""
+        """Paint a cell."""
         share = index.data(THING_ROLE)
         if index.column() == 1 or not isinstance(share, Share):
             super().paint(painter, option, index)
@@ -193,7 +193,7 @@ class BudgetView(QTableView):
         self.fit()
 
     def fit(self) -> None:
-        """Gives the columns their widths."""
+        """Give the columns their widths."""
         metrics = self.fontMetrics()
         room = self.viewport().width()
         numbers = max((metrics.horizontalAdvance(short_size(s.size)) for s in self.shares.things), default=0) + 14

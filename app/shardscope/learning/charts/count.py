@@ -85,7 +85,7 @@ class BinTarget:
 
 
 def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
-    """The byte budget; of a folder that of its files, where much would have to be read, what it costs."""
+    """Return the byte budget; of a folder that of its files, where much would have to be read, what it costs."""
     if not isinstance(shard, DataSet):
         shares = shard.byte_shares
         return ChartData(shares) if shares else ChartData(why="The file has no bytes.")
@@ -99,7 +99,7 @@ def count_budget(shard: Shard, progress: Progress, *, remote: bool, agreed: bool
 
 
 def count_sizes(shard: Shard, kind: str, progress: Progress) -> ChartData:
-    """The sizes of the objects, by what is in memory."""
+    """Return the sizes of the objects, by what is in memory."""
     if not shard.loaded:
         return ChartData(why="How large the objects are is known once the index is read.")
     sizes = object_sizes(shard.objects, kind, progress)
@@ -170,7 +170,7 @@ def _entropy_target(chart: Chart, first: int, last: int) -> BinTarget:
 
 
 def count_load(shard: Shard, name: str, progress: Progress, *, remote: bool, agreed: bool) -> ChartData:
-    """The load that was chosen, or the first; where much would have to be read, what it costs."""
+    """Return the load that was chosen, or the first; where much would have to be read, what it costs."""
     sources = shard.loads
     if not sources:
         return ChartData(why=shard.no_loads)

@@ -76,7 +76,7 @@ class SaveButton(QToolButton):
 
 
 def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    """Asks for a file, and writes the numbers of a chart into it.
+    """Ask for a file, and write the numbers of a chart into it.
 
     Args:
         parent: Parent of the dialog.
@@ -91,7 +91,7 @@ def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], 
 
 
 def write(text: str, told: Callable[[str, bool], object], path: str) -> None:
-    """Writes a chart, and says whether that worked."""
+    """Write a chart, and say whether that worked."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -273,7 +273,7 @@ class ChartPages(QWidget):
         self._count()
 
     def _count(self, *, anew: bool = False) -> None:
-        """Counts what is shown, in a job, unless it is counted.
+        """Count what is shown, in a job, unless it is counted.
 
         Args:
             anew: Whether something else is wanted than what is being counted.
@@ -423,7 +423,7 @@ class ChartPages(QWidget):
         self._show()
 
     def _read_more(self) -> None:
-        """Reads what the button says; where that fetches much, asks first."""
+        """Read what the button says; where that fetches much, ask first."""
         found, shard = self.found, self._session.shard
         if found is None or shard is None:
             return
@@ -478,9 +478,9 @@ class ChartPages(QWidget):
         return chart_csv(chart) if chart is not None else ""
 
     def ask_save(self) -> QFileDialog:
-        """Asks for a file, and writes the numbers into it."""
+        """Ask for a file, and write the numbers into it."""
         return ask_save(self, self.kind.value, self.as_csv(), self._session.say)
 
     def ask_picture(self) -> QFileDialog:
-        """Asks for a file, and writes a picture of the chart into it."""
+        """Ask for a file, and write a picture of the chart into it."""
         return ask_picture(self.budget if self.chart is None else self.plot, self.kind.value, self._session.say)

@@ -39,7 +39,7 @@ class Charts(QWidget):
             self._soon.start()
 
     def fill(self) -> None:
-        """Loads pyqtgraph with what draws."""
+        """Load pyqtgraph with what draws."""
         if self.pages is not None:
             return
         from shardscope.learning.charts.pages import ChartPages

@@ -45,7 +45,7 @@ def positions(scale: AxisScale, values: ArrayLike) -> NDArray[np.float64]:
 
 
 def size_words(size: float) -> str:
-    """A round number of bytes in few characters: `64 KiB`."""
+    """Return a round number of bytes in few characters: `64 KiB`."""
     power = min(int(log2(size)) // 10, len(_UNITS) - 1) if size >= 1 else 0
     value = size / 1024**power
     return f"{value:,.0f} {_UNITS[power]}" if value == round(value) else f"{value:,.1f} {_UNITS[power]}"
@@ -91,7 +91,7 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
 
 
 def number_words(number: float) -> str:
-    """A number in few characters: `1,200`, `0.25`, `3.1M`."""
+    """Return a number in few characters: `1,200`, `0.25`, `3.1M`."""
     if abs(number) >= 10_000_000:
         return f"{number / 1_000_000:,.4g}M"
     return f"{number:,.0f}" if number == round(number) else f"{number:,.3g}"
@@ -167,7 +167,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- drawing ---
 
     def show_chart(self, chart: Chart | None, sections: tuple[Section, ...] = ()) -> None:
-        """Shows a chart; None clears.
+        """Show a chart; None clears.
 
         Args:
             chart: What to show.
@@ -200,7 +200,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._mark()
 
     def _top(self) -> float:
-        """The value at the upper edge."""
+        """Return the value at the upper edge."""
         chart = self.chart
         assert chart is not None
         known = chart.values[~np.isnan(chart.values)]
@@ -233,7 +233,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
             self._add(pg.BarGraphItem(x0=left[~known], x1=right[~known], height=height, brush=hatch, pen=None))
 
     def _roles(self, chart: Chart) -> np.ndarray[Any, Any]:
-        """The section that each bin is coloured after: the one in its middle, else that of contents."""
+        """Return the section that each bin is coloured after: the one in its middle, else that of contents."""
         if not self.sections or chart.scale is not AxisScale.OFFSETS:
             return np.full(len(chart), SectionRole.DATA.value, object)
         middles = ((chart.edges[:-1] + chart.edges[1:]) // 2).astype(np.int64).tolist()
@@ -273,7 +273,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         return max(float(self.getViewBox().width()), 1.0) / span
 
     def _dress(self) -> None:
-        """Colours, fonts and names of the axes."""
+        """Colour, fonts and names of the axes."""
         colours, chart = theme.of(self), self.chart
         assert chart is not None
         self.setBackground(colours.base)
@@ -312,13 +312,13 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     # --- bins ---
 
     def bin_at(self, place: QPointF) -> int:
-        """The bin under a place of the widget; the nearest one beside the chart."""
+        """Return the bin under a place of the widget; the nearest one beside the chart."""
         at = self.getViewBox().mapSceneToView(self.mapToScene(place.toPoint())).x()
         found = int(np.searchsorted(self._edges, at, "right")) - 1
         return min(max(found, 0), len(self._edges) - 2)
 
     def mark(self, first: int, last: int) -> None:
-        """Marks bins, half-open."""
+        """Mark bins, half-open."""
         self.bins = (first, last)
         self._mark()
 

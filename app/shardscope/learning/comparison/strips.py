@@ -54,7 +54,7 @@ class Strips(QWidget):
         self.update()
 
     def choose(self, format: str) -> None:
-        """Marks a format."""
+        """Mark a format."""
         self.current = format
         self.update()
 
@@ -75,7 +75,7 @@ class Strips(QWidget):
         return (self.width() - 2 * _SIDE) / max(largest, 1)
 
     def strip_of(self, number: int) -> QRectF:
-        """The place of a strip."""
+        """Return the place of a strip."""
         bottom = _TOP + (number + 1) * self._step - _SPACE / 2
         return QRectF(_SIDE, bottom - _STRIP, self.rows[number].size * self.scale, _STRIP)
 
@@ -139,7 +139,7 @@ class Strips(QWidget):
     # --- events ---
 
     def row_at(self, y: float) -> int:
-        """The number of the row at a pixel; -1 where there is none."""
+        """Return the number of the row at a pixel; -1 where there is none."""
         number = int((y - _TOP) // self._step)
         return number if 0 <= number < len(self.rows) else -1
 

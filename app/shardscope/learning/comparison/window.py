@@ -137,7 +137,7 @@ class CompareModel(TableModel):
         return super().headerData(section, orientation, role)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Words; in several lines where they are several things."""
+        """Word; in several lines where they are several things."""
         if role == Qt.ItemDataRole.DisplayRole and index.isValid():
             return self.text(index.row(), index.column())
         if role == Qt.ItemDataRole.TextAlignmentRole:

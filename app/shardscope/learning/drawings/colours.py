@@ -20,7 +20,7 @@ Name = TypeVar("Name", Ink, Tone)
 
 @cache
 def colours_of(name: str) -> Colours:
-    """The colours of drawings in a palette of the window."""
+    """Return the colours of drawings in a palette of the window."""
     wears = palette(name)
     inks = {
         Ink.TEXT: wears.text,
@@ -66,11 +66,11 @@ class Fonts:
         self._fonts: dict[tuple[int, Face], tuple[QFont, QFontMetricsF]] = {}
 
     def __call__(self, size: int, face: Face) -> QFont:
-        """The font of a size, in pixels, and a face."""
+        """Return the font of a size, in pixels, and a face."""
         return self._made(size, face)[0]
 
     def measure(self, text: str, size: int, face: Face) -> float:
-        """The width of a text, in pixels."""
+        """Return the width of a text, in pixels."""
         return self._made(size, face)[1].horizontalAdvance(text)
 
     def baseline(self, size: int, face: Face) -> float:

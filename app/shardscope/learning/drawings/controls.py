@@ -85,7 +85,7 @@ class FlowLayout(QLayout):
         return y - _BETWEEN - rect.y() + self.contentsMargins().bottom()
 
     def _rows(self, width: int) -> list[list[QLayoutItem]]:
-        """The parts, row by row."""
+        """Return the parts, row by row."""
         rows: list[list[QLayoutItem]] = []
         taken = 0
         for item in self._items:
@@ -131,7 +131,7 @@ class Controls(QWidget):
         self.hide()
 
     def show_controls(self, controls: Sequence[Control], values: Mapping[str, Any]) -> None:
-        """Shows the controls of another sketch, or other values of the same ones."""
+        """Show the controls of another sketch, or other values of the same ones."""
         self._controls = tuple(controls)
         if [_shape(one) for one in controls] != [part.property("shape") for part in self._parts]:
             self._rebuild()
@@ -161,7 +161,7 @@ class Controls(QWidget):
         self.updateGeometry()
 
     def _made(self, control: Control) -> QWidget:
-        """The label and the widgets of a control."""
+        """Return the label and the widgets of a control."""
         part = QWidget(self)
         line = QHBoxLayout(part)
         line.setContentsMargins(0, 0, 0, 0)

@@ -19,7 +19,7 @@ _HATCH_STRENGTH = 0.45
 
 
 def paint_picture(painter: QPainter, picture: Picture, colours: Colours, fonts: Fonts) -> None:
-    """Paints all of a picture."""
+    """Paint all of a picture."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for shape in picture.shapes:
         if isinstance(shape, Text):
@@ -43,12 +43,12 @@ def paint_grip(painter: QPainter, grip: Grip, colour: QColor, *, wide: float = 2
 
 
 def rect_of(rect: Rect) -> QRectF:
-    """A rectangle as Qt has it."""
+    """Return a rectangle as Qt has it."""
     return QRectF(rect.x, rect.y, rect.w, rect.h)
 
 
 def polygon_of(points: tuple[Point, ...]) -> QPolygonF:
-    """A polygon as Qt has it."""
+    """Return a polygon as Qt has it."""
     return QPolygonF([QPointF(x, y) for x, y in points])
 
 

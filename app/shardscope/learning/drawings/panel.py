@@ -37,12 +37,12 @@ _SCALE = 2
 
 
 def svg_of(drawing: Drawing, width: float) -> str:
-    """A drawing as SVG, dark on light as paper is."""
+    """Return a drawing as SVG, dark on light as paper is."""
     return svg(placed(drawing, width), LIGHT)
 
 
 def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
-    """A picture as points, twice as fine as the screen, so that it can be printed."""
+    """Return a picture as points, twice as fine as the screen, so that it can be printed."""
     image = QImage(round(picture.width * _SCALE), round(picture.height * _SCALE), QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(_SCALE)
     colours = colours_of(palette)
@@ -54,7 +54,7 @@ def image_of(picture: Picture, palette: str, fonts: Fonts) -> QImage:
 
 
 def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
-    """Puts a drawing on the clipboard: as SVG for what takes that, as points for everything else."""
+    """Put a drawing on the clipboard: as SVG for what takes that, as points for everything else."""
     fonts = Fonts()
     data = QMimeData()
     data.setData(_SVG, QByteArray(svg_of(drawing, width).encode()))
@@ -65,7 +65,7 @@ def copy_drawing(drawing: Drawing, width: float, palette: str) -> None:
 def ask_save(
     parent: QWidget, drawing: Drawing, width: float, name: str, told: Callable[[str, bool], object]
 ) -> QFileDialog:
-    """Asks where a drawing goes, and writes it as SVG.
+    """Ask where a drawing goes, and write it as SVG.
 
     Args:
         parent: What asks.
@@ -186,7 +186,7 @@ class DrawingPanel(QWidget):
         return self._sketches
 
     def show_sketches(self, sketches: Iterable[Sketch], wanted: str = "") -> None:
-        """Shows a tab for each of some sketches: the wanted one in front, or the one that was, or the first.
+        """Show a tab for each of some sketches: the wanted one in front, or the one that was, or the first.
 
         Args:
             sketches: What can be drawn.
@@ -213,7 +213,7 @@ class DrawingPanel(QWidget):
             self._draw()
 
     def fulfil(self, wish: DrawingRequest) -> None:
-        """Shows a sketch with some values of its controls, and points out one of its items.
+        """Show a sketch with some values of its controls, and points out one of its items.
 
         Raises:
             UsageError: A value is none of its control.
@@ -230,7 +230,7 @@ class DrawingPanel(QWidget):
             self._point_out()
 
     def _point_out(self) -> None:
-        """Brings the keyboard to the item that was asked for."""
+        """Bring the keyboard to the item that was asked for."""
         items = self.drawing.items if self.drawing is not None else ()
         number = next((n for n, item in enumerate(items) if item.name == self._item_wanted), -1)
         if self._item_wanted and number >= 0:
@@ -238,13 +238,13 @@ class DrawingPanel(QWidget):
             self.view.go_to_item(number)
 
     def choose(self, name: str) -> None:
-        """Brings a sketch to the front; nothing where there is none of that name."""
+        """Bring a sketch to the front; nothing where there is none of that name."""
         number = next((n for n, sketch in enumerate(self._sketches) if sketch.name == name), -1)
         if number >= 0:
             self.tabs.setCurrentIndex(number)
 
     def clear(self) -> None:
-        """Forgets everything: something else is open."""
+        """Forget everything: something else is open."""
         self._values, self._known, self.name = {}, {}, ""
         self.show_sketches(())
         self._take(None)
@@ -273,7 +273,7 @@ class DrawingPanel(QWidget):
         return {name: value for name, value in self._values.get(self.name, {}).items() if name in names}
 
     def set_value(self, name: str, value: Any) -> None:
-        """Sets a control, as if somebody had."""
+        """Set a control, as if somebody had."""
         self._set_value(name, value)
 
     def _set_value(self, name: str, value: Any) -> None:
@@ -285,7 +285,7 @@ class DrawingPanel(QWidget):
         self._draw()
 
     def _draw(self) -> None:
-        """Draws in a job; the newest wins, and the old drawing stays until the new one is there."""
+        """Draw in a job; the newest wins, and the old drawing stays until the new one is there."""
         sketch = self._sketch
         if sketch is None:
             self.controls.show_controls((), {})
@@ -304,7 +304,7 @@ class DrawingPanel(QWidget):
         self._session.ask(work, self._take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
 
     def _forget_changed(self, sketch: Sketch) -> None:
-        """Forgets what was set of a control for which the file says something else now: of another lookup."""
+        """Forget what was set of a control for which the file says something else now: of another lookup."""
         known = self._known.setdefault(sketch.name, {})
         for control in sketch.controls:
             if known.get(control.name, control) != control:
@@ -358,12 +358,12 @@ class DrawingPanel(QWidget):
         return any(before.get(c.name, c.value) != now.get(c.name, c.value) for c in sketch.controls)
 
     def item(self, number: int) -> Item | None:
-        """An item of what is shown."""
+        """Return an item of what is shown."""
         items = self.drawing.items if self.drawing is not None else ()
         return items[number] if 0 <= number < len(items) else None
 
     def _pointed(self, number: int) -> None:
-        """Lights the bytes of an item, and all other items that stand for the same bytes."""
+        """Light the bytes of an item, and all other items that stand for the same bytes."""
         item = self.item(number)
         spans = item.spans if item is not None else ()
         self._session.point_at(spans)

@@ -67,7 +67,7 @@ class Stop:
 
 
 def stops_of(picture: Picture) -> tuple[Stop, ...]:
-    """All stops, in the order of the page; a handle comes after its item."""
+    """Return all stops, in the order of the page; a handle comes after its item."""
     found: list[Stop] = []
     seen: set[int] = set()
     for area in picture.areas:
@@ -130,14 +130,14 @@ class Paper(_Page):
         self._kept: QPixmap | None = None
 
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
-        """Shows another picture."""
+        """Show another picture."""
         self.prepareGeometryChange()
         self._picture, self._colours, self._fonts = picture, colours, fonts
         self._kept = None
         self.update()
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        """Paints the picture; the pointer, which has its frame painted over it, does not have it made again."""
+        """Paint the picture; the pointer, which has its frame painted over it, does not have it made again."""
         if self._picture is None or self._colours is None:
             return
         scale = painter.device().devicePixelRatioF() * painter.worldTransform().m11()
@@ -169,7 +169,7 @@ class HighlightLayer(_Page):
         self._stop: Stop | None = None
 
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
-        """Shows another picture."""
+        """Show another picture."""
         self.prepareGeometryChange()
         self._picture, self._colours = picture, colours
         self.paper.show_picture(picture, colours, fonts)
@@ -192,7 +192,7 @@ class HighlightLayer(_Page):
         self.update()
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        """Paints the frames."""
+        """Paint the frames."""
         picture, colours = self._picture, self._colours
         if picture is None or colours is None:
             return
@@ -298,7 +298,7 @@ class DrawingView(QGraphicsView):
     # --- what is shown ---
 
     def show_drawing(self, drawing: Drawing | None) -> None:
-        """Shows another drawing; the keyboard stays where it was, as far as that is there."""
+        """Show another drawing; the keyboard stays where it was, as far as that is there."""
         self._drawing = drawing
         self._place()
         self.setAccessibleName(self.tr("Drawing: {0}").format(drawing.title) if drawing is not None else "")
@@ -344,7 +344,7 @@ class DrawingView(QGraphicsView):
             self._again.start()
 
     def set_zoom(self, zoom: float) -> None:
-        """Shows it larger or smaller; at 100 % and below it fits the width."""
+        """Show it larger or smaller; at 100 % and below it fits the width."""
         self.zoom = min(max(zoom, _LEAST_ZOOM), _MOST_ZOOM)
         off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
         self.setHorizontalScrollBarPolicy(needed if self.zoom > 1 else off)
@@ -355,12 +355,12 @@ class DrawingView(QGraphicsView):
     # --- where things are ---
 
     def item_at(self, place: QPoint) -> int:
-        """The number of the item at a place of the viewport: the smallest one."""
+        """Return the number of the item at a place of the viewport: the smallest one."""
         point = self.mapToScene(place)
         return next((item for area, item in self._areas if _holds(area, point)), NO_ITEM)
 
     def grip_at(self, place: QPoint) -> Grip | None:
-        """The handle at a place of the viewport: of several the nearest one."""
+        """Return the handle at a place of the viewport: of several the nearest one."""
         point = self.mapToScene(place)
         near = [
             (abs(grip.rect.middle[0] - point.x()), number, grip)
@@ -370,12 +370,12 @@ class DrawingView(QGraphicsView):
         return min(near)[2] if near else None
 
     def place_of(self, item: int) -> QPoint:
-        """The middle of an item on the viewport."""
+        """Return the middle of an item on the viewport."""
         rect = self.picture.area_of(item) if self.picture is not None else None
         return self.mapFromScene(QPointF(*rect.middle)) if rect is not None else QPoint(-1, -1)
 
     def go_to_item(self, item: int) -> None:
-        """Brings the keyboard, and the eye, to an item."""
+        """Bring the keyboard, and the eye, to an item."""
         self.light(self.lit | {item})
         self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == item), -1))
 
@@ -506,7 +506,7 @@ class DrawingView(QGraphicsView):
         self._say(stop)
 
     def _say(self, stop: Stop) -> None:
-        """Tells where the keyboard is, to screen readers too; what was told already is not told again."""
+        """Tell where the keyboard is, to screen readers too; what was told already is not told again."""
         said = spoken(self.picture, stop) if self.picture is not None else ""
         if said == self.accessibleDescription():
             return
@@ -523,7 +523,7 @@ def _holds(area: QPolygonF, point: QPointF) -> bool:
 
 
 def _zoom_of(event: QKeyEvent) -> float:
-    """The factor that a key stands for: 1.0 for 100 %, 0.0 for keys that do not zoom."""
+    """Return the factor that a key stands for: 1.0 for 100 %, 0.0 for keys that do not zoom."""
     if event.modifiers() & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier):
         return 0.0
     key = Qt.Key(event.key())

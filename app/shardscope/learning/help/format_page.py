@@ -59,7 +59,7 @@ class FormatPage(QWidget):
         return QSize(380, 520)
 
     def show_page(self, name: str) -> None:
-        """Shows a page: the name of a format, or `GLOSSARY`. Nothing happens when there is none."""
+        """Show a page: the name of a format, or `GLOSSARY`. Nothing happens when there is none."""
         if name not in titles():
             return
         self._wanted = name
@@ -67,14 +67,14 @@ class FormatPage(QWidget):
             self._fill()
 
     def show_page_of_file(self) -> None:
-        """Shows the page of what is open."""
+        """Show the page of what is open."""
         if self._session.shard is not None:
             self.show_page(self._session.shard.format)
             self._row = None
             self._light(self._session.selection)
 
     def show_word(self, word: str) -> None:
-        """Shows what a word means."""
+        """Show what a word means."""
         self.show_page(GLOSSARY)
         self.view.light(f"word:{word}")
 
@@ -103,7 +103,7 @@ class FormatPage(QWidget):
             self._light(selection)
 
     def _light(self, selection: Selection) -> None:
-        """Lights the row of the selected field; it stays put when the reader is on it already."""
+        """Light the row of the selected field; it stays put when the reader is on it already."""
         found, row = self._format_page(), None
         if found is None or self.view.page is not found:
             return

@@ -55,14 +55,14 @@ class PageView(QTextBrowser):
         return " ".join(_cell_text(table, row, column) for column in range(min(table.columns(), 2)))
 
     def show_page(self, page: HelpPage) -> None:
-        """Shows a page from its beginning."""
+        """Show a page from its beginning."""
         self._page = page
         self._render()
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(0)
 
     def light(self, address: str) -> bool:
-        """Lights the row of a table that has a link to an address, or begins with the word of it, and shows it.
+        """Light the row of a table that has a link to an address, or begins with the word of it, and show it.
 
         Args:
             address: `field:3`, `word:digest`; empty to light none.

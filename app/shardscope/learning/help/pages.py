@@ -66,7 +66,7 @@ class HelpPage:
     rows: tuple[FieldRow, ...] = field(default=(), repr=False)
 
     def row_of(self, path: Sequence[Node]) -> int | None:
-        """The number of the row about the last node of a path, or about the nearest node around it; or None."""
+        """Return the number of the row about the last node of a path, or about the nearest node around it; or None."""
         for end in range(len(path), 1, -1):
             alike = [number for number, row in enumerate(self.rows) if row.doc == path[end - 1].doc]
             if alike:
@@ -86,7 +86,7 @@ class HelpPage:
 
 @cache
 def titles() -> Mapping[str, str]:
-    """The pages there are: name to title, the glossary last."""
+    """Return the pages there are: name to title, the glossary last."""
     formats = sorted((assets.docs() / "formats").glob("*.md"))
     found = {path.stem: path.read_text("utf-8").partition("\n")[0].lstrip("# ") for path in formats}
     return {name: title.partition(" (`")[0] for name, title in found.items()} | {GLOSSARY: "Glossary"}
@@ -94,7 +94,7 @@ def titles() -> Mapping[str, str]:
 
 @cache
 def page(name: str) -> HelpPage | None:
-    """The page of a format, or the glossary; None when there is no such page."""
+    """Return the page of a format, or the glossary; None when there is no such page."""
     if name == GLOSSARY:
         return HelpPage(name, titles()[name], _glossary_text())
     if name not in titles():
@@ -131,7 +131,7 @@ class _Words:
         self._left = dict(known)
 
     def linked(self, text: str) -> str:
-        """A line of running text, with links."""
+        """Return a line of running text, with links."""
         if not self._left:
             return text
         pattern = re.compile(rf"(?<![\w*])({'|'.join(map(re.escape, self._left))})(?![\w*])")
@@ -172,7 +172,7 @@ def _prepared(text: str, rows: list[FieldRow], explained: _Words) -> Iterator[st
 
 
 def _layout_line(line: str, layout: str, rows: list[FieldRow]) -> str:
-    """A line of a layout's table, in three columns: the panel is narrow."""
+    """Return a line of a layout's table, in three columns: the panel is narrow."""
     row = _ROW.match(line)
     if row is None:
         return "|---|---|---|" if line.startswith("|---") else "| offset | field | meaning |"
@@ -190,7 +190,7 @@ def _layout_line(line: str, layout: str, rows: list[FieldRow]) -> str:
 def find_field(
     page: HelpPage, number: int, root: Node, near: Sequence[Node] = (), check: Callable[[], None] = lambda: None
 ) -> tuple[Node, ...]:
-    """The path to the first node that a row is about; empty when there is none. Reads, as the tree does.
+    """Return the path to the first node that a row is about; empty when there is none. Reads, as the tree does.
 
     Args:
         page: The page of the format.
@@ -214,7 +214,7 @@ def find_field(
 
 
 def _nodes(root: Node, check: Callable[[], None]) -> Iterator[tuple[Node, ...]]:
-    """The paths to the nodes of a tree, level by level, so that the nearest comes first."""
+    """Yield the paths to the nodes of a tree, level by level, so that the nearest comes first."""
     level: list[tuple[Node, ...]] = [(root,)]
     seen = 0
     while level and seen < MOST_NODES:

@@ -73,7 +73,7 @@ def _actions(menu: QMenu) -> Iterator[QAction]:
 
 
 def _home(action: QAction) -> str:
-    """The title of the panel that an action belongs to; empty for those of no dock."""
+    """Return the title of the panel that an action belongs to; empty for those of no dock."""
     owner = action.parent()
     while owner is not None:
         if isinstance(owner, QDockWidget):
@@ -187,7 +187,7 @@ class ShortcutDialog(QDialog):
                 yield head, [item for item in below if item is not None]
 
     def shown(self) -> list[QTreeWidgetItem]:
-        """The shortcuts that have the words that are searched for."""
+        """Return the shortcuts that have the words that are searched for."""
         return [item for _, items in self._groups() for item in items if not item.isHidden()]
 
     def _do(self, item: QTreeWidgetItem) -> None:
@@ -217,7 +217,7 @@ class ShortcutDialog(QDialog):
 
 
 def show_shortcuts(window: QMainWindow) -> ShortcutDialog:
-    """Opens the sheet, or brings the open one to the front."""
+    """Open the sheet, or bring the open one to the front."""
     # One that was closed is still there until the event loop deletes it.
     open_ones = [sheet for sheet in window.findChildren(ShortcutDialog) if sheet.isVisible()]
     sheet = open_ones[0] if open_ones else ShortcutDialog(window)

@@ -146,7 +146,7 @@ def sentences() -> Mapping[str, str]:
 
 
 def explain(window: QMainWindow) -> None:
-    """Gives the parts of a window their sentences."""
+    """Give the parts of a window their sentences."""
     for name, sentence in sentences().items():
         for part in window.findChildren(QWidget, name):
             part.setWhatsThis(sentence)

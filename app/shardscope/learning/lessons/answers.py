@@ -68,7 +68,7 @@ def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdic
 
 
 def solution(question: Question, scene: LessonScene) -> Given:
-    """The answer itself: what *Show me* gives.
+    """Return the answer itself: what *Show me* gives.
 
     Raises:
         NotHereError: It needs what this file has not.

@@ -42,7 +42,7 @@ def is_fresh(uri: str) -> bool:
 
 
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
-    """Packs objects that nobody has seen into a new shard.
+    """Pack objects that nobody has seen into a new shard.
 
     A lesson may come from a stranger: this reads and writes in the folder alone.
 

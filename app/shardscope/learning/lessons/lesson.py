@@ -175,7 +175,7 @@ class LessonStep:
     places: tuple[tuple[str, int], ...] = ()
 
     def line_of(self, text: str) -> int:
-        """The line where a part of the step stands, from 1; that of the step where it is not known."""
+        """Return the line where a part of the step stands, from 1; that of the step where it is not known."""
         return dict(self.places).get(text, self.line)
 
 
@@ -208,7 +208,7 @@ class Lesson:
 
 
 def parse(text: str, name: str) -> Lesson:
-    """Reads a lesson.
+    """Read a lesson.
 
     Args:
         text: The text.
@@ -248,7 +248,7 @@ _FACTS = ("about", "format", "sample", "key", "own key", "minutes")
 
 
 def _facts(lines: list[str]) -> dict[str, str]:
-    """The lines `name: value` before the first step."""
+    """Return the lines `name: value` before the first step."""
     found: dict[str, str] = {}
     for number, line in enumerate(lines, 2):
         if not line.strip():
@@ -273,12 +273,12 @@ def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
 
 
 def line_of_fact(lines: list[str], name: str) -> int:
-    """The line of a text where a fact of the lesson stands, from 1."""
+    """Return the line of a text where a fact of the lesson stands, from 1."""
     return next((number for number, line in enumerate(lines, 1) if line.startswith(f"{name}:")), 1)
 
 
 def _step(lines: list[str], number: int) -> LessonStep:
-    """A step from its lines, the first of which is its title."""
+    """Return a step from its lines, the first of which is its title."""
     step = LessonStep(lines[0][3:].strip(), "", line=number)
     text: list[str] = []
     places: list[tuple[str, int]] = []
@@ -319,7 +319,7 @@ _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
 
 
 def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
-    """A step with what one line more does."""
+    """Return a step with what one line more does."""
     if word in ("show", "reveal"):
         kind = which or Show.NODE
         if kind not in tuple(Show):
@@ -367,7 +367,7 @@ def _fresh(text: str, place: int) -> Fresh:
 
 
 def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:
-    """A question with one line more."""
+    """Return a question with one line more."""
     if word == "ask":
         if question is not None:
             raise LessonError("a step asks one question; the next step begins with `## ` and its title", place)

@@ -13,7 +13,7 @@ MISSIONS = "missions"
 
 
 def lessons() -> tuple[Lesson, ...]:
-    """All lessons: first that about shards, then those of the formats, in the order of their names.
+    """Return all lessons: first that about shards, then those of the formats, in the order of their names.
 
     Raises:
         AssetMissingError: The resources are not there.
@@ -23,7 +23,7 @@ def lessons() -> tuple[Lesson, ...]:
 
 
 def missions() -> tuple[Lesson, ...]:
-    """The missions: one on the damaged sample of each format, in the form of a lesson.
+    """Return the missions: one on the damaged sample of each format, in the form of a lesson.
 
     Raises:
         AssetMissingError: The resources are not there.
@@ -34,7 +34,7 @@ def missions() -> tuple[Lesson, ...]:
 
 
 def read_lesson(path: Path) -> Lesson:
-    """The lesson in a file. Its sample may lie beside it, too.
+    """Return the lesson in a file. Its sample may lie beside it, too.
 
     Raises:
         OSError: It cannot be read.
@@ -58,12 +58,12 @@ def read_lesson(path: Path) -> Lesson:
 
 
 def lessons_of(format: str) -> tuple[Lesson, ...]:
-    """The lessons that teach a format, in order."""
+    """Return the lessons that teach a format, in order."""
     return tuple(lesson for lesson in lessons() if lesson.format == format)
 
 
 def sample_key(lesson: Lesson) -> str:
-    """The key of the lesson in its sample; empty where the sample names none.
+    """Return the key of the lesson in its sample; empty where the sample names none.
 
     Raises:
         AssetMissingError: The resources are not there.

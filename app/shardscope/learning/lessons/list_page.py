@@ -42,7 +42,7 @@ class LessonList(QScrollArea):
         self.setWidget(inside)
 
     def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = (), uri: str = "") -> None:
-        """Lists lessons, and below them the missions.
+        """List lessons, and below them the missions.
 
         Args:
             lessons: All of them.
@@ -82,7 +82,7 @@ class LessonList(QScrollArea):
         self._headings, self.cards = [], []
 
     def _card(self, lesson: Lesson) -> LessonCard:
-        """The card of a lesson: making one takes milliseconds, and most stay as they are."""
+        """Return the card of a lesson: making one takes milliseconds, and most stay as they are."""
         card = self._made.get(lesson.name)
         if card is None or card.lesson != lesson:
             if card is not None:
@@ -92,7 +92,7 @@ class LessonList(QScrollArea):
         return card
 
     def show_missions(self) -> None:
-        """Scrolls to the missions, and gives the keyboard to the first of them."""
+        """Scroll to the missions, and give the keyboard to the first of them."""
         card = next((card for card in self.cards if card.lesson.name.startswith("mission-")), None)
         if card is not None:
             card.start.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -150,7 +150,7 @@ class LessonCard(QWidget):
         column.addLayout(row)
 
     def restate(self, uri: str) -> None:
-        """Says how far one has come, and offers the file that is open where the lesson can be walked through on it.
+        """Say how far one has come, and offers the file that is open where the lesson can be walked through on it.
 
         Args:
             uri: The file; empty where it is of another format, or none is open.
@@ -163,7 +163,7 @@ class LessonCard(QWidget):
         self.tell()
 
     def tell(self) -> None:
-        """Tells how far one has come, in this window or in another."""
+        """Tell how far one has come, in this window or in another."""
         step, here = self._steps()
         self.state.tell(self._state(step, here))
         self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
@@ -173,7 +173,7 @@ class LessonCard(QWidget):
         self.again.setVisible(max(step, here) > 0 or self._settings.is_lesson_done(self.lesson.name))
 
     def _steps(self) -> tuple[int, int]:
-        """The step on the sample and that on the file that is open, from 0; -1 where none was begun."""
+        """Return the step on the sample and that on the file that is open, from 0; -1 where none was begun."""
         name = self.lesson.name
         return self._settings.lesson_step(name), self._settings.lesson_step(name, self._uri) if self._uri else -1
 

@@ -76,13 +76,13 @@ class LessonPanel(QWidget):
         return QSize(380, 520)
 
     def teach(self) -> None:
-        """Shows the lessons of what is open; the keyboard goes to the first of them."""
+        """Show the lessons of what is open; the keyboard goes to the first of them."""
         if self.player.lesson is None:
             self._fill_list()
         self.setFocus()
 
     def show_missions(self) -> None:
-        """Leaves what is walked through, and shows the missions."""
+        """Leave what is walked through, and show the missions."""
         if self.player.lesson is not None:
             self.player.leave()
         self._fill_list()
@@ -108,7 +108,7 @@ class LessonPanel(QWidget):
             self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now)
 
     def begin(self, lesson: Lesson, *, own: bool = False) -> None:
-        """Begins a lesson, or goes on where it was left.
+        """Begin a lesson, or go on where it was left.
 
         Args:
             lesson: The lesson.

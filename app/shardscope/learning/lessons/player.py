@@ -83,7 +83,7 @@ class LessonPlayer(QObject):
     # --- going ---
 
     def start(self, lesson: Lesson, *, own: bool = False, step: int = 0, trying: bool = False) -> None:
-        """Begins a lesson; one that is walked through makes room for it.
+        """Begin a lesson; one that is walked through makes room for it.
 
         Args:
             lesson: The lesson.
@@ -107,7 +107,7 @@ class LessonPlayer(QObject):
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
-        """Goes on with another text of the lesson that is tried, at the same step.
+        """Go on with another text of the lesson that is tried, at the same step.
 
         Fresh files stay where the text still asks for the same ones, so that what was found out about them holds.
         """
@@ -127,7 +127,7 @@ class LessonPlayer(QObject):
             self.go(min(self.number, len(steps) - 1))
 
     def leave(self) -> None:
-        """Ends the lesson; what was open and selected before it is so again, and fresh files go."""
+        """End the lesson; what was open and selected before it is so again, and fresh files go."""
         if self.lesson is None:
             return
         back, selected = self._way_back(), self._selected_before
@@ -153,7 +153,7 @@ class LessonPlayer(QObject):
             self._folder = None
 
     def _clean(self) -> None:
-        """Removes fresh files that nobody needs any more."""
+        """Remove fresh files that nobody needs any more."""
         old, self._old = self._old, []
         for folder in old:
             folder.cleanup()
@@ -174,7 +174,7 @@ class LessonPlayer(QObject):
         return back if back is not None and back.uri != now.uri else None
 
     def go(self, number: int) -> None:
-        """Goes to a step, on the file that it is about; nothing when there is no such step."""
+        """Go to a step, on the file that it is about; nothing when there is no such step."""
         lesson = self.lesson
         if lesson is None or not 0 <= number < len(lesson.steps):
             return
@@ -223,7 +223,7 @@ class LessonPlayer(QObject):
     # --- answering ---
 
     def answer(self, given: Given) -> None:
-        """Judges an answer, in a job."""
+        """Judge an answer, in a job."""
         stage = self.stage
         if stage is None or stage.question is None:
             return
@@ -237,13 +237,13 @@ class LessonPlayer(QObject):
         )
 
     def hint(self) -> None:
-        """Gives one more hint, if there is one."""
+        """Give one more hint, if there is one."""
         if self.stage is not None and self.stage.question is not None:
             self.hints = min(self.hints + 1, len(self.stage.question.hints))
             self.changed.emit()
 
     def show_answer(self) -> None:
-        """Gives the answer: shows the bytes, or what would be typed."""
+        """Give the answer: shows the bytes, or what would be typed."""
         stage = self.stage
         if stage is None or stage.question is None:
             return
@@ -304,7 +304,7 @@ class LessonPlayer(QObject):
     # --- the file ---
 
     def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
-        """The step at or before one that makes the fresh file it is about."""
+        """Return the step at or before one that makes the fresh file it is about."""
         return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
 
     def _place(self, lesson: Lesson, number: int) -> str | None:
@@ -319,7 +319,7 @@ class LessonPlayer(QObject):
         return str(assets.resources() / "samples" / lesson.sample)
 
     def _make(self, lesson: Lesson, number: int) -> None:
-        """Makes the fresh file of a step, in a job, and opens it."""
+        """Make the fresh file of a step, in a job, and open it."""
         at = self._fresh_at(lesson, number)
         fresh = lesson.steps[at].fresh if at is not None else None
         if at is None or fresh is None:
@@ -345,7 +345,7 @@ class LessonPlayer(QObject):
         self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
 
     def _open(self, place: str) -> None:
-        """Opens the file of a step; where you are asked first and cancel, another file stays open."""
+        """Open the file of a step; where you are asked first and cancel, another file stays open."""
         if self._session.open(place) is None:
             self.astray = self._session.request.name
             self.changed.emit()

@@ -40,7 +40,7 @@ class Prose(QLabel):
         self._dress()
 
     def tell(self, text: str) -> None:
-        """Shows another text."""
+        """Show another text."""
         self.setText(_FORMULA.sub("\u00a0\\1\u00a0", text))
         if not text:
             self.hide()
@@ -49,7 +49,7 @@ class Prose(QLabel):
             self.show()
 
     def set_tone(self, tone: str) -> None:
-        """Shows it in another colour."""
+        """Show it in another colour."""
         self._tone = tone
         self._dress()
 

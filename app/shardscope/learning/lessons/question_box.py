@@ -75,7 +75,7 @@ class QuestionBox(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
     def ask(self, question: Question) -> None:
-        """Asks another question."""
+        """Ask another question."""
         self._kind = question.kind
         self.prompt.tell(question.prompt)
         self.where.tell(
@@ -93,7 +93,7 @@ class QuestionBox(QWidget):
         self.give_hints(())
 
     def choose(self, chosen: Selection | Given | None) -> None:
-        """Shows the answer that *Check* will judge; None before there is one."""
+        """Show the answer that *Check* will judge; None before there is one."""
         if isinstance(chosen, Selection):
             self._chosen = Given(span=chosen.span) if chosen.span is not None else None
             name = f"{chosen.path[-1].name}, " if len(chosen.path) > 1 else ""
@@ -110,7 +110,7 @@ class QuestionBox(QWidget):
             self.selected.tell(shown(name))
 
     def tell(self, verdict: AnswerVerdict | None) -> None:
-        """Tells what is said to the answer."""
+        """Tell what is said to the answer."""
         if verdict is None:
             self.verdict.tell("")
         else:
@@ -123,11 +123,11 @@ class QuestionBox(QWidget):
         self.check.setEnabled(not right and (self._is_typed() or self._chosen is not None))
 
     def give_hints(self, hints: tuple[str, ...]) -> None:
-        """Tells hints, one below the other."""
+        """Tell hints, one below the other."""
         self.hints.tell("\n\n".join(hints))
 
     def show_given(self, given: Given) -> None:
-        """Shows an answer as if it had been typed or chosen."""
+        """Show an answer as if it had been typed or chosen."""
         if self._kind is Answer.CHOICE:
             if (button := self._group.button(int(given.text))) is not None:
                 button.setChecked(True)
@@ -135,7 +135,7 @@ class QuestionBox(QWidget):
             self.field.setText(shown(given.text))
 
     def take_keyboard(self) -> None:
-        """Gives the keyboard to where the answer is typed or chosen, if it is here."""
+        """Give the keyboard to where the answer is typed or chosen, if it is here."""
         if self.field.isVisible():
             self.field.setFocus()
         elif self._choices.isVisible() and self._group.buttons():

@@ -77,7 +77,7 @@ class LessonStage:
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> LessonStage:
-    """Finds in a file what a step of a lesson is about.
+    """Find in a file what a step of a lesson is about.
 
     Args:
         lesson: The lesson.
@@ -164,7 +164,7 @@ def _own_key(lesson: Lesson, shard: Shard) -> str:
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
-    """The key of an object to look up: one in the middle, or any; empty when there is none near it.
+    """Return the key of an object to look up: one in the middle, or any; empty when there is none near it.
 
     Args:
         shard: The file.
@@ -179,7 +179,7 @@ def pick_key(shard: Shard, random: Random | None = None) -> str:
 
 
 def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
-    """Those that are keys, and of no other kind than people ask for: `chunk:…` is part of what others hold."""
+    """Return those that are keys, and of no other kind than people ask for: `chunk:…` is part of what others hold."""
     kinds = shard.objects.kinds
     return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
 
@@ -211,7 +211,7 @@ def _shown_before(lesson: Lesson, number: int, scene: LessonScene) -> int:
 
 
 def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Question:
-    """A question with the values that are read before it is answered; the answer stays as it is written.
+    """Return a question with the values that are read before it is answered; the answer stays as it is written.
 
     Wrong answers that are about something else than this file has are no mistakes here.
 
@@ -292,7 +292,7 @@ def _shown_at(kind: Show, place: str, scene: LessonScene, shows: Sequence[tuple[
 
 
 def drawn(shown: StepTarget, scene: LessonScene, step: int = 0) -> Drawing:
-    """The drawing that a step shows.
+    """Return the drawing that a step shows.
 
     Args:
         shown: Its name, and values of its controls.

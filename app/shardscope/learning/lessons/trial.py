@@ -36,7 +36,7 @@ class LessonTrial(QObject):
         self._soon = Debounce(self, self.reload, SOON_MILLISECONDS)
 
     def start(self, path: Path) -> None:
-        """Reads a file, and watches it from now on."""
+        """Read a file, and watches it from now on."""
         self.stop()
         self.path = path
         self._files = QFileSystemWatcher([str(path)])
@@ -53,7 +53,7 @@ class LessonTrial(QObject):
             self._files = None
 
     def reload(self) -> None:
-        """Reads the file again, in a job."""
+        """Read the file again, in a job."""
         path = self.path
         if path is None:
             return

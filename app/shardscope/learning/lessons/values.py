@@ -60,7 +60,7 @@ class LessonScene:
     trace: Trace | None = None
 
     def fill(self, text: str) -> str:
-        """A text with its values: a path, a key, an answer.
+        """Return a text with its values: a path, a key, an answer.
 
         Raises:
             NotHereError: One of them is not in this file.
@@ -89,7 +89,7 @@ class LessonScene:
         return whole + text[at:]
 
     def value(self, name: str) -> object:
-        """One value, without its braces: an `int` where it is a number, else what its text is made of.
+        """Return one value, without its braces: an `int` where it is a number, else what its text is made of.
 
         Raises:
             NotHereError: It is not in this file.
@@ -107,7 +107,7 @@ class LessonScene:
         raise NotHereError(f"a lesson has no value called {{{name}}}")
 
     def _whole(self, name: str) -> str | int | None:
-        """A value of the whole file."""
+        """Return a value of the whole file."""
         if name == "key":
             if not self.key:
                 raise NotHereError("there is no key to look up in this file")
@@ -125,7 +125,7 @@ class LessonScene:
             raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
 
     def _told(self, name: str, title: str) -> object:
-        """A value of the lookup."""
+        """Return a value of the lookup."""
         number = self.step(title)
         values = self.trace.steps[number].values if self.trace is not None else {}
         if name not in values:
@@ -133,7 +133,7 @@ class LessonScene:
         return values[name]
 
     def step(self, title: str) -> int:
-        """The number of a step of the lookup, from 0, by its title; `*` stands for any letters.
+        """Return the number of a step of the lookup, from 0, by its title; `*` stands for any letters.
 
         Raises:
             NotHereError: The lookup has no such step.
@@ -145,7 +145,7 @@ class LessonScene:
         raise NotHereError(f"the lookup has no step “{title}”")
 
     def node(self, path: str) -> tuple[Node, ...]:
-        """The path to a node: names with `/` between them, `*` for any letters, `[5]` for the sixth of a list.
+        """Return the path to a node: names with `/` between them, `*` for any letters, `[5]` for the sixth of a list.
 
         A name in a member of a data set begins with the member; what bytes decode to is below their node.
 
@@ -169,7 +169,7 @@ class LessonScene:
         return next((found for node in some if (found := self._below((root, node), names)) is not None), None)
 
     def _below(self, path: tuple[Node, ...], names: Sequence[str]) -> tuple[Node, ...] | None:
-        """The first path that goes on by some names; several nodes may fit one of them."""
+        """Return the first path that goes on by some names; several nodes may fit one of them."""
         if not names:
             return path
         some = _called(self._children(path[-1]), names[0])
@@ -185,7 +185,7 @@ class LessonScene:
 
 
 def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
-    """The nodes of that name, or the one of that number."""
+    """Yield the nodes of that name, or the one of that number."""
     numbered = _NUMBER.fullmatch(name)
     if numbered is not None:
         if int(numbered[1]) < len(children):
@@ -197,7 +197,7 @@ def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
 
 
 def _outermost(text: str) -> Iterator[tuple[int, int]]:
-    """The places of braces that stand in no others, `(opening, closing)`."""
+    """Yield the places of braces that stand in no others, `(opening, closing)`."""
     depth, start = 0, 0
     for at, letter in enumerate(text):
         if letter == "{":
@@ -210,12 +210,12 @@ def _outermost(text: str) -> Iterator[tuple[int, int]]:
 
 
 def escaped(text: str) -> str:
-    """A text that is read in Markdown as it is."""
+    """Return a text that is read in Markdown as it is."""
     return _SPECIAL.sub(r"\\\1", shown(text))
 
 
 def _said(told: object, before: str) -> str:
-    """A value in Markdown, so that it is read as it is."""
+    """Return a value in Markdown, so that it is read as it is."""
     in_code = before.count("`") % 2 == 1
     if isinstance(told, int) and not in_code:
         return escaped(f"{told:,}")

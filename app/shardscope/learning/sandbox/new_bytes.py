@@ -10,7 +10,7 @@ MOST_TYPED = 1 << 20
 
 
 def new_bytes(typed: str, *, text: bool) -> bytes:
-    """The bytes that were typed.
+    """Return the bytes that were typed.
 
     Args:
         typed: Hex digits, with blanks or without, and `0x` before; or any text.

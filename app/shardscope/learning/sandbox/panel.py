@@ -70,7 +70,7 @@ class BitRow(QWidget):
         self.set_byte(None)
 
     def set_byte(self, value: int | None) -> None:
-        """Shows another byte; None where none is selected."""
+        """Show another byte; None where none is selected."""
         self._value = value
         for bit, key in self.keys.items():
             set_ = value is not None and bool(value >> bit & 1)
@@ -241,7 +241,7 @@ class SandboxPanel(QWidget):
         return self._results
 
     def _guide(self) -> None:
-        """Says what to do where there is nothing to tell of changes."""
+        """Say what to do where there is nothing to tell of changes."""
         there = self.report.topLevelItemCount() > 0
         self._results.setCurrentIndex(int(there))
         if self.sandbox.changes:
@@ -259,11 +259,11 @@ class SandboxPanel(QWidget):
     # --- what others call ---
 
     def to_bits(self) -> None:
-        """Takes the keyboard to the bits of the byte."""
+        """Take the keyboard to the bits of the byte."""
         self.bits.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def to_field(self) -> None:
-        """Takes the keyboard to the new bytes."""
+        """Take the keyboard to the new bytes."""
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
@@ -364,7 +364,7 @@ class SandboxPanel(QWidget):
         self._guide()
 
     def _headline(self) -> str:
-        """The worst of it, in one sentence."""
+        """Return the worst of it, in one sentence."""
         impact = self.sandbox.impact
         assert impact is not None
         wrong = [one for one in impact.objects if one.fate is Fate.WRONG]
@@ -420,7 +420,7 @@ class SandboxPanel(QWidget):
 
 
 def _pressing(action: QAction, text: str) -> QPushButton:
-    """A button that does what an action does."""
+    """Return a button that does what an action does."""
     button = QPushButton(text)
 
     def follow() -> None:
@@ -434,7 +434,7 @@ def _pressing(action: QAction, text: str) -> QPushButton:
 
 
 def _scrolled(page: QWidget, name: str) -> QScrollArea:
-    """A page that never asks its neighbours for room."""
+    """Return a page that never asks its neighbours for room."""
     area = QScrollArea()
     area.setAccessibleName(name)
     area.setFrameShape(QFrame.Shape.NoFrame)

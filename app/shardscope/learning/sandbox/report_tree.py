@@ -78,7 +78,7 @@ class ReportTree(QTreeWidget):
         self.itemClicked.connect(self._chosen)
 
     def show_impact(self, impact: Impact, peers: Sequence[Peer]) -> None:
-        """Shows what changes did, and what is known of other readers about it."""
+        """Show what changes did, and what is known of other readers about it."""
         self.clear()
         self._checks(impact)
         self._objects(impact)

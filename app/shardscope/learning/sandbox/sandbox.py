@@ -133,7 +133,7 @@ class Sandbox(QObject):
     # --- switching ---
 
     def switch(self, on: bool) -> None:
-        """Lays a sandbox over the file, or takes it away with its changes: whoever asks has been asked."""
+        """Lay a sandbox over the file, or take it away with its changes: whoever asks has been asked."""
         if on == self.on:
             return
         if on and self.member:
@@ -149,7 +149,7 @@ class Sandbox(QObject):
             self._session.open(self._session.request.unbroken(), select=self._inside(self._session.selection.span))
 
     def _open_member(self) -> None:
-        """Opens the file of the data set by itself; the sandbox begins once it is there."""
+        """Open the file of the data set by itself; the sandbox begins once it is there."""
         span, shard = self._session.selection.span, self._session.shard
         assert span is not None
         assert isinstance(shard, DataSet)
@@ -165,7 +165,7 @@ class Sandbox(QObject):
             self.changed.emit()
 
     def drop(self) -> None:
-        """Forgets the changes, so that nobody is asked about them."""
+        """Forget the changes, so that nobody is asked about them."""
         self._soon.stop()
         self._saved = self.changes
 
@@ -176,7 +176,7 @@ class Sandbox(QObject):
     # --- changing ---
 
     def flip(self, bit: int) -> None:
-        """Turns one bit of the byte with the caret."""
+        """Turn one bit of the byte with the caret."""
         place = self.place
 
         def made(shard: Shard, _: Job) -> Change:
@@ -190,13 +190,13 @@ class Sandbox(QObject):
         )
 
     def overwrite(self, data: bytes) -> None:
-        """Puts bytes in the place of as many, from the first selected one on."""
+        """Put bytes in the place of as many, from the first selected one on."""
         place = self.place
         if place is not None and data:
             self._add(Change.overwrite(place.start, data))
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrites bytes in one step; the file is opened with them soon after, once no more follow.
+        """Overwrite bytes in one step; the file is opened with them soon after, once no more follow.
 
         Args:
             pieces: Offsets and the new bytes there.
@@ -208,31 +208,31 @@ class Sandbox(QObject):
             self.changed.emit()
 
     def cut(self) -> None:
-        """Takes the selected bytes out."""
+        """Take the selected bytes out."""
         place = self.place
         if place is not None:
             self._add(Change.cut(place.start, max(place.stop, place.start + 1)))
 
     def cut_rest(self) -> None:
-        """Takes out everything from the first selected byte to the end."""
+        """Take out everything from the first selected byte to the end."""
         place, source = self.place, self.source
         if place is not None and source is not None:
             self._add(Change.cut(place.start, source.size))
 
     def undo(self) -> None:
-        """Takes the last change back."""
+        """Take the last change back."""
         if self.on and self.changes:
             last = self.changes[-1]
             self._set(*undo_step(self.changes, self.undone), last)
 
     def redo(self) -> None:
-        """Does again what was undone last."""
+        """Do again what was undone last."""
         if self.on and self.undone:
             last = self.undone[-1]
             self._set(*redo_step(self.changes, self.undone), last)
 
     def start_over(self) -> None:
-        """Takes all changes back; they can be done again, one by one."""
+        """Take all changes back; they can be done again, one by one."""
         if self.on and self.changes:
             self._set((), (*self.undone, *reversed(self.changes)))
 
@@ -246,13 +246,13 @@ class Sandbox(QObject):
         self._set((*self.changes, change), (), change)
 
     def _set(self, changes: tuple[Change, ...], undone: tuple[Change, ...], last: Change | None = None) -> None:
-        """Opens the file with these changes."""
+        """Open the file with these changes."""
         if self._hold(changes, undone):
             select = Span("", last.start, last.stop if last.data is not None else last.start + 1) if last else None
             self._open(self._inside(select or self._session.selection.span))
 
     def _hold(self, changes: tuple[Change, ...], undone: tuple[Change, ...]) -> bool:
-        """Takes these changes; False where they are too many."""
+        """Take these changes; False where they are too many."""
         try:
             check_room(changes)
         except ShardError as error:
@@ -273,7 +273,7 @@ class Sandbox(QObject):
         self._session.open(self._session.request.broken(self.changes, self._expects), select=select)
 
     def _changed_source(self, shard: Shard) -> PatchedSource:
-        """The bytes with all changes, opened or not yet.
+        """Return the bytes with all changes, opened or not yet.
 
         Raises:
             UsageError: There is no sandbox.
@@ -350,11 +350,11 @@ class Sandbox(QObject):
         return jobs.newest(("before", self)) or jobs.newest(("compare", self))
 
     def compare(self) -> None:
-        """Finds out what the changes did, once more: after it was stopped."""
+        """Find out what the changes did, once more: after it was stopped."""
         self._compare()
 
     def stop(self) -> None:
-        """Stops finding out."""
+        """Stop finding out."""
         if (job := self.comparing) is not None:
             job.cancel()
 
@@ -398,7 +398,7 @@ class Sandbox(QObject):
         self.compared.emit()
 
     def _note(self) -> None:
-        """Notes what the file serves as it is on disk: opened anew, for what is open has changes."""
+        """Note what the file serves as it is on disk: opened anew, for what is open has changes."""
         if self._session.jobs.newest(("before", self)) is not None:
             return
         request = self._session.request.broken((), self._expects)
@@ -435,7 +435,7 @@ class Sandbox(QObject):
     # --- saving ---
 
     def save(self, path: Path, *, agreed: bool, failed: Callable[[BaseException], None]) -> Job | None:
-        """Writes the changed bytes into another file; it appears when it is complete.
+        """Write the changed bytes into another file; it appears when it is complete.
 
         Args:
             path: The file.

@@ -33,7 +33,7 @@ _ENDINGS = {ending for _, _, ending in MAGICS} | {".txt", ".json"}
 
 
 def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outlook:
-    """Counts and names; reads columns, and of the first objects what their names need.
+    """Count and names; reads columns, and of the first objects what their names need.
 
     Raises:
         ShardError: The rows cannot be read.
@@ -73,7 +73,7 @@ def outlook(wanted: ExtractionRequest, progress: Progress = no_progress) -> Outl
 
 
 def _sum(sizes: NDArray[np.int64]) -> int:
-    """The sum of sizes; damaged files state some whose sum has more than 64 bits."""
+    """Return the sum of sizes; damaged files state some whose sum has more than 64 bits."""
     large = len(sizes) > 0 and int(sizes.max()) > (1 << 62) // len(sizes)
     return int(sizes.sum(dtype=np.float64)) if large else int(sizes.sum())
 
@@ -154,7 +154,7 @@ def _examples(wanted: ExtractionRequest, refs: list[ObjectRef]) -> tuple[str, ..
 
 
 def _ending(wanted: ExtractionRequest, ref: ObjectRef) -> str:
-    """The ending that the content of an example speaks for."""
+    """Return the ending that the content of an example speaks for."""
     if not wanted.options.guess_extension or not 0 <= ref.size <= LOOKED_INTO:
         return ""
     head = b""

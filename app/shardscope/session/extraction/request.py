@@ -85,7 +85,7 @@ class ExtractionRequest:
         return keep if self.kinds is None else keep & np.isin(columns.kind, self.kinds)
 
     def taken(self, progress: Progress) -> Iterator[Rows]:
-        """The rows that are written, in pieces; those that a preview has are not looked at again.
+        """Return the rows that are written, in pieces; those that a preview has are not looked at again.
 
         Raises:
             ShardError: The index cannot be read.
@@ -96,7 +96,7 @@ class ExtractionRequest:
         return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
-        """The rows that were asked for, in pieces, whatever became of their objects.
+        """Yield the rows that were asked for, in pieces, whatever became of their objects.
 
         Raises:
             ShardError: The index cannot be read.

@@ -97,7 +97,7 @@ class ExtractionOutcome:
 
 
 def write(wanted: ExtractionRequest, progress: Progress, found: ExtractionOutcome | None = None) -> ExtractionOutcome:
-    """Writes the objects; tombstoned ones are read through a second opening, which the first one leaves as it is.
+    """Write the objects; tombstoned ones are read through a second opening, which the first one leaves as it is.
 
     Args:
         wanted: The objects, and the folder.
@@ -196,7 +196,7 @@ class _Refs:
             raise
 
     def note(self, result: Taken) -> None:
-        """Says what became of an object; one of which nothing is known was noted on the way to it."""
+        """Say what became of an object; one of which nothing is known was noted on the way to it."""
         if result.row >= 0 or result.key is not None:
             self.failed[result.row] = None
 

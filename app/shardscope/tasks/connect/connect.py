@@ -38,7 +38,7 @@ class ConnectTask(QObject):
         session.opened.connect(self._opened)
 
     def ask(self, request: OpenRequest | None = None, who: Who | None = None) -> AddressDialog:
-        """Asks for an address.
+        """Ask for an address.
 
         Args:
             request: What the fields begin with.
@@ -52,7 +52,7 @@ class ConnectTask(QObject):
         return sheet
 
     def try_anonymous(self, request: OpenRequest) -> None:
-        """Opens it without any signature."""
+        """Open it without any signature."""
         self._session.open(request.reached(as_anonymous(request.remote)))
 
     def needs_keys(self, uri: str) -> bool:

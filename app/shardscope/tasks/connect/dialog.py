@@ -56,7 +56,7 @@ class Allowed:
 
 
 def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
-    """Tries what an address allows: reading, reading of parts, listing; an error is the only line.
+    """Try what an address allows: reading, reading of parts, listing; an error is the only line.
 
     Raises:
         Cancelled: Nobody wants to know any more.
@@ -99,7 +99,7 @@ def _listing(folder: Folder | None) -> Allowed:
 
 
 def profiles() -> list[str]:
-    """The profiles of the AWS configuration; empty where there is none."""
+    """Return the profiles of the AWS configuration; empty where there is none."""
     # Takes long to import, and local files do without.
     from shardcore.sources.remote.s3 import profiles as named
 
@@ -291,7 +291,7 @@ class AddressDialog(QDialog):
         return replace(self._request, uri=self.uri, remote=self.options() if signed else None)
 
     def _check(self) -> None:
-        """Says at once what was understood, and what is missing."""
+        """Say at once what was understood, and what is missing."""
         parsed = self.parsed
         problem = ""
         if parsed is None and self.address.text().strip():
@@ -357,7 +357,7 @@ class AddressDialog(QDialog):
     # --- trying and opening ---
 
     def try_it(self) -> Job:
-        """Tries, in a job, what is allowed."""
+        """Try, in a job, what is allowed."""
         request = self.request
         self.test.setEnabled(False)
         self.allowed.setText(self.tr("Asking …"))

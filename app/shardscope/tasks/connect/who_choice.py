@@ -114,11 +114,11 @@ class WhoChoice(QWidget):
         return self.who is not Who.KEYS or bool(self._text(self.access_key) and self._text(self.secret_key))
 
     def choose(self, who: Who) -> None:
-        """Chooses one of the three."""
+        """Choose one of the three."""
         self.buttons[who].setChecked(True)
 
     def tell_profiles(self, names: tuple[str, ...]) -> None:
-        """Says which profiles there are."""
+        """Say which profiles there are."""
         self.profile.blockSignals(True)
         self.profile.clear()
         self.profile.addItem(self.tr("As the environment says"), "")
@@ -130,7 +130,7 @@ class WhoChoice(QWidget):
         self.profile.blockSignals(False)
 
     def filled(self) -> dict[str, str | bool | None]:
-        """The values for `RemoteOptions`."""
+        """Return the values for `RemoteOptions`."""
         if self.who is Who.ANONYMOUS:
             return {"anonymous": True}
         if self.who is Who.PROFILE:

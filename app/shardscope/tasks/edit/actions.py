@@ -97,7 +97,7 @@ class EditActions(QObject):
             self.update()
 
     def update(self) -> None:
-        """Shows what can be done, and says of the rest why it cannot."""
+        """Show what can be done, and say of the rest why it cannot."""
         switch, there = self._switch, self._switch.standing.verbs
         possible = not switch.standing.why_not
         self.allow.setEnabled(possible)
@@ -168,7 +168,7 @@ class EditChip(QToolButton):
         self._update()
 
     def tell_sandbox(self, changes: int | None) -> None:
-        """Says that what is shown is a sandbox.
+        """Say that what is shown is a sandbox.
 
         Args:
             changes: How many there are; None where there is no sandbox.

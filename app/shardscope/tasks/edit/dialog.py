@@ -295,7 +295,7 @@ class EditDialog(QDialog):
         return (Path(text),) if text else ()
 
     def take_files(self, paths: Iterable[str]) -> None:
-        """Takes files that were chosen or dropped."""
+        """Take files that were chosen or dropped."""
         assert self.file is not None
         self._paths = tuple(map(Path, paths))
         self.file.setText(_listed(self._paths))
@@ -326,7 +326,7 @@ class EditDialog(QDialog):
         self._update()
 
     def tell_trouble(self, text: str) -> None:
-        """Shows why it cannot be done."""
+        """Show why it cannot be done."""
         self._proposal = None
         self.model.show_things(())
         self.total.setText("")
@@ -335,7 +335,7 @@ class EditDialog(QDialog):
         self._update()
 
     def tell_proposal(self, proposal: Proposal) -> None:
-        """Shows what would change."""
+        """Show what would change."""
         self._proposal = proposal
         what = proposal.what[:1].upper() + proposal.what[1:]
         self.title.setText(shown(cut_middle(what, 160)))

@@ -101,7 +101,7 @@ class Editor(QObject):
     # --- asking ---
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
-        """Opens the sheet of an edit.
+        """Open the sheet of an edit.
 
         Args:
             verb: What is to be done.
@@ -142,7 +142,7 @@ class Editor(QObject):
         return sheet
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
-        """Opens the sheet that writes typed bytes into the file.
+        """Open the sheet that writes typed bytes into the file.
 
         Args:
             changes: What was typed, in order.
@@ -159,7 +159,7 @@ class Editor(QObject):
         return sheet
 
     def ask_undo(self) -> EditDialog | None:
-        """Opens the sheet that puts back the last edit."""
+        """Open the sheet that puts back the last edit."""
         if self._session.shard is None:
             return None
         sheet = self._sheet(
@@ -191,7 +191,7 @@ class Editor(QObject):
         return sheet
 
     def _look(self, sheet: EditDialog, work: Callable[[Shard, Job], tuple[EditRequest | None, Proposal]]) -> None:
-        """Finds out, in a job, what would change, and shows it."""
+        """Find out, in a job, what would change, and show it."""
 
         def take(found: tuple[EditRequest | None, Proposal]) -> None:
             if self.sheet is not sheet:
@@ -274,7 +274,7 @@ class Editor(QObject):
         )
 
     def put_back(self, uri: str, journal: Journal | None = None) -> Job:
-        """Puts back what the last edit of a file changed, and opens it again.
+        """Put back what the last edit of a file changed, and open it again.
 
         Args:
             uri: The file.
@@ -291,7 +291,7 @@ class Editor(QObject):
         return News(self.tr("{0} is again what it was before the edit").format(name))
 
     def _run(self, work: Callable[[Job], None], what: str, news: News, *, stops: bool = False, uri: str = "") -> Job:
-        """Changes the file in a job that goes on when another file is opened; then opens it again."""
+        """Change the file in a job that goes on when another file is opened; then open it again."""
         session, shard = self._session, self._session.shard
         session.hold_watch(held=True)
 
@@ -336,7 +336,7 @@ class Editor(QObject):
             self._verify(news)
 
     def _verify(self, news: News) -> None:
-        """Reads back, in a job, what was written; only errors are told."""
+        """Read back, in a job, what was written; only errors are told."""
 
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
@@ -362,7 +362,7 @@ class Editor(QObject):
 
 
 def _keys(shard: Shard, rows: RowRanges, job: Job) -> tuple[tuple[str, ...], int]:
-    """The keys of rows, each once, and how many rows have none.
+    """Return the keys of rows, each once, and how many rows have none.
 
     Raises:
         UsageError: None has one.

@@ -40,7 +40,7 @@ class EditPermission:
 
 
 def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> EditPermission:
-    """Looks what can be changed.
+    """Look what can be changed.
 
     Args:
         shard: What is open.

@@ -197,7 +197,7 @@ def propose_undo(shard: Shard) -> Proposal:
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
-    """Puts back what the last edit changed; one that kept no old bytes is finished. It is not stopped half-way.
+    """Put back what the last edit changed; one that kept no old bytes is finished. It is not stopped half-way.
 
     Raises:
         ShardError: It cannot be put back.
@@ -211,7 +211,7 @@ def put_back(path: Path, progress: Progress = no_progress) -> None:
 
 
 def _apply(edit: Edit, keep: bool, progress: Progress) -> None:
-    """Makes an edit; without old bytes nothing could be put back: such an edit is not stopped."""
+    """Make an edit; without old bytes nothing could be put back: such an edit is not stopped."""
     if not keep:
         with stopped_by(_go_on):
             apply(edit, journal=False, progress=_telling(progress))
@@ -224,7 +224,7 @@ def _go_on() -> None:
 
 
 def _telling(progress: Progress) -> Progress:
-    """The progress, which does not stop the work."""
+    """Return the progress, which does not stop the work."""
 
     def tell(done: int, total: int) -> None:
         # Whoever wants to stop it waits for the end.
@@ -300,7 +300,7 @@ def _of_rewrites(shard: Shard, rewrites: Sequence[Rewrite]) -> Proposal:
 
 
 def _changed_lines(source: str | None, rewrite: Rewrite) -> list[ChangeRow]:
-    """The lines that differ, neighbours together."""
+    """Return the lines that differ, neighbours together."""
     old, new = (rewrite.old or b"").splitlines(keepends=True), rewrite.new.splitlines(keepends=True)
     old_at, new_at = ([0, *accumulate(map(len, lines))] for lines in (old, new))
     rows = []
@@ -333,7 +333,7 @@ def _opcodes(old: list[bytes], new: list[bytes]) -> Iterator[tuple[str, int, int
 
 
 def _proposed_text(source: str, old: bytes, new: bytes, rows: Sequence[ChangeRow]) -> Proposed:
-    """The new text in place of the old, as far as that reaches; marked are the lines that differ."""
+    """Return the new text in place of the old, as far as that reaches; marked are the lines that differ."""
     stop = min(len(old), len(new))
     found = [ProposedRange(0, stop, new[:stop])] if stop else []
     if len(new) < len(old):
@@ -351,7 +351,7 @@ def _rewrite(rewrites: Sequence[Rewrite], _: bool, progress: Progress) -> None:
 
 
 def _source_of(shard: Shard, path: Path) -> str | None:
-    """The name of the source that shows a file beside the shard, or None."""
+    """Return the name of the source that shows a file beside the shard, or None."""
     folder = shard.folder if isinstance(shard, DataSet) else shard.source.folder if shard.source is not None else None
     if not isinstance(folder, LocalFolder) or path.parent.absolute() != folder.path.absolute():
         return None

@@ -121,7 +121,7 @@ class RekeyDialog(QDialog):
         return {name: value for name, value in found.items() if value is not None}
 
     def tell(self, text: str) -> None:
-        """Says what hinders, or nothing."""
+        """Say what hinders, or nothing."""
         self.trouble.setText(shown(text))
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self.trouble.setVisible(bool(text))
@@ -159,7 +159,7 @@ class RekeyTask(QObject):
         session.closed.connect(self._close)
 
     def ask(self) -> RekeyDialog | None:
-        """Opens the sheet."""
+        """Open the sheet."""
         options, uri = self._switch.standing.rekey, self._session.uri
         if self._session.shard is None or not options:
             return None

@@ -42,7 +42,7 @@ class EditSwitch(QObject):
         session.failed.connect(self._failed)
 
     def allow(self, allowed: bool) -> None:
-        """Lets the open file be changed, or not."""
+        """Let the open file be changed, or not."""
         allowed = allowed and not self.standing.why_not
         if allowed != self.allowed:
             self.allowed = allowed

@@ -52,26 +52,26 @@ class TypedBytes(QObject):
         return proposed_bytes(self.changes)
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrites bytes in one step; see `ByteEdits`."""
+        """Overwrite bytes in one step; see `ByteEdits`."""
         if self.possible:
             self._set(overwriting(self.changes, pieces, what, second=second), ())
 
     def undo(self) -> None:
-        """Takes the last step back."""
+        """Take the last step back."""
         if self.changes:
             last = self.changes[-1]
             self._set(*undo_step(self.changes, self.undone))
             self.place_wanted.emit(last.start)
 
     def redo(self) -> None:
-        """Does again what was undone last."""
+        """Do again what was undone last."""
         if self.undone:
             last = self.undone[-1]
             self._set(*redo_step(self.changes, self.undone))
             self.place_wanted.emit(last.start)
 
     def discard(self) -> None:
-        """Forgets what was typed."""
+        """Forget what was typed."""
         if self.changes or self.undone:
             self._set((), ())
 

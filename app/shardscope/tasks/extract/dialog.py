@@ -282,14 +282,14 @@ class ExtractDialog(QDialog):
     # --- what it is told ---
 
     def tell_outlook(self, found: Outlook) -> None:
-        """Shows what would be written."""
+        """Show what would be written."""
         self._outlook = found
         self._offer_parts(found.parts)
         self._update()
         self.resize(self.size().expandedTo(self.sizeHint()))
 
     def tell_error(self, error: BaseException) -> None:
-        """Shows why that is not known, or why nothing can be written."""
+        """Show why that is not known, or why nothing can be written."""
         self.left_out.setText(shown(plain_words(error)))
         self.left_out.show()
         self.show_choices()
@@ -301,7 +301,7 @@ class ExtractDialog(QDialog):
         self.left_out.setText(self.tr("Looking for files that exist already …"))
 
     def ask_conflicts(self, count: int) -> None:
-        """Asks what to do about files that exist."""
+        """Ask what to do about files that exist."""
         be = "exists" if count == 1 else "exist"
         self.question.setText(self.tr("{0} {1} already").format(plural(count, "file"), be))
         self.question_where.setText(self.tr("in {0}").format(shown(cut_middle(str(self.folder), 70))))
@@ -311,7 +311,7 @@ class ExtractDialog(QDialog):
         self.answers[Conflict.SKIP].setFocus()
 
     def show_choices(self) -> None:
-        """Goes back to the choices."""
+        """Go back to the choices."""
         self._answer = None
         self.pages.setCurrentIndex(0)
         self.extract.setDefault(True)

@@ -74,7 +74,7 @@ class ExtractTask(QObject):
         self._last: dict[str, str] = {}
 
     def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
-        """Opens the sheet.
+        """Open the sheet.
 
         Args:
             rows: Rows of `Shard.objects`; None for everything.
@@ -96,7 +96,7 @@ class ExtractTask(QObject):
         return sheet
 
     def start(self, wanted: ExtractionRequest) -> Job:
-        """Writes objects into files: a job in `transfers`, which goes on when another file is opened."""
+        """Write objects into files: a job in `transfers`, which goes on when another file is opened."""
         found = ExtractionOutcome()
 
         def done(_: ExtractionOutcome | None, error: BaseException | None) -> None:
@@ -127,14 +127,14 @@ class ExtractTask(QObject):
         return job
 
     def _when_agreed(self, wanted: ExtractionRequest) -> None:
-        """Extracts; where that fetches much, asks first."""
+        """Extract; where that fetches much, ask first."""
         total = wanted.shard.listing
         share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
         size = int(whole(wanted.shard) * share)
         self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
 
     def retry(self, result: Result) -> Job | None:
-        """Tries once more what failed; nothing when the shard is not open any more."""
+        """Try once more what failed; nothing when the shard is not open any more."""
         wanted = result.rest
         if self.session.shard is not wanted.shard and not wanted.afresh:
             self.session.say(self.tr("Open {0} to try again").format(wanted.request.name), failed=True)
@@ -145,7 +145,7 @@ class ExtractTask(QObject):
         job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
-        """Goes on with what a job left open, once; files that are there stay, whatever was said of them before."""
+        """Go on with what a job left open, once; files that are there stay, whatever was said of them before."""
         job.resume, job.note = None, self.tr("gone on with")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))

@@ -115,7 +115,7 @@ class InputCount:
 
 
 def count(paths: Iterable[str], progress: Progress) -> InputCount:
-    """Looks at all inputs; reads the sizes of files, and manifests."""
+    """Look at all inputs; read the sizes of files, and manifests."""
     found: list[Input] = []
     for path in paths:
         before = sum(one.count for one in found)
@@ -159,7 +159,7 @@ def _is_manifest(path: str) -> bool:
 
 
 def _manifest(path: str, before: int, progress: Progress) -> Input | None:
-    """The manifest that a file is; None where its beginning is not one of a manifest."""
+    """Return the manifest that a file is; None where its beginning is not one of a manifest."""
     objects = size = 0
     try:
         manifest = ManifestReader(path, (), "")

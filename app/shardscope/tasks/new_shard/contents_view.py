@@ -184,7 +184,7 @@ class ContentsView(QWidget):
         return tuple(self.model.things)
 
     def add(self, paths: list[str]) -> None:
-        """Adds inputs; those that are there already stay where they are."""
+        """Add inputs; those that are there already stay where they are."""
         both = list(dict.fromkeys([*self.model.things, *paths]))
         if both != self.model.things:
             self.model.show_things(both)
@@ -192,7 +192,7 @@ class ContentsView(QWidget):
             self.changed.emit()
 
     def take_away(self) -> None:
-        """Takes the selected inputs away."""
+        """Take the selected inputs away."""
         rows = {index.row() for index in self.list.selectionModel().selectedRows()}
         if rows:
             self.model.show_things([path for row, path in enumerate(self.model.things) if row not in rows])
@@ -200,7 +200,7 @@ class ContentsView(QWidget):
             self.changed.emit()
 
     def use_manifests(self) -> None:
-        """Packs what the manifests in folders say, instead of the folders."""
+        """Pack what the manifests in folders say, instead of the folders."""
         self.model.show_things([self._inside.get(path, path) for path in self.model.things])
         self._update()
         self.changed.emit()

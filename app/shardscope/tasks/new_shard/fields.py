@@ -50,7 +50,7 @@ class PathField(OptionField):
         self._hold(self.line, button)
 
     def value(self) -> str | None:
-        """The text, or None."""
+        """Return the text, or None."""
         return self.line.text().strip() or None
 
     def problem(self) -> str:
@@ -60,7 +60,7 @@ class PathField(OptionField):
 
 
 def writing_field(option: Option) -> OptionField:
-    """The field for an option of writing."""
+    """Return the field for an option of writing."""
     if option.type is OptionType.FLAG:
         return YesField(option)
     if option.type is OptionType.JSON or option.content:
@@ -111,7 +111,7 @@ class OptionForm(QWidget):
         self._check()
 
     def _under(self, option: Option, field: OptionField) -> QVBoxLayout:
-        """The field, what it means, and what is wrong with it."""
+        """Return the field, what it means, and what is wrong with it."""
         about = _small(option.help, self)
         about.setObjectName(f"about_{option.name}")
         wrong = _small("", self)
@@ -136,7 +136,7 @@ class OptionForm(QWidget):
         return next((label.text() for label in self._wrong.values() if label.text()), "")
 
     def tell_wrong(self, name: str, why: str) -> bool:
-        """Says beside a field why its value cannot be used; until it is another. Whether there is such a field."""
+        """Say beside a field why its value cannot be used; until it is another. Whether there is such a field."""
         if name not in self.fields:
             return False
         self._told = (name, why, self.fields[name].value())

@@ -103,7 +103,7 @@ class KeyRules(QWidget):
         return KeyChoice(self.rule.currentData())
 
     def explain(self, writes: Writes) -> None:
-        """Says what the rule does in the chosen format."""
+        """Say what the rule does in the chosen format."""
         self.rule.setEnabled(writes.keys is not KeyRule.NONE)
         self.about.setText(shown(rule_text(self.choice, writes)))
         self.about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
@@ -250,7 +250,7 @@ class PackForm(QWidget):
         column.addLayout(foot)
 
     def _add(self, side: QVBoxLayout, title: str, widget: QWidget | None, beside: QWidget | None = None) -> QLabel:
-        """A part of the form under its title; `beside` stands at the right of the title."""
+        """Return a part of the form under its title; `beside` stands at the right of the title."""
         head = QLabel(title, self)
         head.setTextFormat(Qt.TextFormat.PlainText)
         font = sized(head.font(), LARGE)
@@ -431,7 +431,7 @@ class PackForm(QWidget):
         self.changed.emit()
 
     def refresh(self) -> None:
-        """Says what is missing or wrong; *Write* waits until nothing is."""
+        """Say what is missing or wrong; *Write* waits until nothing is."""
         blocked = self.blocked
         waiting = self.work is None
         self.write.setEnabled(not blocked and not waiting)

@@ -53,7 +53,7 @@ class FormJobs(QObject):
         self.count()
 
     def count(self) -> None:
-        """Counts the inputs, then looks and plans."""
+        """Count the inputs, then looks and plans."""
         if self._form.contents is None:
             self._changed()
             return
@@ -66,7 +66,7 @@ class FormJobs(QObject):
         self._clock.start()
 
     def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
-        """Runs work, and brings the result home if the form is still there."""
+        """Run work, and bring the result home if the form is still there."""
 
         def done(result: T | None, error: BaseException | None) -> None:
             # One that was cancelled may have failed before it knew: that is about what was asked for before.
@@ -156,7 +156,7 @@ class FormJobs(QObject):
     # --- how far ---
 
     def _look(self) -> None:
-        """Tells how far counting and planning are."""
+        """Tell how far counting and planning are."""
         if (job := self._jobs.newest(("count inputs", self))) is not None:
             if self._form.contents is not None:
                 self._form.contents.tell_busy(job.done_amount)

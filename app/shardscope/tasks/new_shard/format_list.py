@@ -32,7 +32,7 @@ class _FormatRows(QStyledItemDelegate):
         return QSize(width, 2 * _PAD + sum(height + _GAP for _, height, *_ in self._lines(index, option.font, width)))
 
     def _lines(self, index: Index, font: QFont, width: int) -> list[tuple[str, int, QFont]]:
-        """The texts with their heights and fonts."""
+        """Return the texts with their heights and fonts."""
         found = index.data(FORMAT_ROLE)
         bold, small = QFont(font), sized(font, SMALL)
         bold.setWeight(QFont.Weight.DemiBold)
@@ -44,7 +44,7 @@ class _FormatRows(QStyledItemDelegate):
         ]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints one format."""
+        """Paint one format."""
         view = self.parent()
         colours = theme.of(view) if isinstance(view, QWidget) else theme.of(option.widget)
         chosen = isinstance(view, QListView) and view.currentIndex() == index
@@ -120,7 +120,7 @@ class FormatList(QListView):
         return [self._model.item(row).data(FORMAT_ROLE).name for row in range(self._model.rowCount())]
 
     def choose(self, name: str) -> None:
-        """Chooses a format by its name; the first where there is none of that name."""
+        """Choose a format by its name; the first where there is none of that name."""
         names = self.names
         self.setCurrentIndex(self._model.index(names.index(name) if name in names else 0, 0))
 

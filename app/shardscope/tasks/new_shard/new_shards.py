@@ -119,7 +119,7 @@ class NewShardDialog(QDialog):
     # --- inside ---
 
     def _become(self, size: QSize) -> None:
-        """Takes another size, about the same middle."""
+        """Take another size, about the same middle."""
         place = QRect(QPoint(0, 0), size.boundedTo(self._form_size))
         place.moveCenter(self.geometry().center())
         self.setGeometry(place)
@@ -143,7 +143,7 @@ class NewShardDialog(QDialog):
 
 
 def dropped_paths(event: QDropEvent) -> list[str]:
-    """The local files and folders that are dragged."""
+    """Return the local files and folders that are dragged."""
     return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
 
 
@@ -183,7 +183,7 @@ class NewShards(QObject):
         session.closed.connect(lambda: self.convert.setEnabled(False))
 
     def ask_new(self, paths: tuple[str, ...] = ()) -> Job:
-        """Asks what is packed, and how.
+        """Ask what is packed, and how.
 
         Args:
             paths: Files and folders to begin with.
@@ -191,7 +191,7 @@ class NewShards(QObject):
         return self._ask(paths, None)
 
     def ask_convert(self) -> Job | None:
-        """Asks how what is open becomes a shard of another format."""
+        """Ask how what is open becomes a shard of another format."""
         shard = self._session.shard
         return self._ask((), shard) if shard is not None else None
 
@@ -288,7 +288,7 @@ class NewShards(QObject):
 
 
 def _named_format(target: NewShardTarget) -> str | None:
-    """The format by which the result is opened; None where its bytes say it."""
+    """Return the format by which the result is opened; None where its bytes say it."""
     found = format_of(target.format)
     return None if (found.begins or found.marks) and not target.folder else target.format
 

@@ -37,7 +37,7 @@ class PlanModel(QAbstractItemModel):
         self._name = ""
 
     def set_planned(self, planned: Planned | None, name: str = "") -> None:
-        """Shows another plan.
+        """Show another plan.
 
         Args:
             planned: The plan, or None.
@@ -59,32 +59,32 @@ class PlanModel(QAbstractItemModel):
         return file.name
 
     def file_number(self, index: Index) -> int:
-        """The number of the file that a row is, or belongs to; -1 for none."""
+        """Return the number of the file that a row is, or belongs to; -1 for none."""
         if not index.isValid():
             return -1
         return index.internalId() - 1 if index.internalId() else index.row()
 
     def section(self, index: Index) -> Section | None:
-        """The section that a row is, or None."""
+        """Return the section that a row is, or None."""
         if not index.isValid() or not index.internalId():
             return None
         return self.files[index.internalId() - 1].sections[index.row()]
 
     def index_of(self, file: int, section: int | None = None) -> QModelIndex:
-        """The row of a file, or of one of its sections."""
+        """Return the row of a file, or of one of its sections."""
         above = self.index(file, 0)
         return above if section is None else self.index(section, 0, above)
 
     # --- what Qt asks ---
 
     def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
-        """The index of a cell."""
+        """Return the index of a cell."""
         if not self.hasIndex(row, column, parent):
             return QModelIndex()
         return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
 
     def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008
-        """The file of a section."""
+        """Return the file of a section."""
         if not index.isValid() or not index.internalId():
             return QModelIndex()
         return self.createIndex(index.internalId() - 1, 0, 0)
@@ -153,7 +153,7 @@ class PlanModel(QAbstractItemModel):
         return kinds or grouped_digits(len(file.objects))
 
     def _number(self, number: int) -> str:
-        """A size or offset; the first byte is the first in any case."""
+        """Return a size or offset; the first byte is the first in any case."""
         exact = self._planned is None or self._planned.plan.exact or not number
         return f"{'' if exact else ABOUT}{grouped_digits(number)}"
 

@@ -52,7 +52,7 @@ class PlanStrip(QWidget):
         self._scale = StripScale(0, (), 1)
 
     def show_file(self, file: PlannedFile | None, *, exact: bool = True) -> None:
-        """Shows another file, or none."""
+        """Show another file, or none."""
         self._sections = tuple(one for one in file.sections if one.size) if file is not None else ()
         self._size = file.size if file is not None else 0
         self._exact, self.current = exact, -1
@@ -60,7 +60,7 @@ class PlanStrip(QWidget):
         self._rescale()
 
     def mark(self, section: Section | None) -> None:
-        """Marks a section."""
+        """Mark a section."""
         self.current = self._sections.index(section) if section in self._sections else -1
         self.update()
 
@@ -70,7 +70,7 @@ class PlanStrip(QWidget):
         return self._sections
 
     def label(self, section: Section) -> str:
-        """A section in words: name, size and share."""
+        """Return a section in words: name, size and share."""
         about = "" if self._exact else ABOUT
         return f"{section.name} · {about}{size_text(section.size)} · {share_text(section.size, self._size)}"
 
@@ -90,7 +90,7 @@ class PlanStrip(QWidget):
         return QRectF(_SIDE, top, self._scale.width, STRIP_HEIGHT)
 
     def section_at(self, x: float) -> int:
-        """The number of the section at a pixel; -1 where there is none."""
+        """Return the number of the section at a pixel; -1 where there is none."""
         if not self._sections:
             return -1
         return self._sections.index(self._scale.section_at(x - _SIDE))

@@ -53,7 +53,7 @@ class _SectionRows(QStyledItemDelegate):
 
 
 def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
-    """The colour of a section with its letter."""
+    """Return the colour of a section with its letter."""
     scale = widget.devicePixelRatioF()
     made = QPixmap(QSize(_SWATCH, _SWATCH) * scale)
     made.setDevicePixelRatio(scale)
@@ -151,7 +151,7 @@ class PlanView(QWidget):
         return self._planned
 
     def show_none(self, why: str) -> None:
-        """Shows that there is no plan, and what is missing."""
+        """Show that there is no plan, and what is missing."""
         self._planned = None
         self.model.set_planned(None)
         self.strip.show_file(None)
@@ -161,12 +161,12 @@ class PlanView(QWidget):
         self.notes.hide()
 
     def show_busy(self, words: str) -> None:
-        """Tells how far planning is; the plan before stays as long."""
+        """Tell how far planning is; the plan before stays as long."""
         self._say(words)
         self.exact.setEnabled(False)
 
     def show_plan(self, planned: Planned, name: str) -> None:
-        """Shows a plan.
+        """Show a plan.
 
         Args:
             planned: It.

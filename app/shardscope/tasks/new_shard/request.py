@@ -107,7 +107,7 @@ class JobStage:
         self.total = 0
 
     def writing_to(self, progress: Progress) -> Progress:
-        """Tells of writing."""
+        """Tell of writing."""
 
         def tell(done: int, total: int) -> None:
             self.done, self.total = done, total
@@ -116,7 +116,7 @@ class JobStage:
         return tell
 
     def verifying_to(self, progress: Progress) -> Progress:
-        """Tells of verifying."""
+        """Tell of verifying."""
 
         def tell(done: int, total: int) -> None:
             self.verifying, self.done, self.total = True, done, total
@@ -173,7 +173,7 @@ class NewShardJob(ABC):
         return Planned(plan, self.target.path.name, objects, kinds, found.notes, losses)
 
     def write(self, progress: Progress, stage: JobStage) -> Packed:
-        """Writes it, and verifies the result.
+        """Write it, and verifies the result.
 
         Raises:
             ShardError: It cannot be written.
@@ -187,7 +187,7 @@ class NewShardJob(ABC):
         )
 
     def _wrong_option(self) -> str:
-        """The option without which there would be no error; empty where options are not to blame."""
+        """Return the option without which there would be no error; empty where options are not to blame."""
         options = self.target.options
         if not options or _can_begin(self.target, options):
             return ""

@@ -120,7 +120,7 @@ class ResultPage(QWidget):
         column.addWidget(buttons)
 
     def tell(self, packed: Packed, name: str) -> None:
-        """Shows what came out."""
+        """Show what came out."""
         sound = packed.report is None or packed.report.ok
         self.title.tell(self.tr("{0} was written, and is open now").format(name))
         self.verified.set_text(f"{'✔' if sound else '✖'} {report_text(packed.report)}")
@@ -139,7 +139,7 @@ def report_text(report: Report | None) -> str:
 
 
 def told_lines(packed: Packed) -> list[str]:
-    """Notes, findings and files, one line each."""
+    """Note, findings and files, one line each."""
     lines = note_lines(packed.notes[:MOST_TOLD], [loss.text for loss in packed.losses])
     lines += [f"● {path} was removed: the new data set does not have it" for path in packed.removed[:MOST_TOLD]]
     lines += [f"▲ skipped: {one.why}" for one in packed.skipped[:MOST_TOLD]]

@@ -49,7 +49,7 @@ class TargetPlace:
 
 
 def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]) -> TargetPlace:
-    """Looks at the place of a target.
+    """Look at the place of a target.
 
     Args:
         target: It.
@@ -74,7 +74,7 @@ def look(target: NewShardTarget, inputs: Iterable[str], members: tuple[str, ...]
 
 
 def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: bool, home: str) -> Path:
-    """A name to begin with: beside what is read, and never that itself.
+    """Return a name to begin with: beside what is read, and never that itself.
 
     Args:
         inputs: Files and folders; empty where a shard is converted.

@@ -110,7 +110,7 @@ class RecoverDialog(QDialog):
         self.resize(760, 460)
 
     def tell(self, done: Salvage) -> None:
-        """Shows what was found."""
+        """Show what was found."""
         self.busy.hide()
         counts = done.counts
         told = [
@@ -142,7 +142,7 @@ class RecoverDialog(QDialog):
         self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
 
     def tell_trouble(self, text: str) -> None:
-        """Says why nothing was found, or not written."""
+        """Say why nothing was found, or not written."""
         self.busy.hide()
         self.title.setText(shown(text))
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
@@ -196,7 +196,7 @@ class RecoverTask(QObject):
         session.jobs.changed.connect(self._progressed)
 
     def ask(self) -> RecoverDialog | None:
-        """Opens the sheet, and looks what there is."""
+        """Open the sheet, and look what there is."""
         if self._session.shard is None or self._session.shard.source is None:
             return None
         self._close()
@@ -216,7 +216,7 @@ class RecoverTask(QObject):
         return sheet
 
     def take_to(self, folder: Path) -> Job | None:
-        """Writes what is whole into a folder."""
+        """Write what is whole into a folder."""
         return self._run(folder)
 
     def _ask_folder(self) -> None:

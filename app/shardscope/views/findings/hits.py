@@ -48,16 +48,16 @@ class HitModel(TableModel):
         self._paths: dict[int, str] = {}
 
     def set_hits(self, hits: HitList) -> None:
-        """Shows other hits."""
+        """Show other hits."""
         self.hits, self._paths = hits, {}
         self.show_things(range(len(hits)))
 
     def unnamed(self, first: int, last: int) -> list[int]:
-        """Those of the rows `first` to `last`, both included, whose fields are not known."""
+        """Return those of the rows `first` to `last`, both included, whose fields are not known."""
         return [row for row in range(max(first, 0), min(last + 1, len(self.hits))) if row not in self._paths]
 
     def set_paths(self, paths: Mapping[int, str]) -> None:
-        """Takes the fields of some rows."""
+        """Take the fields of some rows."""
         self._paths.update(paths)
         if paths:
             self.change(min(paths), max(paths), _PATH)
@@ -114,7 +114,7 @@ class HitsTable(QWidget):
         return table
 
     def set_hits(self, hits: HitList) -> None:
-        """Shows what a search found."""
+        """Show what a search found."""
         self.model.set_hits(hits)
         if not hits.what:
             self.state.clear()
@@ -142,7 +142,7 @@ class HitsTable(QWidget):
             self._session.select_row(hits.contents[number].row, self)
 
     def _name(self) -> None:
-        """Asks in which fields the hits on the screen are."""
+        """Ask in which fields the hits on the screen are."""
         hits, height = self.model.hits, self.table.viewport().height()
         first, last = self.table.rowAt(0), self.table.rowAt(height - 1)
         rows = self.model.unnamed(first, last if last >= 0 else len(hits) - 1)[:200]

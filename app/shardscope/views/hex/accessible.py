@@ -58,7 +58,7 @@ class RowText:
         return self.layout.digits + 2
 
     def position(self, offset: int) -> int:
-        """The character at which a byte begins; of a byte outside the row, the nearest end of its hex part."""
+        """Return the character at which a byte begins; of a byte outside the row, the nearest end of its hex part."""
         if not self._loaded:
             return min(self.first_column, len(self.text))
         if offset >= self.stop:
@@ -67,7 +67,7 @@ class RowText:
         return self.first_column + hex_column(cell)
 
     def offset(self, position: int) -> int:
-        """The byte nearest to a character."""
+        """Return the byte nearest to a character."""
         cell = cell_at_column(position - self.first_column, self.layout.width)
         first = self.layout.column_of(self.start)
         return min(max(self.start + cell - first, self.start), max(self.stop - 1, self.start))
@@ -94,7 +94,7 @@ class HexAccessibility(QObject):
             QAccessible.updateAccessibility(QAccessibleTextCursorEvent(self.state.area, position))
 
     def tell_place(self, place: str) -> None:
-        """Says where in the structure the caret is."""
+        """Say where in the structure the caret is."""
         self.place = place
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.state.area, place))
@@ -112,7 +112,7 @@ class HexAccessibility(QObject):
         return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "", side) if part)
 
     def row_text(self) -> RowText:
-        """The row of the caret as text."""
+        """Return the row of the caret as text."""
         rows, caret = self.state.layout, self.state.selection.caret
         start = rows.row_start(rows.row_of(caret))
         start, stop = max(start, 0), min(start + rows.width, rows.size)
@@ -137,7 +137,7 @@ class _Text(QAccessibleTextInterface):
         return self._news.state
 
     def text(self, startOffset: int, endOffset: int) -> str:
-        """Some characters of the row; all of them up to -1."""
+        """Return some characters of the row; all of them up to -1."""
         row = self._news.row_text().text
         return row[startOffset : len(row) if endOffset < 0 else endOffset]
 
@@ -188,7 +188,7 @@ class HexAccessible(QAccessibleWidget):
         self._text = _Text(news)
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
-        """The text interface."""
+        """Return the text interface."""
         # Any other way to say null, None included, ends in a segmentation fault when a screen reader asks.
         return self._text if kind == QAccessible.InterfaceType.TextInterface else _NULL
 
@@ -200,7 +200,7 @@ class HexAccessible(QAccessibleWidget):
         return state
 
     def text(self, kind: QAccessible.Text) -> str:
-        """The name; as value the current row; as description where the caret is."""
+        """Return the name; as value the current row; as description where the caret is."""
         news = _alive(self._weak)
         if kind == QAccessible.Text.Value:
             return news.row_text().text
@@ -232,7 +232,7 @@ class _HexFactory:
 
 
 def install_factory() -> None:
-    """Makes Qt ask hex views for their interface; the application remembers that it was done."""
+    """Make Qt ask hex views for their interface; the application remembers that it was done."""
     application = QCoreApplication.instance()
     if application is not None and not application.property(_INSTALLED):
         application.setProperty(_INSTALLED, True)

@@ -96,7 +96,7 @@ class HexActions:
         return [*self.copy_as.values(), self.copy_command, self.copy_python, self.copy_curl]
 
     def tr(self, text: str) -> str:
-        """A text in the language of the window; `lupdate` finds it by this name and class."""
+        """Return a text in the language of the window; `lupdate` finds it by this name and class."""
         return QCoreApplication.translate("HexActions", text)
 
     def _action(

@@ -111,14 +111,14 @@ class AddressBar(QWidget):
         self.field.installEventFilter(self)
 
     def start(self) -> None:
-        """Takes the keyboard, with the old text selected."""
+        """Take the keyboard, with the old text selected."""
         self._offer()
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
         self._preview()
 
     def clear(self) -> None:
-        """Forgets the entry and those before: another file is open."""
+        """Forget the entry and those before: another file is open."""
         self._recent.clear()
         self.field.clear()
 
@@ -182,7 +182,7 @@ class AddressBar(QWidget):
         return self.list.isVisible()
 
     def _offer(self) -> None:
-        """Lists what the entry may mean. Enter takes the first, and says so where there are two."""
+        """List what the entry may mean. Enter takes the first, and reports it where there are two."""
         found = choices(self.field.text().strip(), self._known(), tuple(self._recent))
         text = self.field.text().strip()
         same = [one for one in found if one.text == text]

@@ -42,7 +42,7 @@ class Breadcrumb(QLabel):
         self.linkActivated.connect(self._follow)
 
     def set_path(self, file: str, path: Sequence[Node]) -> None:
-        """Shows a path; without one, the name of the file alone."""
+        """Show a path; without one, the name of the file alone."""
         self._file, self._path = file, tuple(path)
         self._go_to(self._last if self.hasFocus() else -1)
 
@@ -104,7 +104,7 @@ class Breadcrumb(QLabel):
         self.setAccessibleName(self.plain)
 
     def _kept(self, names: Sequence[str]) -> list[int]:
-        """The parts that fit, by number; -1 stands for those left out. The middle of a path says least."""
+        """Return the parts that fit, by number; -1 stands for those left out. The middle of a path says least."""
         bold = self.font()
         bold.setBold(True)
         metrics = QFontMetricsF(bold)

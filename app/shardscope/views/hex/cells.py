@@ -88,7 +88,7 @@ class ByteCells:
 def gather(
     layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]
 ) -> ByteCells:
-    """The cells of the rows `[top, top + rows)`, from what is in memory."""
+    """Return the cells of the rows `[top, top + rows)`, from what is in memory."""
     first, count = layout.row_start(top), rows * layout.width
     data = np.zeros(count, np.uint8)
     state = np.zeros(count, np.uint8)
@@ -127,13 +127,13 @@ def gather(
 
 
 def roles_in(cells: ByteCells) -> list[tuple[SectionRole, FieldRole]]:
-    """The section and field roles of some cells, without repetition, in the order of the roles."""
+    """Return the section and field roles of some cells, without repetition, in the order of the roles."""
     shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
     return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
 
 
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[tuple[int, int], str]]:
-    """The bytes of `[start, stop)` that could not be read, and why; neighbours of one reason are one stretch."""
+    """Return the bytes of `[start, stop)` that could not be read, and why; neighbours of one reason are one stretch."""
     gaps = []
     for number in range(start // PAGE, -(-stop // PAGE) if stop > start else 0):
         page = pages.get(name, number)
@@ -144,7 +144,7 @@ def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[
 
 
 def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | None:
-    """The run around a byte, `(start, stop, role)`, as far as neighbouring pages in memory know it."""
+    """Return the run around a byte, `(start, stop, role)`, as far as neighbouring pages in memory know it."""
     found = _run_of(pages.get(name, offset // PAGE), offset)
     if found is None:
         return None
@@ -175,7 +175,7 @@ def _run_of(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | N
 def _colour(
     page: BytePage, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
 ) -> bool:
-    """Writes the shades of the bytes `[start, stop)` of a page; False when its runs are not known."""
+    """Write the shades of the bytes `[start, stop)` of a page; False when its runs are not known."""
     runs = page.runs
     if runs is None:
         return False

@@ -31,7 +31,7 @@ class HexCopier(QObject):
         self._state = state
 
     def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
-        """Puts the selected bytes on the clipboard; too many are refused with a message."""
+        """Put the selected bytes on the clipboard; too many are refused with a message."""
         span, rows = self._state.selection.span, self._state.layout
         if not span.size:
             return
@@ -56,12 +56,12 @@ class HexCopier(QObject):
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
     def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
-        """Puts on the clipboard what somebody types to get at the selected bytes."""
+        """Put on the clipboard what somebody types to get at the selected bytes."""
         if text := form(uri, self._state.selection.span, how):
             copy_lines(text)
             self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
 
     def copy_text(self, text: str) -> None:
-        """Puts a text on the clipboard."""
+        """Put a text on the clipboard."""
         copy_lines(text)
         self.message.emit(self.tr("{0} copied").format(text))

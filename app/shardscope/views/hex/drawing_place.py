@@ -118,7 +118,7 @@ class DrawingPlace(QObject):
         self._enable()
 
     def _learn(self, *_: object) -> None:
-        """Asks what can be drawn, in a job; while a key is looked up, nothing but that lookup is waited for."""
+        """Ask what can be drawn, in a job; while a key is looked up, nothing but that lookup is waited for."""
         if self._session.walk.waits:
             return
         trace, key = self._session.walk.trace, self._key
@@ -189,7 +189,7 @@ class DrawingPlace(QObject):
     # --- showing ---
 
     def made(self) -> DrawingPanel:
-        """The panel, made when it is first needed."""
+        """Return the panel, made when it is first needed."""
         if self.panel is None:
             from shardscope.learning.drawings.panel import DrawingPanel
 
@@ -206,7 +206,7 @@ class DrawingPlace(QObject):
         return self.panel
 
     def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
-        """Brings the drawings to the front; as soon as it is known which there are.
+        """Bring the drawings to the front; as soon as it is known which there are.
 
         Args:
             name: The sketch that is wanted; without it the one that was looked at last.
@@ -217,7 +217,7 @@ class DrawingPlace(QObject):
         self._show()
 
     def _show(self) -> None:
-        """Shows what can be shown; a sketch that is wanted and not there yet waits for the lookup that has it."""
+        """Show what can be shown; a sketch that is wanted and not there yet waits for the lookup that has it."""
         self._to_front = not self._known or not self.sketches
         if self._to_front:
             return
@@ -232,12 +232,12 @@ class DrawingPlace(QObject):
             panel.fulfil(wish)
 
     def hide(self) -> None:
-        """Shows the bytes alone."""
+        """Show the bytes alone."""
         self._to_front, self._wish = False, None
         self._bring(False)
 
     def to_bytes(self) -> None:
-        """Shows the bytes alone, with the keyboard in them."""
+        """Show the bytes alone, with the keyboard in them."""
         self.hide()
         self._view.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -296,7 +296,7 @@ class DrawingPlace(QObject):
 
 
 def _step_drawing(walk: TraceWalk) -> StaticSketch | None:
-    """The drawing of the current step as a sketch."""
+    """Return the drawing of the current step as a sketch."""
     step = walk.trace.steps[walk.step] if walk.trace is not None and walk.step >= 0 else None
     return (
         StaticSketch(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)

@@ -118,7 +118,7 @@ class FieldColumn(QObject):
         return grid.width
 
     def line(self, grid: HexGrid, row: int) -> FieldLine:
-        """The fields of a row."""
+        """Return the fields of a row."""
         if (kept := self._lines.get(row)) is not None:
             return kept
         start = grid.layout.row_start(row)
@@ -138,7 +138,7 @@ class FieldColumn(QObject):
         least = metrics.horizontalAdvance(f"{_BETWEEN}name …")
 
         def add(text: str, colour: str) -> bool:
-            """Adds a text; False when it had to be cut."""
+            """Add a text; False when it had to be cut."""
             nonlocal x
             wide = metrics.horizontalAdvance(text)
             fits = x + wide <= self._room
@@ -169,7 +169,7 @@ class FieldColumn(QObject):
         return FieldLine(tuple(pieces), tuple(places), fields)
 
     def paint(self, painter: QPainter, grid: HexGrid, palette: Palette, top: int, rows: int) -> None:
-        """Paints the fields of some rows."""
+        """Paint the fields of some rows."""
         if not self.shown:
             return
         painter.setFont(self._font)
@@ -183,7 +183,7 @@ class FieldColumn(QObject):
     # --- the pointer ---
 
     def place_at(self, grid: HexGrid, point: QPointF, rows: range) -> FieldPosition | None:
-        """The field under a point of the viewport, which shows these rows."""
+        """Return the field under a point of the viewport, which shows these rows."""
         line, x = self._line_at(grid, point, rows), point.x() - self.left(grid)
         if line is None:
             return None
@@ -204,7 +204,7 @@ class FieldColumn(QObject):
         return self.line(grid, rows[row])
 
     def tip_at(self, grid: HexGrid, point: QPointF, rows: range) -> str:
-        """All fields that begin in a row, whole: what is cut off can be read here."""
+        """Return all fields that begin in a row, whole: what is cut off can be read here."""
         line = self._line_at(grid, point, rows)
         fields = line.fields if line is not None else ()
         lines = [

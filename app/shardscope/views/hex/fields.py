@@ -48,7 +48,7 @@ class NamedField:
 
     @staticmethod
     def of(path: Sequence[Node]) -> NamedField:
-        """The field at the end of a path."""
+        """Return the field at the end of a path."""
         leaf, name = path[-1], cut_middle(shown(path[-1].name), _NAME)
         record = path[-2] if len(path) > 3 else None
         if record is not None and record.span.start == leaf.span.start:
@@ -78,7 +78,7 @@ class FieldNames(QObject):
         self.changed.emit()
 
     def want(self, name: str, start: int, stop: int) -> None:
-        """Asks for the fields that begin in `[start, stop)` of a source; of several wishes the newest wins."""
+        """Ask for the fields that begin in `[start, stop)` of a source; of several wishes the newest wins."""
         numbers = range(start // STRETCH, -(-stop // STRETCH))
         missing = [number for number in numbers if (name, number) not in self._known][:MOST]
         if not missing:
@@ -109,7 +109,7 @@ class FieldNames(QObject):
             self._known.popitem(last=False)
 
     def begin_in(self, name: str, start: int, stop: int) -> list[NamedField]:
-        """The fields that begin in `[start, stop)`, as far as they are known."""
+        """Return the fields that begin in `[start, stop)`, as far as they are known."""
         found: list[NamedField] = []
         for number in range(max(start, 0) // STRETCH, -(-stop // STRETCH)):
             if (fields := self._known.get((name, number))) is None:

@@ -75,15 +75,15 @@ class HexGrid:
         self.width = self.rounded(self.text_x + layout.width * self.cell + self.margin)
 
     def rounded(self, length: float) -> float:
-        """The nearest whole number of device pixels, at least one."""
+        """Return the nearest whole number of device pixels, at least one."""
         return max(round(length * self.ratio), 1) / self.ratio
 
     def row_y(self, row: int) -> float:
-        """The upper edge of a row, counted from the top of the screen."""
+        """Return the upper edge of a row, counted from the top of the screen."""
         return self.header + row * self.row
 
     def edge(self, cell: int, part: HexPart) -> float:
-        """The left edge of a cell; of the cell after the last one, the right edge of the row."""
+        """Return the left edge of a cell; of the cell after the last one, the right edge of the row."""
         if part is HexPart.TEXT:
             return self.text_x + cell * self.cell
         if cell == self.layout.width:
@@ -92,12 +92,12 @@ class HexGrid:
         return self.hex_x + (hex_column(cell) - gap) * self.cell
 
     def rect(self, block: Block, part: HexPart) -> QRectF:
-        """The pixels of a block."""
+        """Return the pixels of a block."""
         left, right = self.edge(block.cell, part), self.edge(block.stop, part)
         return QRectF(left, self.row_y(block.row), right - left, (block.last - block.row) * self.row)
 
     def blocks(self, start: int, stop: int, top: int, rows: int) -> Iterator[Block]:
-        """The bytes `[start, stop)` as at most three blocks, cut to the rows `[top, top + rows)`."""
+        """Yield the bytes `[start, stop)` as at most three blocks, cut to the rows `[top, top + rows)`."""
         layout = self.layout
         start, stop = max(start, layout.row_start(top)), min(stop, layout.row_start(top + rows))
         if start >= stop:
@@ -142,7 +142,7 @@ class HexGrid:
         return [QPolygonF([*right, *reversed(left), right[0]])]
 
     def cell_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart]:
-        """The cell nearest to a point, and in which part; `part` decides beforehand."""
+        """Return the cell nearest to a point, and in which part; `part` decides beforehand."""
         if part is None:
             part = HexPart.TEXT if point.x() >= self.text_x - self.margin else HexPart.HEX
         if part is HexPart.TEXT:

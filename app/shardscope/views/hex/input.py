@@ -19,7 +19,7 @@ _STEPS = MappingProxyType({Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1})
 def caret_after(
     key: int, *, control: bool, caret: int, layout: HexLayout, page: int, sections: Sequence[Section]
 ) -> int | None:
-    """The byte a key goes to; None for keys that do not move the caret.
+    """Return the byte a key goes to; None for keys that do not move the caret.
 
     Args:
         key: A `Qt.Key`.
@@ -81,7 +81,7 @@ _HEX_DIGITS = "0123456789abcdefABCDEF"
 
 
 def wheel(state: HexState, event: QWheelEvent) -> None:
-    """Scrolls by rows; with control, makes the bytes larger or smaller; with shift, scrolls sideways."""
+    """Scroll by rows; with control, make the bytes larger or smaller; with shift, scroll sideways."""
     down, across = event.angleDelta().y() / _NOTCH, event.angleDelta().x() / _NOTCH
     if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
         state.set_font_size(state.font_size + (1 if down > 0 else -1))
@@ -113,7 +113,7 @@ def _type(state: HexState, text: str) -> None:
 
 
 def key(state: HexState, event: QKeyEvent) -> bool:
-    """Moves the caret, extends the selection with shift, selects all; False for keys that mean nothing here."""
+    """Move the caret, extend the selection with shift, select all; False for keys that mean nothing here."""
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     if control and event.key() == Qt.Key.Key_A:
         state.select_all()

@@ -33,7 +33,7 @@ class HexLayout:
 
     @staticmethod
     def aligned(size: int, width: int, origin: int) -> HexLayout:
-        """A layout in which a row starts at the offset `origin`."""
+        """Return a layout in which a row starts at the offset `origin`."""
         return HexLayout(size, width, -origin % width)
 
     @property
@@ -53,11 +53,11 @@ class HexLayout:
         return hex_column(self.width - 1) + 2
 
     def row_of(self, offset: int) -> int:
-        """The row in which a byte stands."""
+        """Return the row in which a byte stands."""
         return (offset + self.lead) // self.width
 
     def column_of(self, offset: int) -> int:
-        """The cell, from 0, in which a byte stands."""
+        """Return the cell, from 0, in which a byte stands."""
         return (offset + self.lead) % self.width
 
     def row_start(self, row: int) -> int:
@@ -65,7 +65,7 @@ class HexLayout:
         return row * self.width - self.lead
 
     def clamp(self, offset: int) -> int:
-        """The nearest offset that has a byte; 0 when there is none."""
+        """Return the nearest offset that has a byte; 0 when there is none."""
         return min(max(offset, 0), max(self.size - 1, 0))
 
 

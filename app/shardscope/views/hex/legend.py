@@ -54,7 +54,7 @@ class Legend(QWidget):
         self._roles: tuple[tuple[SectionRole, FieldRole], ...] = ()
 
     def set_roles(self, sections: Sequence[SectionRole], on_screen: Sequence[tuple[SectionRole, FieldRole]]) -> None:
-        """Shows the roles of the sections of the file, and the field roles on the screen with their section."""
+        """Show the roles of the sections of the file, and the field roles on the screen with their section."""
         self._sections, self._roles = tuple(dict.fromkeys(sections)), tuple(on_screen)
         self.setAccessibleName(self.tr("Legend: {0}").format(", ".join(f"{e.letter} {e.name}" for e in self.entries())))
         self.update()
@@ -92,7 +92,7 @@ class Legend(QWidget):
         return QSize(40, self.sizeHint().height())
 
     def event(self, event: QEvent) -> bool:
-        """The tool tip tells everything."""
+        """Return the tool tip tells everything."""
         if isinstance(event, QHelpEvent):
             lines = [f"{e.letter} · {e.name} ({'field' if e.field else 'section'})" for e in self.entries()]
             lines.append(self.tr("/// hatched: not loaded yet"))

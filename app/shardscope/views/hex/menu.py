@@ -36,7 +36,7 @@ class HexMenuActions:
 
 
 def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenuActions, *, row: int | None) -> QMenu:
-    """The menu of the hex view.
+    """Return the menu of the hex view.
 
     Args:
         view: Shows the bytes.
@@ -82,6 +82,6 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenu
 
 
 def open_menu(menu: QMenu, place: QPoint) -> None:
-    """Opens a menu without waiting for it; it is gone when it closes."""
+    """Open a menu without waiting for it; it is gone when it closes."""
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     menu.popup(place)

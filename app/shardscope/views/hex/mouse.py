@@ -37,7 +37,7 @@ class HexMouse(QObject):
         self._timer.timeout.connect(self._drag_on)
 
     def handle(self, event: QEvent) -> bool:
-        """Takes an event of the viewport; False when it is not about selecting or telling."""
+        """Take an event of the viewport; False when it is not about selecting or telling."""
         if isinstance(event, QHelpEvent):
             self._ask_tip(event)
             return True
@@ -122,7 +122,7 @@ class HexMouse(QObject):
         return 0
 
     def _drag_on(self) -> None:
-        """Scrolls while the pointer is held outside, faster when it is farther away."""
+        """Scroll while the pointer is held outside, faster when it is farther away."""
         rows = self._beyond()
         if rows == 0 or self._part is None:
             self._timer.stop()

@@ -49,7 +49,7 @@ Place = Callable[[int], float]
 def paint_strip_lights(
     painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, lights: Sequence[Light]
 ) -> None:
-    """Paints lights; numbers that would stand on each other stand side by side.
+    """Paint lights; numbers that would stand on each other stand side by side.
 
     Args:
         painter: Where.
@@ -107,7 +107,7 @@ def side_by_side(middles: Sequence[float], widths: Sequence[float], left: float,
 def paint_strip_arrows(
     painter: QPainter, colours: theme.Palette, strip: QRectF, x_of: Place, arrows: Sequence[Arrow]
 ) -> None:
-    """Paints arrows as bows over the strip; see `paint_strip_lights`."""
+    """Paint arrows as bows over the strip; see `paint_strip_lights`."""
     if not arrows:
         return
     painter.save()
@@ -181,7 +181,7 @@ class Overview(QWidget):
         pages.cleared.connect(self.update)
 
     def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
-        """Shows another source."""
+        """Show another source."""
         self.name, self._size, self._sections = name, size, tuple(sections)
         self._view = self._selection = (0, 0)
         self._marks = Marks()
@@ -195,46 +195,46 @@ class Overview(QWidget):
         self._rescale()
 
     def set_view(self, start: int, stop: int) -> None:
-        """Marks the bytes that are on the screen."""
+        """Mark the bytes that are on the screen."""
         if (start, stop) != self._view:
             self._view = (start, stop)
             self.update()
 
     def set_selection(self, start: int, stop: int) -> None:
-        """Marks the selected bytes."""
+        """Mark the selected bytes."""
         if (start, stop) != self._selection:
             self._selection = (start, stop)
             self.update()
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
-        """Marks what findings are about."""
+        """Mark what findings are about."""
         self._marks = Marks(findings, self.name)
         self._place_marks()
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        """Marks what is lit, and what leads where; those of other sources are seen there."""
+        """Mark what is lit, and what leads where; those of other sources are seen there."""
         self.lights, self._arrows = tuple(lights), tuple(arrows)
         self.update()
 
     def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Marks ranges that a remote source holds, besides the pages in memory."""
+        """Mark ranges that a remote source holds, besides the pages in memory."""
         fetched = tuple(ranges)
         if fetched != self._fetched:
             self._fetched = fetched
             self.update()
 
     def set_changed(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Marks what was changed in a sandbox, below the strip; an empty range is a place where bytes are gone."""
+        """Mark what was changed in a sandbox, below the strip; an empty range is a place where bytes are gone."""
         self._changed = tuple(ranges)
         self.update()
 
     def set_hits(self, offsets: Sequence[int]) -> None:
-        """Marks where a search found something."""
+        """Mark where a search found something."""
         self._hits = offsets
         self._place_marks()
 
     def label(self, section: Section) -> str:
-        """A section in words: name, size and share."""
+        """Return a section in words: name, size and share."""
         return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
 
     def sizeHint(self) -> QSize:
@@ -246,11 +246,11 @@ class Overview(QWidget):
     # --- geometry ---
 
     def x_of(self, offset: int) -> float:
-        """The pixel of an offset, in the widget."""
+        """Return the pixel of an offset, in the widget."""
         return _MARGIN + self._scale.x_of(offset)
 
     def offset_at(self, x: float) -> int:
-        """The offset at a pixel of the widget."""
+        """Return the offset at a pixel of the widget."""
         return self._scale.offset_at(x - _MARGIN)
 
     def _rescale(self) -> None:
@@ -259,7 +259,7 @@ class Overview(QWidget):
         self._place_marks()
 
     def set_schematic(self, schematic: bool) -> None:
-        """Shows sections by their order of magnitude, or to scale."""
+        """Show sections by their order of magnitude, or to scale."""
         if schematic != self.schematic:
             self.schematic = schematic
             self._rescale()
@@ -403,7 +403,7 @@ class Overview(QWidget):
             self.menu_at(event.pos().x()).popup(event.globalPos())
 
     def menu_at(self, x: float) -> QMenu:
-        """The menu at a pixel."""
+        """Return the menu at a pixel."""
         section, offset = self._scale.section_at(x - _MARGIN), self.offset_at(x)
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

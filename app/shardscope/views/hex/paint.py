@@ -40,7 +40,7 @@ _HEAD = 7.0
 
 
 def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paints light on bytes, and a line around them; only the line, dashed, for those that are hollow."""
+    """Paint light on bytes, and a line around them; only the line, dashed, for those that are hollow."""
     fill = QColor(palette.accent)
     fill.setAlphaF(_FILL)
     painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -58,7 +58,7 @@ def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
 
 
 def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paints the numbers of what is lit, at its upper left corner, where it stands in the way of no digit."""
+    """Paint the numbers of what is lit, at its upper left corner, where it stands in the way of no digit."""
     if not scene.lights:
         return
     painter.setFont(badge_font(grid.font))
@@ -77,12 +77,12 @@ def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
 
 
 def _reach(light: Light) -> tuple[int, int]:
-    """The bytes of a light; a place between bytes is shown on the byte after it."""
+    """Return the bytes of a light; a place between bytes is shown on the byte after it."""
     return light.span.start, max(light.span.stop, light.span.start + 1)
 
 
 def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
-    """The upper left corner of what can be seen of a light; None where nothing can."""
+    """Return the upper left corner of what can be seen of a light; None where nothing can."""
     start, stop = _reach(light)
     block = next(grid.blocks(start, stop, scene.top, scene.rows), None)
     return grid.rect(block, HexPart.HEX).topLeft() if block is not None else None
@@ -92,7 +92,7 @@ def _corner(grid: HexGrid, scene: HexScene, light: Light) -> QPointF | None:
 
 
 def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paints arrows from bytes to bytes; of those with one end on the screen the other may lie beyond its edge."""
+    """Paint arrows from bytes to bytes; of those with one end on the screen the other may lie beyond its edge."""
     if not scene.arrows:
         return
     painter.save()
@@ -115,7 +115,7 @@ def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
 
 
 def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
-    """The middle of a byte; beyond the screen just outside of it."""
+    """Return the middle of a byte; beyond the screen just outside of it."""
     layout = grid.layout
     row = layout.row_of(offset) - scene.top
     cell = layout.column_of(offset)
@@ -128,7 +128,7 @@ def _middle(grid: HexGrid, scene: HexScene, offset: int) -> QPointF:
 
 
 def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
-    """A curve from one point to another, and the direction in which it arrives, in radians."""
+    """Return a curve from one point to another, and the direction in which it arrives, in radians."""
     across, down = other.x() - one.x(), other.y() - one.y()
     length = math.hypot(across, down) or 1.0
     bow = min(length * 0.22, 70.0)
@@ -140,7 +140,7 @@ def arrow_path(one: QPointF, other: QPointF) -> tuple[QPainterPath, float]:
 
 
 def arrow_head(tip: QPointF, angle: float) -> QPolygonF:
-    """The head of an arrow that arrives from a direction."""
+    """Return the head of an arrow that arrives from a direction."""
     sides = [
         QPointF(tip.x() - _HEAD * math.cos(angle + turn), tip.y() - _HEAD * math.sin(angle + turn))
         for turn in (0.45, -0.45)
@@ -179,7 +179,7 @@ class RowCanvas:
         keys: Sequence[Hashable],
         paint: Paint,
     ) -> None:
-        """Shows rows, painting those that are not kept.
+        """Show rows, painting those that are not kept.
 
         Args:
             painter: Where.
@@ -268,7 +268,7 @@ class HexPainter:
         self.canvas.forget()
 
     def paint(self, painter: QPainter, scene: HexScene, cells_of: CellsOf, area: QRectF, scroll: float) -> None:
-        """Paints everything.
+        """Paint everything.
 
         Args:
             painter: On the viewport.
@@ -419,7 +419,7 @@ class HexPainter:
 
 
 def _inside(span: Range | None, start: int, stop: int) -> Range | None:
-    """The part of some bytes inside of others, or None."""
+    """Return the part of some bytes inside of others, or None."""
     if span is None or span[0] >= stop or span[1] <= start:
         return None
     return max(span[0], start), min(span[1], stop)

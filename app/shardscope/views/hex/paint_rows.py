@@ -31,7 +31,7 @@ _CROSSED = 0.5
 
 
 def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draws what stands behind the bytes that were changed."""
+    """Draw what stands behind the bytes that were changed."""
     if scene.sandboxed is None:
         return
     colour = QColor(palette.warning)
@@ -43,7 +43,7 @@ def paint_crossed(painter: QPainter, grid: HexGrid, palette: Palette, scene: Hex
 
 
 def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draws the frames around them, and the wedges."""
+    """Draw the frames around them, and the wedges."""
     if scene.sandboxed is None:
         return
     painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -72,7 +72,7 @@ def paint_over(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSce
 
 
 def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
-    """The bytes of the rows; frames reach into the rows beside them."""
+    """Return the bytes of the rows; frames reach into the rows beside them."""
     layout = grid.layout
     return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)
 
@@ -131,7 +131,7 @@ class RowGlyphs:
         self._places: dict[str, list[QPointF]] = {}
 
     def bytes(self, painter: QPainter, cells: ByteCells, full: QColor, faint: QColor) -> None:
-        """Draws bytes and their text; zeros, and dots for what has no letter, are faint."""
+        """Draw bytes and their text; zeros, and dots for what has no letter, are faint."""
         loaded = cells.state == CellState.LOADED
         zero, letter = cells.data == 0, _IS_TEXT[cells.data]
         pairs, text = _PAIRS[cells.data], _TEXT[cells.data]
@@ -142,11 +142,11 @@ class RowGlyphs:
             self._draw(painter, self._face, "text", self._text_x, text, texts)
 
     def letters(self, painter: QPainter, cells: ByteCells) -> None:
-        """Draws the letters of the runs that begin in these rows, in the gaps before their first bytes."""
+        """Draw the letters of the runs that begin in these rows, in the gaps before their first bytes."""
         self._draw(painter, self._small, "letter", self._letter_x, _LETTERS[cells.begins], cells.begins > 0)
 
     def offsets(self, painter: QPainter, cells: ByteCells) -> None:
-        """Draws the offsets of rows."""
+        """Draw the offsets of rows."""
         grid, there = self._grid, cells.there
         width, digits = grid.layout.width, grid.layout.digits
         starts = [max(cells.first + row * width, 0) for row in range(len(there))]
@@ -162,7 +162,7 @@ class RowGlyphs:
         codes: Codes,
         shown: NDArray[np.bool_],
     ) -> None:
-        """Draws the characters that are shown: `codes` and `shown` in the order of rows, then of `lefts`."""
+        """Draw the characters that are shown: `codes` and `shown` in the order of rows, then of `lefts`."""
         chosen = np.flatnonzero(shown)
         if not len(chosen):
             return
@@ -183,7 +183,7 @@ class RowGlyphs:
         painter.drawText(start, text)
 
     def _places_of(self, kind: str, face: _Face, lefts: list[float], rows: int) -> list[QPointF]:
-        """The places of all characters of some rows, made once; more rows are added as they are wanted."""
+        """Return the places of all characters of some rows, made once; more rows are added as they are wanted."""
         grid, known = self._grid, self._places.setdefault(kind, [])
         down = grid.letter_y if face is self._small else grid.text_y
         for row in range(len(known) // max(len(lefts), 1), rows):
@@ -209,7 +209,7 @@ class HexRowPainter:
         self._edges = [[grid.edge(cell, part) for cell in range(grid.layout.width + 1)] for part in HexPart]
 
     def paint(self, painter: QPainter, scene: HexScene, cells: ByteCells, width: float, scroll: float) -> None:
-        """Paints the rows of a scene; the first one begins below the height of the header.
+        """Paint the rows of a scene; the first one begins below the height of the header.
 
         Args:
             painter: Where.
@@ -393,7 +393,7 @@ def _blocks(stretches: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[in
 
 
 def _tint(colours: NDArray[np.uint32], cells: ByteCells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:
-    """Lays a translucent colour over the opaque ARGB colours of some bytes, in place; what is not painted stays so."""
+    """Lay a translucent colour over the opaque ARGB colours of some bytes, in place; what is not painted stays so."""
     flat = colours.ravel()
     chosen = np.zeros(len(flat), np.bool_)
     for start, stop in ranges:

@@ -62,7 +62,7 @@ class Naming:
         self._starts = {}
 
     def learn(self) -> None:
-        """Finds out where the fields lie."""
+        """Find out where the fields lie."""
 
         def take(starts: dict[str, int]) -> None:
             self._starts = starts
@@ -114,7 +114,7 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
 
 
 def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
-    """The field at the end of a path, then its record; fewer where there are none.
+    """Return the field at the end of a path, then its record; fewer where there are none.
 
     Args:
         path: From the root of the source down to what is named.
@@ -228,12 +228,12 @@ class HexPanel(QWidget):
         column.addWidget(self.legend)
 
     def add_beside_tabs(self, line: QWidget, last: QWidget) -> None:
-        """Adds what stands beside the tabs, in the place of what is told of the bytes, and what comes last there."""
+        """Add what stands beside the tabs, in the place of what is told of the bytes, and what comes last there."""
         self._line.addWidget(line, 1)
         self._line.addWidget(last)
 
     def tell_about(self, shown: bool) -> None:
-        """Shows the path of the selected bytes and the width of rows, or not: nobody sees the bytes."""
+        """Show the path of the selected bytes and the width of rows, or not: nobody sees the bytes."""
         self._about.setVisible(shown)
 
     @property
@@ -366,7 +366,7 @@ class HexPanel(QWidget):
         self.overview.set_findings(findings)
 
     def _lights_changed(self) -> None:
-        """Lights bytes; where nothing is selected, those that a step computes with are brought into view."""
+        """Light bytes; where nothing is selected, those that a step computes with are brought into view."""
         lights, arrows = self._session.lights, self._session.arrows
         self.state.set_lights(lights, arrows)
         self.overview.set_lights(lights, arrows)
@@ -381,7 +381,7 @@ class HexPanel(QWidget):
             self.state.reveal(here[0].span.start)
 
     def show_source(self, name: str, select: Span | None = None) -> None:
-        """Shows a source, opening a tab when there is none, and selects some of its bytes."""
+        """Show a source, opening a tab when there is none, and select some of its bytes."""
         known = self.tabs.known(name)
         if known is not None:
             self._show(known, select)
@@ -476,7 +476,7 @@ class HexPanel(QWidget):
         return next((node.decoded for node in reversed(self._path) if node.decoded), "")
 
     def follow_pointer(self) -> None:
-        """Selects what the field under the caret points to."""
+        """Select what the field under the caret points to."""
         target = self._pointer()
         if target is not None:
             self._session.select_span(target)
@@ -490,12 +490,12 @@ class HexPanel(QWidget):
             self._session.select_span(Span(name, 0, 1))
 
     def select_record(self) -> None:
-        """Selects the record around the field of the byte with the caret."""
+        """Select the record around the field of the byte with the caret."""
         if len(self.state.frames) > 1:
             self._session.select_span(Span(self.state.name, *self.state.frames[1]))
 
     def select_section(self) -> None:
-        """Selects the section of the byte with the caret."""
+        """Select the section of the byte with the caret."""
         section = section_at(self.state.sections, self.state.selection.caret)
         if section is not None:
             self._session.select_span(Span(self.state.name, section.start, section.stop))
@@ -525,7 +525,7 @@ class HexPanel(QWidget):
     # --- around the bytes ---
 
     def set_row_width(self, width: RowWidth) -> None:
-        """Changes how many bytes a row has."""
+        """Change how many bytes a row has."""
         self.rows.choose(width)
 
     def _view_moved(self) -> None:

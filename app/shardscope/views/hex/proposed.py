@@ -23,7 +23,7 @@ _HATCH = 0.45
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
-    """The cells with the new bytes in them, where these are wanted.
+    """Return the cells with the new bytes in them, where these are wanted.
 
     Bytes that are going to be cut off are blank. Where only the first of long new bytes are known, the others are as if
     they were not loaded.
@@ -52,7 +52,7 @@ def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
 
 
 def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draws the lines behind the bytes that change."""
+    """Draw the lines behind the bytes that change."""
     proposed = scene.proposed
     if proposed is None:
         return
@@ -66,7 +66,7 @@ def paint_hatch(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexSc
 
 
 def paint_frames(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Draws the frames around them."""
+    """Draw the frames around them."""
     proposed = scene.proposed
     if proposed is None:
         return
@@ -85,6 +85,6 @@ def _colour(palette: Palette, proposed: Proposed) -> QColor:
 
 
 def _bytes(grid: HexGrid, scene: HexScene) -> tuple[int, int]:
-    """The bytes of the rows; frames reach into the rows beside them."""
+    """Return the bytes of the rows; frames reach into the rows beside them."""
     layout = grid.layout
     return max(layout.row_start(scene.top - 1), 0), layout.row_start(scene.top + scene.rows + 1)

@@ -37,7 +37,7 @@ class WidthBox(QComboBox):
         self.activated.connect(lambda _: self._typed())
 
     def show_width(self, width: RowWidth) -> None:
-        """Shows what was chosen; tells nobody."""
+        """Show what was chosen; tell nobody."""
         self._width = width
         self.setEditText(width.text)
 
@@ -80,7 +80,7 @@ class RowChoice(QObject):
         self.chip.clicked.connect(self._pressed)
 
     def choose(self, width: RowWidth) -> None:
-        """Changes how many bytes a row has."""
+        """Change how many bytes a row has."""
         if self.width.mode is not RowMode.RECORD:
             self._before = self.width
         self.width = width

@@ -25,7 +25,7 @@ class RowRule:
     shrinks: bool = False
 
     def grid(self, font: QFont, size: int, ratio: float, room: float) -> HexGrid:
-        """The geometry for a source of `size` bytes in `room` pixels."""
+        """Return the geometry for a source of `size` bytes in `room` pixels."""
         layout = HexLayout.aligned(size, self.width, self.origin)
         made = HexGrid(font, layout, ratio)
         # Before anything is measured there is no room at all.

@@ -38,7 +38,7 @@ class RowScroller:
         return self._visible
 
     def resize(self, total: int, visible: int) -> None:
-        """Sets the number of rows and of those that fit; keeps the top row, or the last one at the bottom."""
+        """Set the number of rows and of those that fit; keep the top row, or the last one at the bottom."""
         at_end = total == self._total and 0 < self.top == self.last_top
         self._total, self._visible = total, max(visible, 1)
         last = self.last_top
@@ -47,14 +47,14 @@ class RowScroller:
         self.go(last if at_end else self.top)
 
     def go(self, top: int) -> None:
-        """Scrolls to a top row, as far as there are rows."""
+        """Scroll to a top row, as far as there are rows."""
         before, self.top = self.top, min(max(top, 0), self.last_top)
         self._bar.setValue(self._value(self.top))
         if self.top != before:
             self._moved()
 
     def roll(self, rows: float) -> None:
-        """Scrolls by parts of rows, as fine wheels do; what is less than a row is kept for the next time."""
+        """Scroll by parts of rows, as fine wheels do; what is less than a row is kept for the next time."""
         if rows * self._rest < 0:
             self._rest = 0.0
         whole, self._rest = divmod(abs(rows) + abs(self._rest), 1)
@@ -63,7 +63,7 @@ class RowScroller:
         self.go(self.top + sign * int(whole))
 
     def show(self, row: int, *, centre: bool = False) -> None:
-        """Scrolls as little as needed to show a row; with `centre`, to a third of the screen when it was not shown."""
+        """Scroll as little as needed to show a row; with `centre`, to a third of the screen when it was not shown."""
         if self.top <= row < self.top + self._visible:
             return
         if centre:

@@ -42,7 +42,7 @@ class Searching(QObject):
         session.jobs.changed.connect(self.bar.show_progress)
 
     def again(self, *, backward: bool) -> None:
-        """Repeats the search; without one, asks what for."""
+        """Repeat the search; without one, ask what for."""
         if self.bar.field.text():
             self.bar.show()
             self.bar.look(backward=backward)
@@ -50,7 +50,7 @@ class Searching(QObject):
             self.bar.start()
 
     def find_these(self) -> None:
-        """Searches the selected bytes elsewhere."""
+        """Search the selected bytes elsewhere."""
         span = self._state.selection.span
         data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
         if data is None or span.size > MAX_PATTERN:
@@ -63,7 +63,7 @@ class Searching(QObject):
         self._contents = HitList()
 
     def _look_in_contents(self, patterns: Sequence[Pattern]) -> None:
-        """Searches the decoded contents in a job, and goes to the next hit."""
+        """Search the decoded contents in a job, and go to the next hit."""
         self._session.with_index(self.tr("Searching the contents"), lambda: self._begin_contents(patterns))
 
     def _begin_contents(self, patterns: Sequence[Pattern]) -> None:
@@ -117,7 +117,7 @@ class Searching(QObject):
             self._session.select_row(hit.row)
 
     def _when_agreed(self, go: Callable[[], object]) -> None:
-        """Searches; where that fetches much, asks first."""
+        """Search; where that fetches much, ask first."""
         shard = self._session.shard
         source = shard.source if shard is not None and not self._state.name else None
         size = missing_of(source) if source is not None else 0

@@ -60,7 +60,7 @@ class SearchHistory(QObject):
             self.changed.emit(self.entries)
 
     def step(self, by: int, now: Entry) -> Entry | None:
-        """An older entry, or a newer one when negative; what was being typed comes back after the newest.
+        """Return an older entry, or a newer one when negative; what was being typed comes back after the newest.
 
         Args:
             by: 1 or -1.
@@ -200,26 +200,26 @@ class SearchBar(QWidget):
         self._running(None)
 
     def start(self) -> None:
-        """Shows the bar, and takes the keyboard."""
+        """Show the bar, and take the keyboard."""
         self.show()
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
     def look_for(self, kind: str, text: str) -> None:
-        """Shows the bar with a search, and goes to its next hit."""
+        """Show the bar with a search, and go to its next hit."""
         self.kind.setCurrentText(kind)
         self.field.setText(text)
         self.start()
         self.look()
 
     def close_bar(self) -> None:
-        """Stops, unmarks the hits, and goes away; the list of hits stays."""
+        """Stop, unmark the hits, and go away; the list of hits stays."""
         self.forget()
         self.hide()
         self.left.emit()
 
     def forget(self) -> None:
-        """Stops, and unmarks the hits."""
+        """Stop, and unmark the hits."""
         self.cancel()
         self._last = None
         self.hits = HitList()
@@ -227,7 +227,7 @@ class SearchBar(QWidget):
         self.patterns_changed.emit(())
 
     def look(self, *, backward: bool = False) -> None:
-        """Looks for the next hit after the caret, or the one before it; goes on at the other end, and says so."""
+        """Look for the next hit after the caret, or the one before it; go on at the other end, and say so."""
         patterns = self._patterns()
         if not patterns:
             return
@@ -295,7 +295,7 @@ class SearchBar(QWidget):
         self.look(backward=backward)
 
     def list_all(self) -> None:
-        """Looks for all hits, and lists them."""
+        """Look for all hits, and list them."""
         patterns = self._patterns()
         if not patterns:
             return
@@ -317,7 +317,7 @@ class SearchBar(QWidget):
         self.hits_changed.emit(hits)
 
     def cancel(self) -> None:
-        """Stops the search that runs."""
+        """Stop the search that runs."""
         if self._job is not None:
             self._job.cancel()
 
@@ -389,7 +389,7 @@ class SearchBar(QWidget):
         self.progress.setValue(0)
 
     def show_progress(self, job: Job) -> None:
-        """Takes the news of jobs; those of other jobs are left alone."""
+        """Take the news of jobs; those of other jobs are left alone."""
         if job is self._job and job.total_amount:
             self.progress.setValue(_STEPS * job.done_amount // job.total_amount)
 

@@ -37,7 +37,7 @@ MOST = 2000
 def hits_in(
     pages: PageCache, name: str, patterns: Sequence[Pattern], start: int, stop: int, size: int
 ) -> tuple[Range, ...]:
-    """The bytes in `[start, stop)` that a pattern fits, those that reach in from outside included; ascending.
+    """Return the bytes in `[start, stop)` that a pattern fits, those that reach in from outside included; ascending.
 
     Args:
         pages: Where the bytes are, as far as they are in memory.
@@ -65,7 +65,7 @@ def hits_in(
 
 
 def _loaded(pages: PageCache, name: str, start: int, stop: int) -> list[Range]:
-    """The stretches of `[start, stop)` that are in memory."""
+    """Return the stretches of `[start, stop)` that are in memory."""
     stretches: list[Range] = []
     for number in range(start // PAGE, -(-stop // PAGE)):
         first, last = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
@@ -83,7 +83,7 @@ class ByteEdits(Protocol):
     """Takes bytes that are typed over those of the file."""
 
     def put(self, pieces: Sequence[tuple[int, bytes]], what: str = "", *, second: bool = False) -> None:
-        """Overwrites bytes in one step.
+        """Overwrite bytes in one step.
 
         Args:
             pieces: Offsets and the new bytes there.
@@ -209,11 +209,11 @@ class HexState(QObject):
         return self._font.pointSizeF()
 
     def cells(self) -> ByteCells:
-        """The cells of the rows on the screen."""
+        """Return the cells of the rows on the screen."""
         return self.cells_of(self.top_row, self.shown_rows)
 
     def cells_of(self, top: int, rows: int) -> ByteCells:
-        """The cells of some rows."""
+        """Return the cells of some rows."""
         found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
         return with_new(found, about(self.proposed, self.name))
 
@@ -246,11 +246,11 @@ class HexState(QObject):
         return roles_in(self.cells())
 
     def marks_at(self, offset: int) -> list[Mark]:
-        """The findings about a byte, the worst first."""
+        """Return the findings about a byte, the worst first."""
         return self.marks.at(offset)
 
     def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
-        """Shows the beginning of another source.
+        """Show the beginning of another source.
 
         Args:
             name: As the page cache knows it.
@@ -273,23 +273,23 @@ class HexState(QObject):
         self._look_otherwise()
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
-        """Underlines what findings are about."""
+        """Underline what findings are about."""
         self.marks = Marks(findings, self.name)
         self._look_otherwise()
 
     def set_patterns(self, patterns: Sequence[Pattern]) -> None:
-        """Marks all bytes that one of some patterns fits."""
+        """Mark all bytes that one of some patterns fits."""
         self.patterns = tuple(patterns)
         self._look_otherwise()
 
     def set_proposed(self, proposed: Proposed | None) -> None:
-        """Marks what is going to change, and shows it in place where that is wanted; the source stays as it is."""
+        """Mark what is going to change, and show it in place where that is wanted; the source stays as it is."""
         self.proposed = proposed
         self.bytes_changed.emit()
         self.changed.emit()
 
     def set_sandboxed(self, sandboxed: Sandboxed | None) -> None:
-        """Marks what was changed of the file in a sandbox; None where there is no sandbox."""
+        """Mark what was changed of the file in a sandbox; None where there is no sandbox."""
         self.sandboxed = sandboxed
         self._look_otherwise()
 
@@ -300,7 +300,7 @@ class HexState(QObject):
             self.changed.emit()
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        """Lights bytes, with their numbers, and draws arrows; those of other sources are seen there."""
+        """Light bytes, with their numbers, and draw arrows; those of other sources are seen there."""
         self.lights, self.arrows = tuple(lights), tuple(arrows)
         self.changed.emit()
 
@@ -323,12 +323,12 @@ class HexState(QObject):
         self._look_otherwise()
 
     def set_font_size(self, points: float) -> None:
-        """Makes the bytes larger or smaller, 6 to 32 points."""
+        """Make the bytes larger or smaller, 6 to 32 points."""
         self._font.setPointSizeF(min(max(points, 6.0), 32.0))
         self._relayout(self.layout.size)
 
     def set_hover(self, run: tuple[int, int] | None) -> None:
-        """Lights the run under the pointer."""
+        """Light the run under the pointer."""
         if run != self.hover:
             self.hover = run
             self.hovered.emit(Span(self.name, *run) if run is not None else None)
@@ -337,7 +337,7 @@ class HexState(QObject):
     # --- selection ---
 
     def select(self, span: Span, *, reveal: bool = True) -> None:
-        """Selects bytes of this source, with the caret on the first one; tells nobody."""
+        """Select bytes of this source, with the caret on the first one; tell nobody."""
         start = self.layout.clamp(span.start)
         stop = min(max(span.stop, start), self.layout.size)
         self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
@@ -346,7 +346,7 @@ class HexState(QObject):
         self._caret_changed()
 
     def reveal(self, offset: int) -> None:
-        """Scrolls until a byte can be seen."""
+        """Scroll until a byte can be seen."""
         self._scroller.show(self.layout.row_of(self.layout.clamp(offset)), centre=True)
         self._show_column(offset)
 
@@ -356,20 +356,20 @@ class HexState(QObject):
         return self.layout.row_of(self._caret) in self.rows_on_screen
 
     def show_caret(self) -> None:
-        """Scrolls as little as needed to show the row of the caret."""
+        """Scroll as little as needed to show the row of the caret."""
         self._scroller.show(self.layout.row_of(self._caret))
 
     def scroll_by(self, rows: float) -> None:
-        """Scrolls some rows down, or up when negative; parts of rows add up."""
+        """Scroll some rows down, or up when negative; parts of rows add up."""
         self._ahead = 1 if rows > 0 else -1
         self._scroller.roll(rows)
 
     def scroll_to(self, offset: int) -> None:
-        """Makes the row of a byte the top row."""
+        """Make the row of a byte the top row."""
         self._scroller.go(self.layout.row_of(self.layout.clamp(offset)))
 
     def scroll_across(self, steps: float) -> None:
-        """Scrolls to the right, or to the left when negative."""
+        """Scroll to the right, or to the left when negative."""
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
     def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None) -> None:
@@ -399,14 +399,14 @@ class HexState(QObject):
         return self.editable and self._half_at == self._caret
 
     def set_edits(self, edits: ByteEdits | None) -> None:
-        """Lets bytes be typed, or not."""
+        """Let bytes be typed, or not."""
         if edits is not self.edits:
             self.edits, self._half_at = edits, -1
             self._early.clear()
             self.changed.emit()
 
     def type_digit(self, digit: int) -> None:
-        """Overwrites half of the byte with the caret; after the second half the caret goes on."""
+        """Overwrite half of the byte with the caret; after the second half the caret goes on."""
         at = self._begin_typing()
         old = self.byte_at(at)
         if self.edits is None:
@@ -423,7 +423,7 @@ class HexState(QObject):
         self.changed.emit()
 
     def type_text(self, text: str) -> None:
-        """Overwrites bytes with the UTF-8 of a text; the caret goes on behind it."""
+        """Overwrite bytes with the UTF-8 of a text; the caret goes on behind it."""
         at = self._begin_typing()
         data = text.encode("utf-8", "replace")
         if self.edits is not None and at + len(data) <= self.layout.size:
@@ -431,7 +431,7 @@ class HexState(QObject):
             self.move_caret(at + len(data))
 
     def byte_at(self, offset: int) -> int | None:
-        """The byte that is shown; None while it is not loaded."""
+        """Return the byte that is shown; None while it is not loaded."""
         data = self.pages.bytes_at(self.name, offset, offset + 1)
         if not data:
             return None
@@ -439,17 +439,17 @@ class HexState(QObject):
         return (proposed.seen(offset, data) if proposed is not None else data)[0]
 
     def _begin_typing(self) -> int:
-        """The byte that is overwritten first: of selected ones the first, and the caret goes there."""
+        """Return the byte that is overwritten first: of selected ones the first, and the caret goes there."""
         if self._span[1] - self._span[0] > 1:
             self.move_caret(self._span[0])
         return self._caret
 
     def select_all(self) -> None:
-        """Selects every byte."""
+        """Select every byte."""
         self._choose(0, self.layout.size)
 
     def select_field(self, offset: int) -> None:
-        """Selects what owns a byte: its run at once, the exact field when it is known."""
+        """Select what owns a byte: its run at once, the exact field when it is known."""
         run = run_at(self.pages, self.name, offset)
         if run is not None:
             self._choose(run[0], run[1])
@@ -495,7 +495,7 @@ class HexState(QObject):
         self._request()
 
     def _relayout(self, size: int) -> None:
-        """Makes layout and grid again; the caret stays on its row of the screen when it was on it."""
+        """Make layout and grid again; the caret stays on its row of the screen when it was on it."""
         before = self.layout.row_of(self._caret) - self._scroller.top
         visible = 0 <= before < self._scroller.visible
         self.grid = self._fitted(size)
@@ -529,7 +529,7 @@ class HexState(QObject):
             bar.setValue(int(right + grid.margin) - self.area.viewport().width())
 
     def offset_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart] | None:
-        """The byte nearest to a point of the viewport, and the part; None beside and below the bytes."""
+        """Return the byte nearest to a point of the viewport, and the part; None beside and below the bytes."""
         grid = self.grid
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)

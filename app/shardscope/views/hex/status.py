@@ -37,7 +37,7 @@ class HexStatus(QWidget):
         row.addWidget(self.whole)
 
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
-        """Tells what is selected in a source of `size` bytes."""
+        """Tell what is selected in a source of `size` bytes."""
         self.offset.setText(
             self.tr("offset {0}").format(f"{span.start:,} · {span.start:#x}") if size else self.tr("no bytes")
         )
@@ -60,7 +60,7 @@ class HexStatus(QWidget):
         self.whole.setVisible(self.width() >= sum(wish.values()) + value)
 
     def clear(self) -> None:
-        """Says nothing: nothing is open."""
+        """Say nothing: nothing is open."""
         for label in (self.offset, self.length, self.value, self.whole):
             label.clear()
 
@@ -73,7 +73,7 @@ class HexStatus(QWidget):
 
 
 def _value(path: Sequence[Node], span: Span, sections: Sequence[Section]) -> str:
-    """The field and its value; where it is stands in the path over the bytes."""
+    """Return the field and its value; where it is stands in the path over the bytes."""
     if len(path) > 1:
         said = headline(path[-1])
         return f"{path[-1].name}: {said}" if said else path[-1].name

@@ -63,11 +63,11 @@ class SourceTabs(QTabBar):
         self.currentChanged.connect(self._changed)
 
     def known(self, name: str) -> OpenSource | None:
-        """The source of that name, if a tab shows it."""
+        """Return the source of that name, if a tab shows it."""
         return next((source for source in self.sources if source.name == name), None)
 
     def show_source(self, source: OpenSource, title: str) -> None:
-        """Brings a source to the front; a stored one takes the place of the stored one before."""
+        """Bring a source to the front; a stored one takes the place of the stored one before."""
         open_one = self.known(source.name)
         if open_one is not None:
             self._set_current(self.sources.index(open_one))
@@ -104,7 +104,7 @@ class SourceTabs(QTabBar):
         return self._drawing
 
     def set_drawing(self, there: bool) -> None:
-        """Adds the tab of the drawings, or takes it away."""
+        """Add the tab of the drawings, or take it away."""
         if there == self._drawing:
             return
         blocked = self.blockSignals(True)
@@ -119,7 +119,7 @@ class SourceTabs(QTabBar):
         self._show_when_needed()
 
     def bring_drawing(self, in_front: bool, name: str = "") -> None:
-        """Brings the drawings to the front, or the source of that name."""
+        """Bring the drawings to the front, or the source of that name."""
         self.drawing_in_front = in_front and self._drawing
         open_one = self.known(name)
         blocked = self.blockSignals(True)
@@ -130,7 +130,7 @@ class SourceTabs(QTabBar):
         self.blockSignals(blocked)
 
     def close_source(self, number: int) -> None:
-        """Closes a decoded source; the stored one stays."""
+        """Close a decoded source; the stored one stays."""
         if stored_span(self.sources[number].name) is not None:
             blocked = self.blockSignals(True)
             self._remove(number)
@@ -153,7 +153,7 @@ class SourceTabs(QTabBar):
             self.close_source(self.sources.index(source))
 
     def clear(self) -> None:
-        """Closes all, the drawings too."""
+        """Close all, the drawings too."""
         self.set_drawing(False)
         blocked = self.blockSignals(True)
         while self.sources:
@@ -182,7 +182,7 @@ class SourceTabs(QTabBar):
 
 
 def stored_span(name: str) -> Span | None:
-    """The stored bytes that a decoded source comes from; None for stored sources."""
+    """Return the stored bytes that a decoded source comes from; None for stored sources."""
     parsed = SourceName.parse(name)
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None

@@ -49,7 +49,7 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
 
 
 def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -> str:
-    """The path in words: `index › slot 3 › key`; the section while the path is not known."""
+    """Return the path in words: `index › slot 3 › key`; the section while the path is not known."""
     if len(path) > 1:
         return " › ".join(cut_middle(node.name) for node in path[1:])
     section = section_at(sections, offset)
@@ -59,5 +59,5 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
 
 
 def range_text(start: int, stop: int) -> str:
-    """A range in words: `bytes 32..40 · 8 bytes`."""
+    """Return a range in words: `bytes 32..40 · 8 bytes`."""
     return f"bytes {start:,}..{stop:,} · {plural(stop - start, 'byte')}"

@@ -116,7 +116,7 @@ class HexView(QAbstractScrollArea):
             self.viewport().update()
 
     def event(self, event: QEvent) -> bool:
-        """The window came to a screen of another scale; keys that are typed are no shortcuts."""
+        """Return the window came to a screen of another scale; keys that are typed are no shortcuts."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and self.state.editable:
             if hex_input.is_typed(self.state, event):
                 event.accept()

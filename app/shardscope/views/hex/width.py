@@ -39,7 +39,7 @@ class RowWidth:
 
 
 def parse_width(text: str) -> RowWidth | None:
-    """A choice from what was typed; None when it is none."""
+    """Return a choice from what was typed; None when it is none."""
     word = text.strip().lower()
     for mode in (RowMode.AUTO, RowMode.RECORD):
         if word == mode.value:

@@ -63,7 +63,7 @@ def readings(data: bytes) -> tuple[Reading, ...]:
 
 
 def text_of(data: bytes) -> str:
-    """The printable text, as UTF-8, that the bytes begin with; cut at the first byte that is none."""
+    """Return the printable text, as UTF-8, that the bytes begin with; cut at the first byte that is none."""
     # A character may be cut in two at the end of what is looked at.
     text = data[:MOST].decode("utf-8", "ignore") if _is_text(data) else data[:MOST].decode("utf-8", "replace")
     end = next((at for at, c in enumerate(text) if not c.isprintable() or c == "\ufffd"), len(text))
@@ -89,7 +89,7 @@ def _number(name: str, code: str, data: bytes) -> Reading:
 
 
 def _float_text(value: float, size: int) -> str:
-    """The shortest text that is read back as the same number of that size."""
+    """Return the shortest text that is read back as the same number of that size."""
     if size == 8:
         return repr(value)
     for digits in range(1, 10):
@@ -103,7 +103,7 @@ def _float_text(value: float, size: int) -> str:
 
 
 def _times(data: bytes) -> list[str]:
-    """The moments that counts since 1970 at the place may mean, where these are plausible."""
+    """Return the moments that counts since 1970 at the place may mean, where these are plausible."""
     texts = []
     for name, size, milliseconds in _TIMES:
         for order in ("little", "big"):

@@ -60,7 +60,7 @@ class CardView(QWidget):
         return card_document(self._card, colours, self._size)
 
     def tell_role(self, role: SectionRole) -> None:
-        """Says which section the bytes lie in, once that is known."""
+        """Say which section the bytes lie in, once that is known."""
         self._role = role
         self.update()
 
@@ -71,7 +71,7 @@ class CardView(QWidget):
         painter.end()
 
     def picture(self) -> QImage:
-        """The card as points, in the light theme: pictures are for paper and pages."""
+        """Return the card as points, in the light theme: pictures are for paper and pages."""
         colours = theme.palette("light")
         document = self._document(colours)
         size = card_size(document).toSize()
@@ -84,7 +84,7 @@ class CardView(QWidget):
         return image
 
     def write(self, path: Path) -> bool:
-        """Writes the card; the ending says how: `.md`, `.svg`, `.pdf`, else PNG.
+        """Write the card; the ending says how: `.md`, `.svg`, `.pdf`, else PNG.
 
         Returns:
             Whether it could be written.
@@ -181,7 +181,7 @@ class DetailsDialog(QDialog):
         self.said.setText(self.tr("Copied."))
 
     def ask_save(self) -> QFileDialog:
-        """Asks where the card goes, and as what."""
+        """Ask where the card goes, and as what."""
         kinds = {
             self.tr("Picture, lines and letters (*.svg)"): "svg",
             self.tr("Picture, points (*.png)"): "png",

@@ -33,7 +33,7 @@ translate = QCoreApplication.translate
 
 
 def card_document(card: Card, colours: theme.Palette, source_size: int | None = None) -> QTextDocument:
-    """The text of a card.
+    """Return the text of a card.
 
     Args:
         card: The card.
@@ -57,7 +57,7 @@ def card_size(document: QTextDocument) -> QSizeF:
 def paint_card(
     painter: QPainter, document: QTextDocument, colours: theme.Palette, role: SectionRole | None = None
 ) -> None:
-    """Paints a card at the origin.
+    """Paint a card at the origin.
 
     Args:
         painter: Where to.
@@ -169,6 +169,6 @@ def _box(kind: str, inner: str) -> str:
 
 
 def _code(line: str) -> str:
-    """A line in which blanks count; it may break anywhere, for paths are long."""
+    """Return a line in which blanks count; it may break anywhere, for paths are long."""
     body = line.lstrip(" ")
     return f'<span class="mono">{"&nbsp;" * (len(line) - len(body))}{escape(body)}</span>'

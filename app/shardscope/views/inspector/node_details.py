@@ -69,7 +69,7 @@ class DetailRow:
 
 
 def node_rows(node: Node, raw: bytes | None) -> list[DetailRow]:
-    """The passport of a node.
+    """Return the passport of a node.
 
     Args:
         node: What is selected.
@@ -123,7 +123,7 @@ def first_bytes(source: Source, start: int, count: int) -> bytes:
 
 
 def place_row(name: str, span: Span, *, link: bool) -> DetailRow:
-    """A row about bytes: where they are, and how many."""
+    """Return a row about bytes: where they are, and how many."""
     within = f" of {source_words(span.source)}" if span.source else ""
     text = f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}"
     return DetailRow(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
@@ -138,5 +138,5 @@ def _raw_row(size: int, raw: bytes | None) -> DetailRow:
 
 
 def cut_row(name: str, text: str, *, mono: bool = False) -> DetailRow:
-    """A row whose value is cut where it is long, and copied whole."""
+    """Return a row whose value is cut where it is long, and copied whole."""
     return DetailRow(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)

@@ -78,7 +78,7 @@ def _is_nothing(value: object) -> bool:
 
 
 def _is_raw(value: object) -> bool:
-    """Digests, keys and names out of the file are in the font of bytes."""
+    """Digest, keys and names out of the file are in the font of bytes."""
     return isinstance(value, (str, bytes, int)) and not isinstance(value, bool)
 
 

@@ -80,7 +80,7 @@ class LeadsForm(QWidget):
         self.show_question(None)
 
     def show_question(self, question: ReferenceQuery | None) -> None:
-        """Shows the answer to a question; None shows that none was asked."""
+        """Show the answer to a question; None shows that none was asked."""
         for part in self._parts:
             self._column.removeWidget(part)
             part.setParent(None)
@@ -184,7 +184,7 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
-        """Follows the selection. What is shown stays until all is known of the new one, but not for long."""
+        """Follow the selection. What is shown stays until all is known of the new one, but not for long."""
         selection = self._session.selection
         nothing = selection.span is None and selection.row is None
         self.pages.setCurrentIndex(1 if nothing else 0)
@@ -271,14 +271,14 @@ class Inspector(QScrollArea):
         self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
 
     def _fold(self, shown: bool) -> None:
-        """Shows or hides the table of numbers."""
+        """Show or hide the table of numbers."""
         self.numbers_title.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
         self.numbers.setVisible(shown and self._caret is not None)
 
     # --- bytes ---
 
     def _ask(self) -> bool:
-        """Reads what is shown, as a job; False when it is there already."""
+        """Read what is shown, as a job; False when it is there already."""
         node, caret = self._node, self._caret
         place = node.span if node is not None else None
         if self._bytes.node == place and self._bytes.caret == caret:
@@ -308,7 +308,7 @@ class Inspector(QScrollArea):
     # --- going elsewhere ---
 
     def _follow(self, leads: Span | ExternalBytes | ToPage) -> None:
-        """Goes where a link leads; into another file as far as that is within reach, else says what is missing."""
+        """Go where a link leads; into another file as far as that is within reach, else says what is missing."""
         if isinstance(leads, ToPage):
             self.page_wanted.emit()
             return
@@ -331,7 +331,7 @@ class Inspector(QScrollArea):
         )
 
     def _show_leads(self, question: ReferenceQuery | None) -> None:
-        """Shows who leads to some bytes; the answer comes into view."""
+        """Show who leads to some bytes; the answer comes into view."""
         self.leads.show_question(question)
         if question is not None and question.leads is not None:
             # The list gets its height first.
@@ -390,7 +390,7 @@ class Inspector(QScrollArea):
         self.setWidget(self.pages)
 
     def _make_cards(self) -> QWidget:
-        """The buttons that make a card of what is shown."""
+        """Return the buttons that make a card of what is shown."""
         self.cards = QWidget()
         self.copy_card = QPushButton(self.tr("Copy details"))
         self.copy_card.setToolTip(self.tr("Copies what this is, as Markdown, with lines that find it again"))
@@ -427,7 +427,7 @@ class Inspector(QScrollArea):
             self._session.message.emit(self.tr("Copied as Markdown."))
 
     def show_card(self) -> DetailsDialog | None:
-        """Shows what is selected as a card."""
+        """Show what is selected as a card."""
         card, shard, node = self.card(), self._session.shard, self._node
         if card is None or shard is None or node is None:
             return None
@@ -441,7 +441,7 @@ class Inspector(QScrollArea):
         return sheet
 
     def _ask_role(self, span: Span, sheet: DetailsDialog) -> None:
-        """Tells a card in which section of a member, or of what bytes decode to, it lies."""
+        """Tell a card in which section of a member, or of what bytes decode to, it lies."""
 
         def take(sections: tuple[Section, ...]) -> None:
             section = section_at(sections, span.start)
@@ -482,7 +482,7 @@ class Inspector(QScrollArea):
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
-    """The last node of a path; it leads into another file, and differs in practice, where what it is in does."""
+    """Return the last node of a path; it leads into another file, and differs in practice, where what it is in does."""
     if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
         path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
     if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:

@@ -53,7 +53,7 @@ class Form(QWidget):
         column.addLayout(self._grid)
 
     def set_rows(self, rows: Sequence[DetailRow]) -> None:
-        """Shows these; widgets of unchanged shape are used again, so that moving the caret does not flicker."""
+        """Show these; widgets of unchanged shape are used again, so that moving the caret does not flicker."""
         rows = tuple(rows)
         if rows == self.rows:
             return
@@ -66,7 +66,7 @@ class Form(QWidget):
             value.set_tone(row.tone)
 
     def value(self, name: str) -> WrapText | None:
-        """The widget of the first row of that name."""
+        """Return the widget of the first row of that name."""
         return next((w for w, row in zip(self.values, self.rows, strict=True) if row.name == name), None)
 
     def _build(self, rows: Sequence[DetailRow]) -> None:
@@ -123,7 +123,7 @@ class Numbers(QTableWidget):
         self.set_data(None)
 
     def set_data(self, data: bytes | None, own: str = "") -> None:
-        """Shows the readings of the bytes.
+        """Show the readings of the bytes.
 
         Args:
             data: The bytes; None: they are not there yet, and nothing is said about them.
@@ -166,7 +166,7 @@ class Numbers(QTableWidget):
         return ""
 
     def copy(self) -> None:
-        """Puts the selected cells on the clipboard: tabs between columns, lines between rows."""
+        """Put the selected cells on the clipboard: tabs between columns, lines between rows."""
         lines = [
             "\t".join(self._text(row, column) for column in range(area.leftColumn(), area.rightColumn() + 1))
             for area in self.selectedRanges()

@@ -114,7 +114,7 @@ class ObjectActions(QObject):
         self.extracting.ask(None)
 
     def extract_to(self, folder: str) -> Job | None:
-        """Writes the selected objects to files of a folder, with a manifest, without asking; a job in `transfers`."""
+        """Write the selected objects to files of a folder, with a manifest, without asking; a job in `transfers`."""
         shard, rows = self._session.shard, self._table.selected_ranges()
         if shard is None or not len(rows):
             return None
@@ -123,7 +123,7 @@ class ObjectActions(QObject):
     # --- keys ---
 
     def copy(self) -> None:
-        """Puts the keys of the selected rows on the clipboard; their text is made in the job, however long it is."""
+        """Put the keys of the selected rows on the clipboard; their text is made in the job, however long it is."""
         chosen = self._table.selected_ranges()
         self._keys(
             chosen.head(MAX_KEYS),
@@ -132,7 +132,7 @@ class ObjectActions(QObject):
         )
 
     def _copy_rows(self, text_of: Callable[[list[str], list[Values]], str]) -> None:
-        """Puts the visible columns of the selected rows on the clipboard."""
+        """Put the visible columns of the selected rows on the clipboard."""
         chosen, names = self._table.selected_ranges(), self._table.visible_columns
         if not len(chosen):
             return
@@ -170,13 +170,13 @@ class ObjectActions(QObject):
         self._keys(self._table.selected_ranges().head(1), list, take)
 
     def _ask_leads(self) -> None:
-        """Asks who leads to the first of the selected objects."""
+        """Ask who leads to the first of the selected objects."""
         for rows in self._table.selected_ranges().head(1).pieces():
             self._session.select_row(int(rows[0]))
             self._session.ask_leads()
 
     def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
-        """Reads keys, and makes something of them, in a job."""
+        """Read keys, and make something of them, in a job."""
         if not len(chosen):
             return
 
@@ -192,7 +192,7 @@ class ObjectActions(QObject):
     # --- check ---
 
     def check_selected(self) -> Job | None:
-        """Reads the selected objects to their ends; tells size and SHA-256 of one, or how many are sound."""
+        """Read the selected objects to their ends; tell size and SHA-256 of one, or how many are sound."""
         chosen = self._table.selected_ranges()
         if not len(chosen):
             return None

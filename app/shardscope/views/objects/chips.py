@@ -38,7 +38,7 @@ class Chips(QWidget):
         self.more.hide()
 
     def show_census(self, census: Census | None) -> None:
-        """Makes a chip for each kind, where there are several, and for each state."""
+        """Make a chip for each kind, where there are several, and for each state."""
         for button in self.buttons.values():
             button.deleteLater()
             button.hide()
@@ -53,7 +53,7 @@ class Chips(QWidget):
         self._place()
 
     def show_filter(self, text: str) -> None:
-        """Presses the chips that a filter names."""
+        """Press the chips that a filter names."""
         for (name, value), button in self.buttons.items():
             button.setChecked(value in wanted_names(text, name))
 
@@ -80,7 +80,7 @@ class Chips(QWidget):
         self._place()
 
     def _place(self) -> None:
-        """Puts as many as fit side by side, the others into the menu."""
+        """Put as many as fit side by side, the others into the menu."""
         widths = [button.sizeHint().width() for button in self.buttons.values()]
         room = self.width() + GAP
         if sum(widths) + GAP * len(widths) > room:

@@ -72,7 +72,7 @@ class ColumnVisibility(QObject):
         self._apply()
 
     def menu(self) -> QMenu:
-        """A check mark for each column that can be hidden."""
+        """Return a check mark for each column that can be hidden."""
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for column in self._table.objects.columns:

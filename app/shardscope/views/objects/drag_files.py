@@ -97,7 +97,7 @@ class DragFolders:
         self._root: Path | None = None
 
     def new(self) -> Path:
-        """An empty folder that nobody else can read.
+        """Return an empty folder that nobody else can read.
 
         Raises:
             SourceError: It cannot be made.
@@ -112,12 +112,12 @@ class DragFolders:
             raise SourceError(f"cannot make a temporary folder: {error.strerror}") from error
 
     def remove(self) -> None:
-        """Removes all files of this process; the next set makes a new folder."""
+        """Remove all files of this process; the next set makes a new folder."""
         if self._root is not None:
             shutil.rmtree(self._root, ignore_errors=True)
 
     def remove_stale(self) -> list[Path]:
-        """Removes what dead processes of this user left behind.
+        """Remove what dead processes of this user left behind.
 
         Returns:
             The folders that were removed.
@@ -140,7 +140,7 @@ def prepare(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
-    """Writes objects to files with safe names.
+    """Write objects to files with safe names.
 
     Args:
         shard: Where the objects are.
@@ -189,7 +189,7 @@ def prepare_node(
     limit: int | None = None,
     deleted: bool = False,
 ) -> Prepared:
-    """Writes the object of a node, or its bytes as `<name>.bin`; see `prepare`.
+    """Write the object of a node, or its bytes as `<name>.bin`; see `prepare`.
 
     Raises:
         TooLarge: There are more bytes than `limit`.
@@ -231,7 +231,7 @@ def _is_object(shard: Shard, node: DraggedNode) -> bool:
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:
-    """Tells how many bytes are written, and ends where there is too much."""
+    """Tell how many bytes are written, and end where there is too much."""
     done = 0
 
     def each_piece(size: int) -> None:
@@ -246,7 +246,7 @@ def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int],
 
 
 def _is_ours(path: Path) -> bool:
-    """A real folder of this user, not a link to somewhere else."""
+    """Return a real folder of this user, not a link to somewhere else."""
     try:
         status = path.lstat()
     except OSError:

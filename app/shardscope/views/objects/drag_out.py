@@ -47,7 +47,7 @@ def files_text(prepared: Prepared) -> str:
 
 
 def drag_pixmap(prepared: Prepared, widget: QWidget) -> QPixmap:
-    """The picture for a drag of these files."""
+    """Return the picture for a drag of these files."""
     colours = theme.of(widget)
     count = len(prepared.files)
     first = prepared.files[0].name if count == 1 else f"{count:,} files"
@@ -140,7 +140,7 @@ class DragOut(QObject):
     # --- what others call ---
 
     def copy_files(self) -> None:
-        """Puts the selected objects on the clipboard, as files that can be pasted in a file manager."""
+        """Put the selected objects on the clipboard, as files that can be pasted in a file manager."""
 
         def take(prepared: Prepared) -> None:
             QGuiApplication.clipboard().setMimeData(_mime(prepared, clipboard=True))
@@ -149,7 +149,7 @@ class DragOut(QObject):
         self._prepare(take, whole=True)
 
     def close(self) -> None:
-        """Removes all files; for the end of the program, when no job writes any more."""
+        """Remove all files; for the end of the program, when no job writes any more."""
         self._port.removeEventFilter(self)
         self._view.removeEventFilter(self)
         self._folders.remove()
@@ -298,7 +298,7 @@ class DragOut(QObject):
         return None if whole else self.small
 
     def _keep(self, key: _Key, prepared: Prepared) -> None:
-        """Remembers files; those of an earlier press that nobody got are removed."""
+        """Remember files; those of an earlier press that nobody got are removed."""
         for other in [other for other in self._ready if other not in self._handed and other != key]:
             self._drop(self._ready.pop(other))
         self._ready[key] = prepared
@@ -385,7 +385,7 @@ def _identity(shard: Shard) -> str:
 
 
 def _mime(prepared: Prepared, *, clipboard: bool = False) -> QMimeData:
-    """The files as every program understands them: addresses, and paths as text."""
+    """Return the files as every program understands them: addresses, and paths as text."""
     mime = QMimeData()
     urls = [QUrl.fromLocalFile(str(path)) for path in prepared.files]
     mime.setUrls(urls)

@@ -69,7 +69,7 @@ class ObjectRowPainter:
         self._metrics = {False: QFontMetricsF(self._plain), True: QFontMetricsF(self._mono)}
 
     def paint(self, painter: QPainter, area: QRect) -> None:
-        """Paints what is visible of the rows."""
+        """Paint what is visible of the rows."""
         table = self._table
         colours = theme.of(table)
         painter.fillRect(area, colours.base)
@@ -150,7 +150,7 @@ class ObjectRowPainter:
         selected: set[int],
         first: int,
     ) -> None:
-        """Paints the share of the largest size left of the digits, where there is room for both."""
+        """Paint the share of the largest size left of the digits, where there is room for both."""
         colours, height = theme.of(self._table), row_height(self._table)
         room = min((row.places[number] for row in rows), default=0.0) - 2 * MARGIN
         if room < _LEAST_BAR:
@@ -207,12 +207,12 @@ def row_height(table: QTableView) -> int:
 
 
 def selected_places(table: QTableView) -> list[range]:
-    """The selected rows of a view, as ranges."""
+    """Return the selected rows of a view, as ranges."""
     return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
 
 
 def row_colour(colours: theme.Palette, state: State | None) -> QColor | None:
-    """The colour of all texts of a row; None where each column has its own."""
+    """Return the colour of all texts of a row; None where each column has its own."""
     match state:
         case State.DAMAGED:
             return colours.error

@@ -48,7 +48,7 @@ class FileSeeker(QObject):
         self._note = note
 
     def seek(self, path: Path) -> None:
-        """Asks about a file; reading it, and the objects, is a job."""
+        """Ask about a file; reading it, and the objects, is a job."""
         if self._session.shard is None:
             return
         # It ends with a look at all objects, unless a key tells.
@@ -267,7 +267,7 @@ class ObjectPanel(QWidget):
         return button
 
     def _button(self, action: QAction, text: str) -> QPushButton:
-        """A button for what the menus offer, too; it is enabled when they are."""
+        """Return a button for what the menus offer, too; it is enabled when they are."""
         button = QPushButton(text, self)
         button.setToolTip(action.toolTip())
         button.setAccessibleName(text)
@@ -302,7 +302,7 @@ class ObjectPanel(QWidget):
         layout.addWidget(line)
 
     def offer_salvage(self, action: QAction) -> None:
-        """Shows the button that recovers objects while damage hides all of them."""
+        """Show the button that recovers objects while damage hides all of them."""
         self.salvage_button = self._button(action, action.text().replace("&", ""))
         self._foot.insertWidget(1, self.salvage_button)
         self._update()
@@ -368,7 +368,7 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _count(self) -> None:
-        """Looks at all rows in a job, for chips, bars and columns that say the same everywhere."""
+        """Look at all rows in a job, for chips, bars and columns that say the same everywhere."""
 
         def learn(census: Census | None) -> None:
             self.model.largest = census.largest if census is not None else 0
@@ -392,13 +392,13 @@ class ObjectPanel(QWidget):
     # --- filter and order ---
 
     def _set_filter(self, text: str) -> None:
-        """Puts a text into the filter, at once."""
+        """Put a text into the filter, at once."""
         self.filter.setText(text)
         self._typing.stop()
         self._apply()
 
     def show_only(self, text: str) -> None:
-        """Shows the rows of a filter, which somebody else chose."""
+        """Show the rows of a filter, which somebody else chose."""
         self._set_filter(text)
 
     def _hide(self, hidden: bool) -> None:
@@ -441,7 +441,7 @@ class ObjectPanel(QWidget):
         self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
-        """Finds the rows of a view, in a job, and shows them."""
+        """Find the rows of a view, in a job, and show them."""
         if self._session.shard is None:
             return
         self._view, self._note, self._refused = view, "", False
@@ -479,7 +479,7 @@ class ObjectPanel(QWidget):
         find(whole=not self._large_ahead)
 
     def _say(self, note: str, view: View) -> None:
-        """Says what became of a view, if it is still the one that is wanted."""
+        """Say what became of a view, if it is still the one that is wanted."""
         if self._view is view:
             self.table.dim(False)
             self._note, self._refused = note, True
@@ -493,7 +493,7 @@ class ObjectPanel(QWidget):
         header.setSortIndicator(section, side)
 
     def seek(self, path: Path) -> None:
-        """Asks whether a file is among the objects; selects the one it is."""
+        """Ask whether a file is among the objects; select the one it is."""
         self._seeker.seek(path)
 
     def _tell(self, note: str) -> None:
@@ -532,7 +532,7 @@ class ObjectPanel(QWidget):
         return self.model.row_of(current) == ref.row if ref is not None else self.model.key_of(current) == origin.key
 
     def _open_row(self, row: int) -> None:
-        """Goes to the bytes of an object."""
+        """Go to the bytes of an object."""
         self._session.select_row(row, self)
         self.bytes_wanted.emit()
 
@@ -594,7 +594,7 @@ class ObjectPanel(QWidget):
         self._say_rows(parts)
 
     def _say_rows(self, parts: list[str]) -> None:
-        """Writes below the table what there is; buttons that menus offer, too, leave the first words their room."""
+        """Write below the table what there is; buttons that menus offer, too, leave the first words their room."""
         self.status.setText("  ·  ".join(parts))
         salvage = self.salvage_button
         pressed = [one for one in (salvage, self.load_button, self.earlier, self.later) if one and not one.isHidden()]

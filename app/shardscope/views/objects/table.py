@@ -128,12 +128,12 @@ class ObjectTable(QTableView):
                 self._measure()
 
     def set_largest(self, offset: int) -> None:
-        """Says how large offsets are, so that they fit."""
+        """Say how large offsets are, so that they fit."""
         self._largest = offset
         self._size_columns()
 
     def _size_columns(self) -> None:
-        """Forgets how wide texts were, where other columns are shown or the file is another one."""
+        """Forget how wide texts were, where other columns are shown or the file is another one."""
         digit = self._painter.width_of("0", "size")
         grown = {"row": len(f"{self.objects.total:,}"), "start": len(f"{self._largest:,}")}
         columns = tuple(column.name for column in self.objects.columns)
@@ -153,7 +153,7 @@ class ObjectTable(QTableView):
         return [column.name for n, column in enumerate(self.objects.columns) if not self.isColumnHidden(n)]
 
     def show_columns(self, names: Collection[str], chosen: Collection[str]) -> None:
-        """Shows these columns, as many as there is room for.
+        """Show these columns, as many as there is room for.
 
         Args:
             names: The columns.
@@ -165,7 +165,7 @@ class ObjectTable(QTableView):
         self.viewport().update()
 
     def reset_widths(self) -> None:
-        """Gives every column the width that suits it, whatever the user did."""
+        """Give every column the width that suits it, whatever the user did."""
         self._by_hand.clear()
         self._sized = ((), {})
         self._size_columns()
@@ -257,7 +257,7 @@ class ObjectTable(QTableView):
     # --- rows ---
 
     def selected_ranges(self) -> RowRanges:
-        """The selected rows, as ranges; costs the same for one row and for millions."""
+        """Return the selected rows, as ranges; costs the same for one row and for millions."""
         return self.objects.ranges_of(selected_places(self))
 
     def selected_count(self) -> int:
@@ -265,14 +265,14 @@ class ObjectTable(QTableView):
         return len(self.selected_ranges())
 
     def visible_places(self) -> range:
-        """The rows of the view that are on the screen."""
+        """Return the rows of the view that are on the screen."""
         first = self.rowAt(0)
         last = self.rowAt(self.viewport().height() - 1)
         last = self.objects.rowCount() - 1 if last < 0 else last
         return range(max(first, 0), last + 1)
 
     def follow(self, row: int | None) -> None:
-        """Makes a row current without telling that the user did; None clears the selection."""
+        """Make a row current without telling that the user did; None clears the selection."""
         self.follow_place(None if row is None else self.objects.place_of(row))
 
     def follow_place(self, place: int | None) -> None:
@@ -342,7 +342,7 @@ class ObjectTable(QTableView):
             super().mouseDoubleClickEvent(event)
 
     def open_current(self) -> None:
-        """Goes to the bytes of the current row."""
+        """Go to the bytes of the current row."""
         if self.currentIndex().isValid():
             self.row_opened.emit(self.objects.row_of(self.currentIndex()))
 

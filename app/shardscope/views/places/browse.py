@@ -51,7 +51,7 @@ class FolderBrowser(QObject):
         return self._session.jobs.newest(("browse", self)) is not None
 
     def go(self, uri: str, way: RemoteOptions | None = None) -> Job:
-        """Shows a folder.
+        """Show a folder.
 
         Args:
             uri: Its address.
@@ -67,12 +67,12 @@ class FolderBrowser(QObject):
         return self._ask()
 
     def stop(self) -> None:
-        """Shows no folder any more."""
+        """Show no folder any more."""
         self._leave()
         self.uri, self.places, self.more, self.problem = "", [], False, ""
 
     def want_more(self) -> None:
-        """Asks for the next page, when there is one and nothing is under way."""
+        """Ask for the next page, when there is one and nothing is under way."""
         if self._pages is not None and self.more and not self.busy:
             self._ask()
 
@@ -126,7 +126,7 @@ class FolderBrowser(QObject):
 
 
 def _opened(uri: str, way: RemoteOptions | None) -> RemoteFolder:
-    """The folder of a store.
+    """Return the folder of a store.
 
     Raises:
         SourceError: It is none.

@@ -31,7 +31,7 @@ class PlaceDelegate(QStyledItemDelegate):
         return QSize(120, 2 * option.fontMetrics.height() + 12)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints one place."""
+        """Paint one place."""
         view = option.widget
         state = option.state
         rect = option.rect

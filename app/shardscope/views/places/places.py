@@ -178,7 +178,7 @@ class PlacesPanel(QWidget):
         )
 
     def _learn(self) -> None:
-        """Counts and problems of members, as far as they are known."""
+        """Count and problems of members, as far as they are known."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
             unreadable = shard.unreadable
@@ -267,14 +267,14 @@ class PlacesPanel(QWidget):
         QTimer.singleShot(0, self, self._want_more)
 
     def _want_more(self) -> None:
-        """Asks for the next page when the end of what is listed comes near."""
+        """Ask for the next page when the end of what is listed comes near."""
         if self.group is Group.NEAR and self.browsing.uri and self.isVisible():
             last = self.list.indexAt(QPoint(1, self.list.viewport().height() - 1)).row()
             if last < 0 or last + NEAR_THE_END >= self.model.rowCount():
                 self.browsing.want_more()
 
     def _to_here_once(self) -> None:
-        """Marks where one is, while the first page is looked at."""
+        """Mark where one is, while the first page is looked at."""
         if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
             self._to_here()
 
@@ -319,7 +319,7 @@ class PlacesPanel(QWidget):
         return menu
 
     def _here(self) -> str:
-        """The member that is selected, or the file that is open."""
+        """Return the member that is selected, or the file that is open."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
             span = self._session.selection.span
@@ -330,7 +330,7 @@ class PlacesPanel(QWidget):
         return _inside(source.folder, source.name) if source.folder is not None else source.uri
 
     def _follow(self, selection: Selection) -> None:
-        """Marks where the user is."""
+        """Mark where the user is."""
         here = self._here()
         if here == self.model.here:
             return
@@ -355,7 +355,7 @@ class PlacesPanel(QWidget):
 
 
 def shards_in(folder: Folder, name: str, job: Job) -> list[PlaceEntry]:
-    """The files of a folder whose names end as those of shards do, or as that of the open one does.
+    """Return the files of a folder whose names end as those of shards do, or as that of the open one does.
 
     Raises:
         ShardError: The folder cannot be listed.

@@ -73,7 +73,7 @@ class NodeMenuActions:
 
 
 def node_menu(tree: QTreeView, session: Session, deeds: NodeMenuActions, path: tuple[Node, ...]) -> QMenu:
-    """The menu of a node.
+    """Return the menu of a node.
 
     Args:
         tree: Where it was asked for.
@@ -179,7 +179,7 @@ class LitNodes:
     ways: dict[_Place, list[Light]] = field(default_factory=dict)
 
     def at(self, node: object, *, expanded: bool) -> list[Light]:
-        """The lights of a row of the tree.
+        """Return the lights of a row of the tree.
 
         Args:
             node: Its node; anything else has none.
@@ -193,7 +193,7 @@ class LitNodes:
 
 
 def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
-    """The nodes of what is lit; may read. What no node explains lights none."""
+    """Return the nodes of what is lit; may read. What no node explains lights none."""
     found = LitNodes()
     for light in lights:
         try:
@@ -259,7 +259,7 @@ class NodeDelegate(QStyledItemDelegate):
         return self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints a row; left of its name stands a bar in the colour of its section."""
+        """Paint a row; left of its name stands a bar in the colour of its section."""
         self._painting = True
         super().paint(painter, option, index)
         self._painting = False
@@ -375,12 +375,12 @@ class StructureTree(QTreeView):
         self.differs.toggled.connect(self.nodes.show_differing)
 
     def section_colour(self, index: Index) -> QColor | None:
-        """The colour of the section that a node lies in; None for a whole file."""
+        """Return the colour of the section that a node lies in; None for a whole file."""
         role = index.data(SECTION_ROLE)
         return theme.of(self).section(role) if isinstance(role, SectionRole) else None
 
     def _lights_changed(self) -> None:
-        """Finds the nodes of what is lit, in a job."""
+        """Find the nodes of what is lit, in a job."""
         lights = self.session.lights
 
         def take(lit: LitNodes) -> None:
@@ -408,7 +408,7 @@ class StructureTree(QTreeView):
         return longest
 
     def _size_columns(self) -> None:
-        """Gives offsets and sizes the room of the widest on the screen so far; name and value share the rest."""
+        """Give offsets and size the room of the widest on the screen so far; name and value share the rest."""
         header, digit = self.header(), self.fontMetrics().horizontalAdvance("0")
         hints = [max(self.sizeHintForColumn(n) + _EDGE, header.sectionSizeHint(n)) for n in range(len(COLUMNS))]
         hints[0] = max(hints[0], header.sectionSizeHint(0) + self.differs.sizeHint().width() + 6)
@@ -447,7 +447,7 @@ class StructureTree(QTreeView):
         return node_menu(self, self.session, deeds, path)
 
     def look_up_row(self, row: int) -> None:
-        """Asks for the lookup of the object of a row; reading its key is a job."""
+        """Ask for the lookup of the object of a row; reading its key is a job."""
 
         def take(key: str | None) -> None:
             if key is not None:
@@ -460,7 +460,7 @@ class StructureTree(QTreeView):
         )
 
     def go_elsewhere(self, elsewhere: ExternalBytes) -> None:
-        """Goes to bytes of another file, or says what is missing; opening that file is a job."""
+        """Go to bytes of another file, or say what is missing; opening that file is a job."""
         self.session.ask(
             lambda _shard, _job: elsewhere.find(),
             self.session.select_span,
@@ -469,7 +469,7 @@ class StructureTree(QTreeView):
         )
 
     def collapse_all(self) -> None:
-        """Leaves the root and what is directly in it."""
+        """Leave the root and what is directly in it."""
         self.collapseAll()
         self._expanded[1].clear()
         self._expand_root()
@@ -496,7 +496,7 @@ class StructureTree(QTreeView):
         return tuple(node.name for node in self.nodes.path(index))
 
     def _expand_again(self, parent: Index, first: int, last: int) -> None:
-        """Expands rows that were expanded before the tree was read again."""
+        """Expand rows that were expanded before the tree was read again."""
         if self.nodes.only_differing or not parent.isValid():
             return
         above = self._names(parent)

@@ -71,7 +71,7 @@ class OutcomeBand(QWidget):
         self.hide()
 
     def tell(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
-        """Tells an outcome.
+        """Tell an outcome.
 
         Args:
             kind: One of `shardcore.shards.trace`, `FAILED` or the state of what was found; None hides the band.
@@ -135,7 +135,7 @@ _STATES = MappingProxyType(
 
 
 def outcome_of(trace: Trace) -> str | State:
-    """The outcome to tell: of an object that is found but not live, its state; of one without content, that."""
+    """Return the outcome to tell: of an object that is found but not live, its state; of one without content, that."""
     if trace.described:
         return ELSEWHERE
     state = trace.ref.state if trace.outcome == FOUND and trace.ref is not None else None

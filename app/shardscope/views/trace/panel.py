@@ -85,12 +85,12 @@ class TracePanel(QWidget):
     # --- what others call ---
 
     def start(self) -> None:
-        """Takes the keyboard, with the old key selected."""
+        """Take the keyboard, with the old key selected."""
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
 
     def clear(self, *_: object) -> None:
-        """Forgets the lookup."""
+        """Forget the lookup."""
         self._set_trace(None)
         self.field.clear()
         self._filled = ("", "")

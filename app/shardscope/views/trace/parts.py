@@ -34,7 +34,7 @@ class Sign(QWidget):
         self._name()
 
     def set_look(self, mark: str, tone: str, *, filled: bool) -> None:
-        """Shows another mark in another colour of the palette."""
+        """Show another mark in another colour of the palette."""
         self.mark, self._tone, self._filled = mark, tone, filled
         self._name()
         self.update()

@@ -47,12 +47,12 @@ _LINES = 3
 
 
 def value_text(value: Any) -> str:
-    """A value that a step produced, as text."""
+    """Return a value that a step produced, as text."""
     return said(value, MOST_LETTERS)
 
 
 def with_commas(value: Any) -> str:
-    """A value as the window shows it: of numbers, alone or in a row, with commas."""
+    """Return a value as the window shows it: of numbers, alone or in a row, with commas."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
         return f"{value:,}"
     if isinstance(value, (list, tuple)) and value and all(type(one) is int for one in value[:LONGEST_VALUE]):
@@ -61,7 +61,7 @@ def with_commas(value: Any) -> str:
 
 
 def values_of(step: Step) -> QWidget | None:
-    """Names and values in the font of bytes, and what they mean; None for a step without any.
+    """Name and values in the font of bytes, and what they mean; None for a step without any.
 
     What a value means stands beside it where names and values are short, else below it; what several mean, once.
     """
@@ -286,7 +286,7 @@ class StepCard(QWidget):
         self.update()
 
     def set_cold(self, cold: ColdCost | None) -> None:
-        """Shows what a first reader pays for the step, whether or not it is the current one; None shows what was paid.
+        """Show what a first reader pays for the step, whether or not it is the current one; None shows what was paid.
 
         Args:
             cold: What is paid.

@@ -27,7 +27,7 @@ MOST_FILES = 50
 
 
 def sample_of(uri: str) -> Sample | None:
-    """The sample that lies at a place, or of which a copy lies there; None for any other file or folder.
+    """Return the sample that lies at a place, or of which a copy lies there; None for any other file or folder.
 
     Args:
         uri: What was opened; an address of something remote is no sample.
@@ -54,7 +54,7 @@ def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or the files below the folder, in an order of their own; none where there are too many."""
+    """Return the file, or the files below the folder, in an order of their own; none where there are too many."""
     if path.is_file():
         return [path]
     pending, found, seen = [path], [], 0
@@ -75,7 +75,7 @@ def _size(path: Path) -> int:
 
 
 def _digest(path: Path) -> str:
-    """A digest of the names below a folder and of the bytes; of a file, whose name is free, of its bytes."""
+    """Return a digest of the names below a folder and of the bytes; of a file, whose name is free, of its bytes."""
     digest = hashlib.sha256()
     for file in _files(path):
         data = file.read_bytes()

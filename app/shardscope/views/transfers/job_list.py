@@ -61,7 +61,7 @@ class JobDelegate(QStyledItemDelegate):
             option.palette.setColor(option.palette.ColorRole.Text, colour if index.column() == 1 else colours.text)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints a cell."""
+        """Paint a cell."""
         job = index.data(THING_ROLE)
         if index.column() != 2 or not isinstance(job, Job) or job.state.ended:
             super().paint(painter, option, index)
@@ -146,7 +146,7 @@ class JobList(QWidget):
         self._update()
 
     def cancel_selected(self) -> None:
-        """Stops the selected jobs; all that run when none is selected."""
+        """Stop the selected jobs; all that run when none is selected."""
         rows = self.table.selectionModel().selectedRows() or [
             self.model.index(row, 0) for row in range(self.model.rowCount())
         ]
@@ -161,7 +161,7 @@ class JobList(QWidget):
         return next((job for job in map(self.model.job, rows) if job.resume is not None), None)
 
     def resume_selected(self) -> None:
-        """Goes on with a job that a broken line ended."""
+        """Go on with a job that a broken line ended."""
         job = self._resumable
         if job is not None and job.resume is not None:
             job.resume()

@@ -48,7 +48,7 @@ def price_called(name: str) -> Price:
 
 
 def money_text(amount: float) -> str:
-    """An amount in dollars with two digits that count: `$0.0000016`, `$9.00`."""
+    """Return an amount in dollars with two digits that count: `$0.0000016`, `$9.00`."""
     if amount <= 0:
         return "$0"
     # Binary fractions have digits that nobody meant.
@@ -56,7 +56,7 @@ def money_text(amount: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration: `0.45 s`, `12 s`, `3 min 20 s`, `2 h 13 min`, `9 days`."""
+    """Return a duration: `0.45 s`, `12 s`, `3 min 20 s`, `2 h 13 min`, `9 days`."""
     if seconds < 1:
         return f"{seconds:.2f} s"
     if seconds < 10:

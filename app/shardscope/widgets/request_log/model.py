@@ -78,7 +78,7 @@ class RequestColumns:
         return self._rounds[: len(self)]
 
     def extend(self, records: Sequence[Request]) -> None:
-        """Adds records that ended after those that are there."""
+        """Add records that ended after those that are there."""
         first, count = len(self), len(self) + len(records)
         self._make_room(count)
         self.records.extend(records)
@@ -189,7 +189,7 @@ class RequestLogModel(TableModel):
         return self._tape
 
     def set_tape(self, tape: RequestLog | None, main: str = "") -> None:
-        """Shows another tape.
+        """Show another tape.
 
         Args:
             tape: The tape, or None.
@@ -212,7 +212,7 @@ class RequestLogModel(TableModel):
         self.take_new()
 
     def take_new(self) -> bool:
-        """Takes what was recorded meanwhile; whether there was anything."""
+        """Take what was recorded meanwhile; whether there was anything."""
         tape = self._tape
         if tape is None or (count := tape.requests + tape.hits) == self._seen:
             return False
@@ -235,14 +235,14 @@ class RequestLogModel(TableModel):
         return True
 
     def show_hits(self, wanted: bool) -> None:
-        """Lists reads that the cache answered, or leaves them out."""
+        """List reads that the cache answered, or leave them out."""
         self.beginResetModel()
         self._hits = wanted
         self.things = np.arange(len(self.columns)) if wanted else np.flatnonzero(~self.columns.hits)
         self.endResetModel()
 
     def record(self, row: int) -> Request:
-        """The record of a row."""
+        """Return the record of a row."""
         return self.columns.records[int(self.things[row])]
 
     def bar(self, row: int) -> tuple[float, float, float]:

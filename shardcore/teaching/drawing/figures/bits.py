@@ -35,11 +35,11 @@ class _BitLine:
     cell: float
 
     def x(self, edge: float) -> float:
-        """The place of an edge between two bits: that under bit `edge`."""
+        """Return the place of an edge between two bits: that under bit `edge`."""
         return self.left + (self.high - edge) * self.cell
 
     def part(self, item: Item) -> tuple[float, float] | None:
-        """The edges of what it has of a field: left, right."""
+        """Return the edges of what it has of a field: left, right."""
         low, high = max(item.at, self.low), min(item.at + item.size, self.high)
         # A field without bits is seen by its handle, which makes it larger.
         empty = item.size == 0 and item.handle != "" and self.low <= item.at < self.high
@@ -47,7 +47,7 @@ class _BitLine:
 
 
 def place_bits(sheet: DrawingPage, figure: Bits, first: int, top: float) -> float:
-    """Places a row of bits; returns where it ends."""
+    """Place a row of bits; return where it ends."""
     y = sheet.title(top, figure.title)
     for row in _rows(sheet, figure):
         y = _place_row(sheet, figure, first, row, y) + _BETWEEN

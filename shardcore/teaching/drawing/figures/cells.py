@@ -56,7 +56,7 @@ class _Grid:
 
 
 def place_cells(sheet: DrawingPage, figure: Cells, first: int, top: float) -> float:
-    """Places cells; returns where they end."""
+    """Place cells; return where they end."""
     y = sheet.title(top, figure.title)
     if figure.count <= 0:
         return y

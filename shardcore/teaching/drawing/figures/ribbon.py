@@ -22,7 +22,7 @@ _LEAST_WIDE = 1.5
 
 
 def place_ribbon(sheet: DrawingPage, figure: Ribbon, first: int, top: float) -> float:
-    """Places a ribbon; returns where it ends."""
+    """Place a ribbon; return where it ends."""
     y = sheet.title(top, figure.title)
     bands_from = first + len(figure.above.items)
     y = _above(sheet, figure.above, first, y)
@@ -33,7 +33,7 @@ def place_ribbon(sheet: DrawingPage, figure: Ribbon, first: int, top: float) -> 
 
 
 def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
-    """The upper ruler: names, numbers, the line, the boxes; returns where the bands begin."""
+    """Return the upper ruler: names, numbers, the line, the boxes; return where the bands begin."""
     scale = scale_of(sheet, ruler)
     y = _subtitle(sheet, ruler, top)
     names = names_of(sheet, scale, ruler.items, first)
@@ -50,7 +50,7 @@ def _above(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
 
 
 def _below(sheet: DrawingPage, ruler: Ruler, first: int, top: float) -> float:
-    """The lower ruler: the boxes, the line, numbers, names, and its title under them."""
+    """Return the lower ruler: the boxes, the line, numbers, names, and its title under them."""
     scale = scale_of(sheet, ruler)
     names = names_of(sheet, scale, ruler.items, first)
     lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}

@@ -50,17 +50,17 @@ class RulerScale:
         return self.wide / max(self.stop - self.start, 1e-9)
 
     def x(self, number: float) -> float:
-        """The place of a number, at the ends of the ruler for those beyond."""
+        """Return the place of a number, at the ends of the ruler for those beyond."""
         return self.left + (min(max(number, self.start), self.stop) - self.start) * self.unit
 
 
 def scale_of(sheet: DrawingPage, figure: Ruler) -> RulerScale:
-    """A ruler over the whole width of the page."""
+    """Return a ruler over the whole width of the page."""
     return RulerScale(figure.start, figure.stop, sheet.left, sheet.room)
 
 
 def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> float:
-    """Places a ruler, its numbers below; returns where it ends."""
+    """Place a ruler, its numbers below; return where it ends."""
     y = sheet.title(top, figure.title, f"in {figure.unit}" if figure.unit else "")
     scale = scale_of(sheet, figure)
     lanes = lanes_of_items(figure.items)
@@ -78,7 +78,7 @@ def place_ruler(sheet: DrawingPage, figure: Ruler, first: int, top: float) -> fl
 
 
 def names_of(sheet: DrawingPage, scale: RulerScale, items: Sequence[Item], first: int) -> list[Name]:
-    """Names beside a ruler: of marks, and of what is in question and too narrow for its text."""
+    """Name beside a ruler: of marks, and of what is in question and too narrow for its text."""
     wanted = []
     for n, item in enumerate(items, first):
         left, right = scale.x(item.at), scale.x(item.at + item.size)
@@ -101,7 +101,7 @@ def place_stretches(
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
-    """Places the boxes of a ruler; returns where they end, and where each is.
+    """Place the boxes of a ruler; return where they end, and where each is.
 
     Args:
         sheet: The page.
@@ -149,7 +149,7 @@ def write_in(
 def place_axis(
     sheet: DrawingPage, scale: RulerScale, y: float, *, up: bool = False, clear: Sequence[float] = ()
 ) -> float:
-    """The line with its ticks and numbers, below `y` or above it; returns where it ends.
+    """Return the line with its ticks and numbers, below `y` or above it; return where it ends.
 
     Args:
         sheet: The page.

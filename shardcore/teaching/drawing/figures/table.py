@@ -15,7 +15,7 @@ _WIDEST = 420.0
 
 
 def place_table(sheet: DrawingPage, figure: Table, first: int, top: float) -> float:
-    """Places a table; returns where it ends."""
+    """Place a table; return where it ends."""
     y = sheet.title(top, figure.title)
     if not figure.headings:
         return y

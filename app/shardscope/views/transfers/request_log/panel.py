@@ -134,7 +134,7 @@ class RequestLogPanel(QWidget):
         return shard.source.uri if shard is not None and shard.source is not None else ""
 
     def _run(self) -> None:
-        """Looks for new requests as long as somebody can see them."""
+        """Look for new requests as long as somebody can see them."""
         if self.model.tape is not None and self.isVisible():
             self._poll()
             self._timer.start()

@@ -114,7 +114,7 @@ class RequestWords(QStyledItemDelegate):
         return size + QSize(_SWATCH + _SIDE, 0) if index.column() == PURPOSE else size
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints a cell."""
+        """Paint a cell."""
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, option.palette.highlight())
         purpose = index.column() == PURPOSE
