@@ -131,7 +131,7 @@ class NotAShard(ShardError):
     """No format recognises the bytes.
 
     Attributes:
-        candidates: One sentence for each format that came near.
+        candidates: One sentence per format that came near.
         is_other: Whether the bytes are known to be no shard, whatever the format: an empty file, a web page.
     """
 
@@ -185,7 +185,7 @@ class KeyAbsent(ShardError, KeyError):
 
 
 class SourceError(ShardError):
-    """The bytes cannot be had: a file is gone or shrank, the network fails, credentials are refused."""
+    """The bytes cannot be read: a file is gone or shrank, the network fails, credentials are refused."""
 
 
 class ExternalMissing(SourceError):
@@ -197,7 +197,7 @@ class SourceChanged(SourceError):
 
 
 class RemoteError(SourceError):
-    """Bytes of another machine cannot be had. No message has a query, a login or a key in it.
+    """Bytes of another machine cannot be read. No message has a query, a login or a key in it.
 
     Attributes:
         status: The answer of the server, such as 403; 0 when there was none.
@@ -227,7 +227,7 @@ class Forbidden(RemoteError):
 
 
 class CredentialsRefused(RemoteError):
-    """There are no credentials of that name, or they are not known, wrong or expired."""
+    """There are no credentials of that name, or they are unknown, wrong or expired."""
 
 
 class ClockSkewed(RemoteError):
@@ -235,11 +235,11 @@ class ClockSkewed(RemoteError):
 
 
 class WrongRegion(RemoteError):
-    """The bucket is in another region, and the server does not say in which."""
+    """The bucket is in another region, and the server does not state in which."""
 
 
 class RangeRefused(RemoteError):
-    """The server does not answer with the bytes that were asked for: the whole file, others, or encoded ones."""
+    """The server does not answer with the bytes that were requested: the whole file, others, or encoded ones."""
 
 
 class ConnectionFailed(RemoteError):
@@ -263,7 +263,7 @@ class ProxyFailed(ConnectionFailed):
 
 
 class ServerFailed(RemoteError):
-    """The server says that it cannot answer: 5xx, or too many requests."""
+    """The server states that it cannot answer: 5xx, or too many requests."""
 
 
 class BudgetSpent(RemoteError):
@@ -293,8 +293,8 @@ class LargeRead(BudgetSpent):
 def says_absent(error: SourceError) -> bool:
     """Return whether an error means that nothing is there, as far as anybody may know.
 
-    A server that is asked for a neighbour may also fail, stall or answer with something else: then nobody knows, and
-    what was asked for is no more absent than present.
+    A server that is requested a neighbour may also fail, stall or answer with something else: then nobody knows, and
+    what was requested is no more absent than present.
     """
     if isinstance(error, SourceChanged):
         return False
@@ -308,11 +308,11 @@ def ends_reading(error: ShardError) -> bool:
 
 
 DEFAULT_LIMIT = 1 << 30
-"""One decoded object is at most this many bytes, unless asked for."""
+"""One decoded object is at most this many bytes, unless requested."""
 
 
 class LimitExceeded(ShardError):
-    """More bytes than the limit allows: one decoded object over 1 GiB unless asked for."""
+    """More bytes than the limit allows: one decoded object over 1 GiB unless requested."""
 
     remedy: Remedy | None = Remedy.LIMIT
 

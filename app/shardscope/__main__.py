@@ -35,7 +35,7 @@ def add_reach_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def reach_of(options: argparse.ArgumentParser, given: argparse.Namespace) -> RemoteOptions | None:
-    """Return what the flags say; None when they say nothing. Ends the program where they contradict each other."""
+    """Return what the flags say; None when they state nothing. Ends the program where they contradict each other."""
     found: dict[str, Any] = {name: getattr(given, name) for name in _FLAGS if getattr(given, name)}
     if given.no_sign_request:
         found["anonymous"] = True
@@ -202,7 +202,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
 
 def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
-    """Return the theme that was asked for, or empty."""
+    """Return the theme that was requested, or empty."""
     from shardscope.startup.settings import THEMES
 
     if given.theme and given.theme not in THEMES:

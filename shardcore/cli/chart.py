@@ -82,7 +82,7 @@ def _shares(shard: Shard) -> tuple[Share, ...]:
 
 
 def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
-    """Return the chart that was asked for.
+    """Return the chart that was requested.
 
     Raises:
         UsageError: There is nothing like that to count.
@@ -121,7 +121,7 @@ def _print_chart(found: Chart) -> None:
     lines = []
     for first in range(0, len(found), each):
         part = found.values[first : first + each]
-        known = part[part == part]  # noqa: PLR0124 - what is not known is not equal to itself
+        known = part[part == part]  # noqa: PLR0124 - what is unknown is not equal to itself
         last = min(first + each, len(found))
         value = float(known.mean()) if len(known) else float("nan")
         text = f"{value:,.2f}".rstrip("0").rstrip(".") if len(known) else "not looked at"

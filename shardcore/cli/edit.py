@@ -296,7 +296,7 @@ def change(uri: str, how: Opening, given: EditArguments, *, as_json: bool) -> in
         bars: list[Progress] = []
 
         def begin(edit: Edit | Journal) -> bool:
-            # No bar while somebody is asked.
+            # No bar while the user is asked.
             bars.clear()
             bar.close()
             return agreed(edit, given, as_json=as_json)
@@ -358,7 +358,7 @@ def agreed(edit: Edit | Journal, given: EditArguments, *, as_json: bool) -> bool
 
 
 def tell_edited(uri: str, done: EditResult, *, as_json: bool) -> int:
-    """Tell what an edited file is now, and what verifying it found; the exit code."""
+    """Report what an edited file is now, and what verifying it found; the exit code."""
     from shardcore.model.finding import Severity
 
     for finding in done.report.findings if done.report is not None else ():

@@ -179,10 +179,10 @@ def lead_lines(leads: Leads) -> Iterator[str]:
 
 
 SMALL_INDEX = 64 << 20
-"""Indices of up to this many bytes are loaded without being asked for."""
+"""Indices of up to this many bytes are loaded without being requested."""
 
 MANY_NODES = 10_000
-"""Nodes of a tree that are printed unless more are asked for."""
+"""Nodes of a tree that are printed unless more are requested."""
 
 FIELD_LETTERS = 10_000
 """Letters of a field that are printed for people; JSON has all of them."""
@@ -394,7 +394,7 @@ def _refuse_unknown(shard: Shard) -> None:
 
 
 def _which_file(uri: str, shard: Shard) -> str:
-    """Return what to say when a byte of a folder is asked for."""
+    """Return what to say when a byte of a folder is requested."""
     from shardcore.shards.dataset import DataSet
 
     if isinstance(shard, DataSet) and shard.members:

@@ -263,7 +263,7 @@ _JOBS = Annotated[
 
 
 def opens(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command with a parameter `how: Opening` the flags that say how to open."""
+    """Give a command with a parameter `how: Opening` the flags that state how to open."""
     return _with_flags(command, opening=True)
 
 
@@ -278,7 +278,7 @@ def reaches(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def writes(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the flags of remote addresses, and those that say how to write."""
+    """Add the flags of remote addresses, and those that state how to write."""
     return _with_flags(command, writing=True)
 
 
@@ -326,7 +326,7 @@ def _with_flags(
 
 
 def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
-    """Return what the flags say about remote things; None when they say nothing.
+    """Return what the flags say about remote things; None when they state nothing.
 
     Raises:
         UsageError: They contradict each other.
@@ -341,7 +341,7 @@ def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
 
 @contextmanager
 def _taped(target: str | None) -> Iterator[RequestLog | None]:
-    """Write the tape at the end, whatever became of the command; and what it notes, in any case.
+    """Write the request log at the end, whatever became of the command; and what it notes, in any case.
 
     Raises:
         SourceError: It cannot be written.

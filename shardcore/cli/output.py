@@ -222,7 +222,7 @@ class NodeCount:
 
     @property
     def over(self) -> str:
-        """Return what is said where the rest is left out."""
+        """Return what is stated where the rest is left out."""
         return f"more than can be shown: {self.most} nodes are printed; --nodes 0 prints all"
 
 
@@ -248,7 +248,7 @@ def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
     """Return the children of a node that may still be printed, up to damage; and why there are no more, or nothing.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     children: list[Node] = []
     if count.left == 0:

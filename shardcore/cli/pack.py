@@ -243,7 +243,7 @@ def written_with(option: list[str] | None, format_name: str, how: Opening) -> di
 
     Raises:
         UsageError: One is not `NAME=VALUE`, or the format does not have it.
-        SourceError: The JSON of one is at an address, and cannot be had.
+        SourceError: The JSON of one is at an address, and cannot be read.
     """
     from shardcore.shards.registry import format_of
     from shardcore.sources.remote.address import is_address

@@ -54,7 +54,7 @@ class PlainCommand(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """Options before the command, and the commands, each loaded when it is asked for."""
+    """Options before the command, and the commands, each loaded when it is requested."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -155,7 +155,7 @@ def guarded(command: Callable[..., int], *, taking: bool = False) -> Callable[..
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
-            # Whoever reads our output has seen enough. What was to be told by the exit code still is.
+            # Whoever reads our output has seen enough. What was to be reported by the exit code still is.
             silence_output()
             return code
         except OSError as error:

@@ -28,10 +28,10 @@ FILES_AT_ONCE = 1 << 8
 
 
 def unserved(deleted: bool) -> tuple[State, ...]:
-    """Return the states of rows that cannot be had; `ls` leaves them out without `--all`.
+    """Return the states of rows that cannot be read; `ls` leaves them out without `--all`.
 
     Args:
-        deleted: Whether tombstoned objects are served.
+        deleted: Whether tombstoned objects are returned.
     """
     return (State.UNUSED, State.DELETED) if deleted else (State.UNUSED, State.DELETED, State.TOMBSTONED)
 
@@ -57,7 +57,7 @@ def shown_rows(
         chosen = chosen[skipped:] if left is None else chosen[skipped : skipped + left]
         left = None if left is None else left - len(chosen)
         if len(chosen):
-            # Sizes that are not known yet are read for the rows that are shown, not for all.
+            # Sizes that are unknown yet are read for the rows that are shown, not for all.
             taken = columns.take(chosen - first)
             yield (
                 taken if shard.loaded else shard.objects.with_sizes(taken),
@@ -83,10 +83,10 @@ def list_rows(
         columns: Their columns.
         keys: Their keys; empty where neither they nor their columns are printed as lines of text.
         as_json: Whether each is a JSON value.
-        digest: Whether the sha256 of the content is told, too.
+        digest: Whether the sha256 of the content is reported, too.
         without_content: States of rows that have none to digest.
         member: The member of a data set that `shard` is, if it is one.
-        human: Whether sizes are told in KiB, MiB and GiB.
+        human: Whether sizes are reported in KiB, MiB and GiB.
     """
     damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
     if not as_json and not digest:
@@ -122,10 +122,10 @@ def list_members(
         skip: So many rows are left out at the beginning.
         limit: At most so many are printed; None for all.
         as_json: Whether each is a JSON value.
-        human: Whether sizes are told in KiB, MiB and GiB.
+        human: Whether sizes are reported in KiB, MiB and GiB.
 
     Raises:
-        UsageError: No member has objects of the kind that is asked for.
+        UsageError: No member has objects of the kind that is requested.
     """
     printing = _Printing(shard, asked, skip, limit, as_json, human)
     if limit == 0:

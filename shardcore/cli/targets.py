@@ -76,7 +76,7 @@ def _remote_target(folder: Path, address: Address, upload: Upload) -> OutputTarg
 
     def send() -> None:
         files = sorted(path for path in local.rglob("*") if path.is_file())
-        # What is opened comes last: the target itself, or what tells of all the others.
+        # What is opened comes last: the target itself, or what reports all the others.
         files.sort(key=lambda path: (path == local / address.name, path.name in (*folder_marks(), MANIFEST)))
         with progress_bar("sending") as progress:
             for number, path in enumerate(files):

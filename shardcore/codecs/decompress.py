@@ -23,7 +23,7 @@ Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
 CODECS: tuple[Codec, ...] = get_args(Codec)
 
 DEFAULT_LIMIT = 1 << 30
-"""Most bytes that one decoded object may have unless asked for: 1 GiB."""
+"""Most bytes that one decoded object may have unless requested: 1 GiB."""
 
 SHOWN_LIMIT = 1 << 25
 """Most bytes that a payload may decompress to for these bytes to be shown as a source of their own: 32 MiB."""
@@ -60,7 +60,7 @@ def decompress(
         span: Place of the stored bytes, for the errors.
 
     Returns:
-        The plain bytes.
+        The uncompressed bytes.
 
     Raises:
         LimitExceeded: The result is, or is declared to be, larger than `limit`.
@@ -108,7 +108,7 @@ def decompress_many(
         place: Gives the place of one of them by its number, for the errors.
 
     Yields:
-        The plain bytes of each, or why there are none.
+        The uncompressed bytes of each, or why there are none.
     """
     wbits = _WBITS.get(codec)
     engine_of = zlib.decompressobj
@@ -139,7 +139,7 @@ def decompress_stream(
     expected: int | None = None,
     span: Span | None = None,
 ) -> Iterator[bytes]:
-    """Expand one payload that arrives in chunks; yields the plain bytes in pieces of at most 1 MiB.
+    """Expand one payload that arrives in chunks; yields the uncompressed bytes in pieces of at most 1 MiB.
 
     What was yielded before an error was expanded from bytes before the damage; only when the iterator ends
     without one is the payload complete and its checksums right. (Pieces of codec `none` are the chunks.)

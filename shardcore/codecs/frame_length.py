@@ -78,9 +78,9 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
 
 
 def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] | None:
-    """Return where the gzip member that begins at `start` ends, and how many plain bytes it has.
+    """Return where the gzip member that begins at `start` ends, and how many uncompressed bytes it has.
 
-    None where it is damaged, ends after `stop`, or has more plain bytes than `limit`; its crc32 is compared.
+    None where it is damaged, ends after `stop`, or has more uncompressed bytes than `limit`; its crc32 is compared.
     """
     engine = zlib.decompressobj(31)
     plain, at, feed = 0, start, 1 << 9  # what is no member is seen in its first bytes

@@ -1,4 +1,4 @@
-"""Kinds of children: computed when asked for, from a row number, an offset column or one read."""
+"""Kinds of children: computed when requested, from a row number, an offset column or one read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUP_SIZE = 1000
 
 
 class Deferred(Children):
-    """A few children that cost a read: made once, when somebody looks."""
+    """A few children that cost a read: made once, when the user looks."""
 
     def __init__(self, make: Callable[[], Sequence[Node]], source: str = "") -> None:
         self._make = make
@@ -128,7 +128,7 @@ class RecordTable(Children):
         start: First byte of row 0.
         rows: Number of rows.
         read: Gives the rows `[first, last)` as an array of the record's dtype.
-        describe: Makes the node of one row from its number and the row; `row_node` by default.
+        describe: Create the node of one row from its number and the row; `row_node` by default.
         paint: Gives the roles of the fields of some rows, shape `(rows, fields)`; the record's by default.
         source: Where the rows lie.
     """
@@ -196,7 +196,7 @@ class Extents(Children):
     Args:
         starts: First bytes, int64, ascending.
         stops: One past the last bytes, int64; cut where the next one begins.
-        describe: Makes the nodes of the numbers `[first, last)`.
+        describe: Create the nodes of the numbers `[first, last)`.
         paint: Gives the runs of the numbers `[first, last)`; collected node by node by default.
         source: Where they lie.
     """
@@ -242,7 +242,7 @@ class BitFields(Children):
     Args:
         span: The bytes of the whole array.
         rows: Number of values.
-        describe: Makes the nodes of the numbers `[first, last)`, each with `bits` and with `span` as its span.
+        describe: Create the nodes of the numbers `[first, last)`, each with `bits` and with `span` as its span.
     """
 
     def __init__(self, span: Span, rows: int, describe: Callable[[int, int], list[Node]]) -> None:
@@ -308,7 +308,7 @@ def section_leaf(section: Section, role: FieldRole | None = None, text: str = ""
 def section_nodes(
     sections: Sequence[Section], makers: Mapping[str, Callable[[Section], Node]], source: str = ""
 ) -> tuple[Node, ...]:
-    """Return one node for each section: by the maker of its name, else a leaf.
+    """Return one node per section: by the maker of its name, else a leaf.
 
     Args:
         sections: The sections of a source.
@@ -379,7 +379,7 @@ def value_text(value: Value, role: FieldRole | None = None) -> str:
 
     Args:
         value: The value.
-        role: What it is for, where that is known.
+        role: What it is for, where known.
     """
     if value is None:
         return ""

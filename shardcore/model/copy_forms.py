@@ -18,7 +18,7 @@ class Again:
     Attributes:
         format: The name of the format, where it was given and not recognised.
         options: Values of options of formats, by name; those that no text can hold are left out.
-        remote: What was said of the store, by the names of `RemoteOptions`.
+        remote: What was stated of the store, by the names of `RemoteOptions`.
         partial: Whether it is damaged, so that only a part of it opens.
     """
 

@@ -1,4 +1,4 @@
-"""A selection as a card: what it is, what it says, where that is stated, and lines that find it again."""
+"""A selection as a card: what it is, what it states, where that is stated, and lines that find it again."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def grouped_value(node: Node) -> str:
 
 
 def _plain_number(node: Node) -> int | None:
-    """Return the number that a node holds, where its text says no more than that."""
+    """Return the number that a node holds, where its text states no more than that."""
     value = node.value
     if isinstance(value, bytes) and node.role is FieldRole.SIZE and node.text.isascii() and node.text.isdecimal():
         # A size of three bytes is no type of NumPy: its text is the number.
@@ -88,7 +88,7 @@ def _plain_number(node: Node) -> int | None:
 
 
 def sum_text(node: Node) -> str:
-    """Return how the value of a node adds up, in words: `13 slots × 40`; empty where nothing says so."""
+    """Return how the value of a node adds up, in words: `13 slots × 40`; empty where nothing states it."""
     if node.sum:
         return node.sum
     table = table_of(node)
@@ -135,7 +135,7 @@ class Card:
     Attributes:
         file: What is open, for people.
         path: The names from the file down to it.
-        value: What it says, as a person reads it; empty for what is made of others.
+        value: What it states, as a person reads it; empty for what is made of others.
         adds: How the value adds up, or empty.
         meaning: One sentence.
         specification: Where it is stated, or empty.

@@ -55,6 +55,6 @@ def differing(root: Node) -> Node:
         root: The whole tree.
 
     Raises:
-        ShardError: The tree is damaged there, or the bytes cannot be had.
+        ShardError: The tree is damaged there, or the bytes cannot be read.
     """
     return _Walk().pruned(root, 0) or replace(root, children=())

@@ -1,6 +1,6 @@
 """Items of drawings. A drawing is data: every item names the bytes it stands for, or is computed.
 
-A format says *what* is drawn, in its own units (bits, bytes, slot numbers). Where it lies on a page is decided in
+A format states *what* is drawn, in its own units (bits, bytes, slot numbers). Where it lies on a page is decided in
 `placing`, once for the window and for SVG; `as_text` writes the same drawing in lines of text.
 """
 
@@ -20,14 +20,14 @@ _SWITCHES = {"yes": True, "true": True, "on": True, "1": True, "no": False, "fal
 
 
 def chosen(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every control: those given, checked, and for the others what the file says.
+    """Return the value of every control: those given, checked, and for the others what the file states.
 
     Args:
         controls: What there is.
-        values: What somebody chose; names of controls that there are not are refused.
+        values: What the user chose; names of controls that there are not are refused.
 
     Raises:
-        UsageError: A value, or a name, is none; the message tells which are.
+        UsageError: A value, or a name, is none; the message shows which are.
     """
     names = [control.name for control in controls]
     for name in values:
@@ -40,7 +40,7 @@ def checked(control: Control, value: Any) -> Any:
     """Return a value of a control, as it is.
 
     Raises:
-        UsageError: It is none; the message tells which are.
+        UsageError: It is none; the message shows which are.
     """
     kind = control.kind
     if kind is ControlKind.SLIDER:
@@ -60,7 +60,7 @@ def value_from(control: Control, text: str) -> Any:
     """Return a value of a control from a text, such as one on a command line.
 
     Raises:
-        UsageError: It is none; the message tells which are.
+        UsageError: It is none; the message shows which are.
     """
     if control.kind is ControlKind.SWITCH and text.lower() in _SWITCHES:
         return _SWITCHES[text.lower()]
@@ -196,7 +196,7 @@ class Item:
     """One thing drawn.
 
     Attributes:
-        text: What stands in it; short.
+        text: The content in it; short.
         spans: The bytes it stands for; empty when it is computed. Pointing at it lights them.
         at: Where it begins, in the unit of its figure: a bit (0 is the lowest), a place on a ruler, a cell's number.
         size: How far it reaches, in the same unit; 0 on a ruler is a mark at one place.
@@ -230,7 +230,7 @@ class Bits:
     Attributes:
         title: What the number is.
         width: Number of bits, at most 64.
-        value: The number whose bits stand in the cells; None draws empty cells.
+        value: The number whose bits are stored in the cells; None draws empty cells.
         items: The fields: `at` is their lowest bit, `size` their number of bits.
         letters: A letter for single bits instead of 0 and 1, by bit (the x, y, z of a Morton code), with its tone.
     """
@@ -270,7 +270,7 @@ class Cells:
     Attributes:
         title: What a cell is.
         count: Number of cells, at most `MOST_CELLS`.
-        items: What stands in some of them: `at` is the cell; `size` is 1.
+        items: The content in some of them: `at` is the cell; `size` is 1.
         columns: Cells in a row; 0 puts as many side by side as there is room for.
         first: The number of the first cell drawn, when those before are left out.
         ring: Whether the last cell is followed by the first: arrows to the left go around, but for dashed ones.
@@ -315,7 +315,7 @@ class Band:
     """Band between a stretch of the upper ruler of a ribbon and one of the lower.
 
     Attributes:
-        item: What is told of it; `at` and `size` are the stretch above.
+        item: What is reported of it; `at` and `size` are the stretch above.
         below: The stretch below, half-open; where its ends are equal the band comes to a point.
     """
 
@@ -352,7 +352,7 @@ class Link:
     Attributes:
         start: The name of the item where it begins.
         stop: The name of the item where it ends.
-        text: What stands at it.
+        text: The content at it.
         tone: What it is.
     """
 
@@ -375,7 +375,7 @@ class Drawing:
         links: The arrows.
         caption: One or two plain sentences: what to see in it.
         more: How many items are left out.
-        what_if: Whether it shows what would be, not what the file says.
+        what_if: Whether it shows what would be, not what the file states.
         legend: What tones mean in this drawing, where that is not what they usually mean.
     """
 
@@ -421,9 +421,9 @@ class Control:
 
     Attributes:
         name: What `Sketch.draw` calls it.
-        label: What stands beside it.
+        label: What is beside it.
         kind: How it is set.
-        value: What the file or the lookup says: where it begins, and what *Reset* returns to.
+        value: What the file or the lookup states: where it begins, and what *Reset* returns to.
         low: Least number of a slider.
         high: Greatest number of a slider.
         choices: What can be chosen.
@@ -447,7 +447,7 @@ class Sketch(Protocol):
 
     Attributes:
         name: Short and stable: `parking`. Lessons and tests call it so.
-        title: What stands on its tab.
+        title: The content on its tab.
         controls: What can be changed.
     """
 
@@ -458,7 +458,7 @@ class Sketch(Protocol):
 
     @property
     def title(self) -> str:
-        """Return what stands on its tab."""
+        """Return the content on its tab."""
         ...
 
     @property
@@ -467,12 +467,12 @@ class Sketch(Protocol):
         ...
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
-        """Return the drawing for some values of the controls; what is not named is as the file says.
+        """Return the drawing for some values of the controls; what is not named is as the file states.
 
         It may read, so the window calls it in a job. It is quick enough to follow a slider: under 50 ms.
 
         Raises:
-            UsageError: A value is none; its message tells which are.
+            UsageError: A value is none; its message shows which are.
             ShardError: What it needs cannot be read.
         """
         ...
@@ -484,7 +484,7 @@ class StaticSketch:
 
     Attributes:
         name: Short and stable.
-        title: What stands on its tab.
+        title: The content on its tab.
         drawing: What it shows.
         controls: None.
     """

@@ -186,7 +186,7 @@ class ContentBudget:
         self._budget.checked += size
 
     def tell(self, findings: Findings, code: str) -> None:
-        """A finding that says what was not checked, if anything was not."""
+        """A finding that states what was not checked, if anything was not."""
         if self.unchecked:
             what = f"the content of {plural(self.unchecked, 'object')} was not checked"
             findings.warning(code, None, f"{what}: together the objects have far more bytes than the file")

@@ -18,9 +18,9 @@ def placed(node: Node, member: str, first_row: int | None = None) -> Node:
     """Return a node of a member (of a file beside), as a node of the data set (of the shard that refers to the file).
 
     Args:
-        node: As the member has it. Its children are placed when they are asked for.
+        node: As the member has it. Its children are placed when they are requested.
         member: The path of the member.
-        first_row: The row of the data set at which the objects of the member begin; None while that is not known, or
+        first_row: The row of the data set at which the objects of the member begin; None while that is unknown, or
             where they are no objects of the data set. Then nodes have no row.
     """
     return replace(
@@ -60,7 +60,7 @@ def _placed_children(children: Sequence[Node], member: str, first_row: int | Non
 
 
 class PlacedChildren(Children):
-    """Children that are still computed when asked for.
+    """Children that are still computed when requested.
 
     Args:
         base: The children as the member has them.

@@ -23,7 +23,7 @@ _STEP = 1000
 
 
 class Children(Sequence["Node"]):
-    """Nodes computed when asked for, sorted by their first byte, all in one source.
+    """Nodes computed when requested, sorted by their first byte, all in one source.
 
     Computing may read; the window fetches children through jobs. Where two neighbours overlap, the later one owns the
     common bytes.
@@ -76,11 +76,11 @@ class Children(Sequence["Node"]):
 
 @dataclass(frozen=True, slots=True)
 class ExternalBytes:
-    """Bytes in another file that a node stands for; whether that file is within reach is seen when they are asked for.
+    """Bytes in another file that a node stands for; whether that file is within reach is seen when they are requested.
 
     Attributes:
         text: What they are, in words: `chunks 3..7 of xorb 1f2e…`.
-        find: Gives their place; may read, and raises a `ShardError` that says what is missing.
+        find: Gives their place; may read, and raises a `ShardError` that states what is missing.
     """
 
     text: str
@@ -99,16 +99,16 @@ class Node:
         role: What it is for.
         doc: One plain sentence.
         error: What is wrong with it, or empty.
-        children: What it is made of; computed when asked for.
+        children: What it is made of; computed when requested.
         bits: For a part of a bit-packed array: its bits `[first, last)`, counted from the first bit of `span`.
         target: The bytes it points to.
         decoded: The name of the source that its bytes decode to, or empty.
         row: The row in `Shard.objects` of the object it belongs to: its content, its record, an entry that points to
-            it. None where there is none, or where the node around it says so.
+            it. None where there is none, or where the node around it states it.
         elsewhere: The bytes in another file that it stands for, or None.
         type: How the bytes hold the value, as the layout states it: `u64 big-endian`; empty where none does.
         sum: How the value adds up, in words: `13 slots × 40`; empty where it is no sum.
-        spec: Where the specification states it; empty where the node around it says so, or nothing does.
+        spec: Where the specification states it; empty where the node around it states it, or nothing does.
         differs: Where the published page and practice do not agree on it; None where they do.
     """
 
@@ -127,7 +127,7 @@ class Node:
     row: int | None = None
     type: str = ""
     sum: str = ""
-    # Not in `repr`, nor compared: it is made anew with every node.
+    # Not in `repr`, nor compared: it is made again with every node.
     elsewhere: ExternalBytes | None = field(default=None, repr=False, compare=False)
     spec: str = ""
     differs: Differs | None = None
@@ -188,7 +188,7 @@ def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node,
 
 
 _MORE = 16
-"""Children that are made besides twice as many as fields are wanted: of some none begins in the stretch."""
+"""Children that are made besides twice as many as fields are needed: of some none begins in the stretch."""
 
 
 def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, found: list[tuple[Node, ...]]) -> None:

@@ -56,7 +56,7 @@ def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: Suppor
         count: How many.
         noun: What, in the singular.
         each: Bytes of one of them.
-        total: What it should come to; where it does not, the sentence says so.
+        total: What it should come to; where it does not, the sentence states it.
     """
     text = f"{plural(count, noun)} × {int(each):,}"
     come = int(count) * int(each)

@@ -131,7 +131,7 @@ class ObjectColumns:
         )
 
     def take(self, places: Any) -> ObjectColumns:
-        """Return the entries at some places, in the order asked for."""
+        """Return the entries at some places, in the order requested."""
         return ObjectColumns(*(getattr(self, name)[places] for name in ObjectColumns.__slots__))
 
     @staticmethod
@@ -310,10 +310,10 @@ class Objects(Sequence[ObjectRef]):
 
         Args:
             rows: Row numbers, int64.
-            sizes: Whether sizes that are not known yet are read from the file.
+            sizes: Whether sizes that are unknown yet are read from the file.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
 
     def known(self, first: int, last: int) -> ObjectColumns:
@@ -323,7 +323,7 @@ class Objects(Sequence[ObjectRef]):
         may be less exact.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return self.columns(np.arange(first, last, dtype=np.int64))
 
@@ -339,12 +339,12 @@ class Objects(Sequence[ObjectRef]):
             sizes: See `columns`.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return self.columns(rows, sizes=sizes), self.key_texts(rows)
 
     def with_sizes(self, columns: ObjectColumns) -> ObjectColumns:
-        """Return columns with the sizes that are not known yet, which are read from the file."""
+        """Return columns with the sizes that are unknown yet, which are read from the file."""
         return self.columns(columns.row, sizes=True)
 
     @abstractmethod
@@ -353,7 +353,7 @@ class Objects(Sequence[ObjectRef]):
 
         Raises:
             IndexError: There is no such row.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
 
     def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
@@ -373,7 +373,7 @@ class Objects(Sequence[ObjectRef]):
         """Row numbers in the order `name`; None for the order of the rows themselves.
 
         Raises:
-            UsageError: The order is not known (yet).
+            UsageError: The order is unknown (yet).
         """
         if name == "slot":
             return None
@@ -444,7 +444,7 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
     Args:
         ref: The object as the member knows it.
         member: The name of the member.
-        first_row: The row of the data set at which those of the member begin; None when that is not known (yet), and
+        first_row: The row of the data set at which those of the member begin; None when that is unknown (yet), and
             the object has the row -1 then.
     """
     spans = tuple(placed_span(span, member) for span in ref.spans)
@@ -493,7 +493,7 @@ class LazyObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """False: whoever asks loads them."""
+        """False: the caller loads them."""
         return False
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
@@ -538,9 +538,9 @@ class ColumnObjects(Objects):
     """Objects whose columns are in memory: those of a plan, of a small index.
 
     Args:
-        columns: One entry for each row.
+        columns: One entry per row.
         key_texts: See `Objects.key_texts`.
-        ref: See `Objects.ref`; called for rows that exist. By default what the columns say: the stored bytes as one
+        ref: See `Objects.ref`; called for rows that exist. By default what the columns state: the stored bytes as one
             span, none where the state is not live.
         fault: Why the object of a row cannot be read; for references of damaged rows.
         record: The bytes of the index that speak of a damaged row; see `ObjectRef.record`.

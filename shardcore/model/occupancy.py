@@ -107,7 +107,7 @@ def binomial(things: int, places: int, most: int) -> F64:
     Args:
         things: How many are spread.
         places: Over how many places.
-        most: The largest number that is asked for.
+        most: The largest number that is requested.
 
     Returns:
         Expected numbers of places, shape `(most + 1,)`; they add up to `places` but for what is beyond `most`.

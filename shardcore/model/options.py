@@ -55,8 +55,8 @@ class Option:
         purpose: What it is for.
         default: The value when it is not given.
         choices: For `OptionType.CHOICE`.
-        names_format: For opening: whether giving it says that the file is of this format. Other options for opening
-            are of no account to formats that do not declare them.
+        names_format: For opening: whether giving it states that the file is of this format. Other options for opening
+            are ignored to formats that do not declare them.
         hidden: Whether people do not choose it: programs do.
         content: For writing: whether it names content by itself, so that no other input is needed.
         path: Whether its text is the path of a file or folder.
@@ -77,7 +77,7 @@ class Option:
     flag: str | None = None
 
     def opens(self, given: Any) -> bool:
-        """Return whether a value names a file, folder or address, and is not what it says itself."""
+        """Return whether a value names a file, folder or address, and is not what it states itself."""
         if self.type is OptionType.JSON:
             return not (isinstance(given, str) and given.lstrip()[:1] in ("{", "["))
         return self.path or self.type is OptionType.FOLDER

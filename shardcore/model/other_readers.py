@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from shardcore.model.finding import Finding
 
 SILENT = "silent"
-"""Among the codes of findings: wrong bytes are served, and no check says anything about it."""
+"""Among the codes of findings: wrong bytes are returned, and no check states anything about it."""
 
 
 class ReaderAnswer(Enum):
@@ -56,8 +56,8 @@ def peers_about(peers: Iterable[Peer], findings: Iterable[Finding], *, silent: b
 
     Args:
         peers: What is known.
-        findings: What the checks say.
-        silent: Whether wrong bytes are served that no check says anything about.
+        findings: What the checks state.
+        silent: Whether wrong bytes are returned that no check states anything about.
     """
     found = tuple(findings)
     return tuple(peer for peer in peers if peer.knows(found) or (silent and SILENT in peer.codes))

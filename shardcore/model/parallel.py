@@ -18,7 +18,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _ASK = 0.05
-"""Seconds after which whoever waits asks whether the result is still wanted."""
+"""Seconds after which the waiting thread asks whether the result is still wanted."""
 
 
 def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generator[R]:

@@ -57,7 +57,7 @@ class Differs:
     """Difference between the published page of a format and its implementations.
 
     Attributes:
-        page: What the page says of the field; begins small, for it follows *The page says:*.
+        page: What the page states about the field; begins small, for it follows *The page states:*.
         practice: What is so in practice; follows *In practice:*.
     """
 

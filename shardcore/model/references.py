@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 T = TypeVar("T")
 
 MOST_LEADS = 60
-"""Leads that are told; others are counted."""
+"""Leads that are reported; others are counted."""
 
 _MOST_NODES = 4096
 """Declared nodes that are looked at."""
@@ -141,7 +141,7 @@ def gather_declared(root: Node, path: Iterable[Node], into: ReferenceCollector) 
             if target is None or below.span in seen or not into.wants(target):
                 continue
             if any(kid.target == target for kid in _kids(below)):
-                continue  # the field says it, and its record repeats it
+                continue  # the field states it, and its record repeats it
             seen.add(below.span)
             into.add(Pointing(below.span, target, _sentence(below)))
 

@@ -42,7 +42,7 @@ class ColdTrace:
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
     """Look a key up as a first reader would: the same file or folder, with nothing known of it.
 
-    Requests are those that a remote file would cost: a first range, and what is asked for is kept. The bytes
+    Requests are those that a remote file would cost: a first range, and what is requested is kept. The bytes
     come from the sources that are open already. Of a remote file those are the ones that were fetched before, so that
     nothing is paid twice; a lookup that was made before can therefore always be measured.
 
@@ -53,7 +53,7 @@ def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
 
     Raises:
         UsageError: The key is not of the format's form, or bytes would have to be fetched.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     bill = Bill(fetch=fetch)
     try:
@@ -108,7 +108,7 @@ class _ColdLook(Look):
         draw: Callable[[], Drawing] | None = None,
         **values: Any,
     ) -> None:
-        """Tell one step, without its drawing; what was asked for since the last one is its cost."""
+        """Tell one step, without its drawing; what was requested since the last one is its cost."""
         now = self._bill.cost
         super().step(title, text, *spans, why=why, inputs=inputs, **values)
         self.costs.append(now - self._told)

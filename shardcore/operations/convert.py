@@ -51,7 +51,7 @@ LONGEST_NAME = 40
 """Letters of such a name."""
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
-"""Facts that say nothing: that there is no metadata, that nothing is compressed."""
+"""Facts that state nothing: that there is no metadata, that nothing is compressed."""
 
 
 class KeyChoice(StrEnum):
@@ -119,7 +119,7 @@ def convert(
         jobs: As in `pack`.
         limit: Most bytes of all contents together; 0 for no limit. By default 512 MiB and 64 times what is stored, of
             which each object counts 4,096 besides.
-        progress: Called after every object. How many there are is said by the share of the members that are done
+        progress: Called after every object. How many there are is stated by the share of the members that are done
             where a data set was not looked through before.
         verifying: As in `pack`.
         checking: Called while the keys of a data set are looked through, where its objects may keep them.
@@ -492,7 +492,7 @@ class _Source:
         return InputItem(key, content, label, name, parts, facts, was=old, told=told)
 
     def _sized(self, content: Content) -> tuple[Content, dict[str, Any]]:
-        """A content, and its size once it was read: where contents are joined, the manifest says how to part them."""
+        """A content, and its size once it was read: where contents are joined, the manifest states how to part them."""
         if not self._joined:
             return content, {}
         sized: dict[str, Any] = {"size": 0}

@@ -62,8 +62,8 @@ class Taking(ABC):
     """The objects that are converted.
 
     Attributes:
-        total: How many there are; None while that is not known.
-        left: What is left out, and how many; complete when all objects were asked for.
+        total: How many there are; None while that is unknown.
+        left: What is left out, and how many; complete when all objects were requested.
     """
 
     def __init__(self, asked: TakenAsked) -> None:
@@ -81,7 +81,7 @@ class Taking(ABC):
 
     @abstractmethod
     def objects(self) -> Generator[Taken]:
-        """Return the objects, one after the other; each is to be read before the next one is asked for.
+        """Return the objects, one after the other; each is to be read before the next one is requested.
 
         Raises:
             ShardError: One cannot be read.
@@ -89,11 +89,11 @@ class Taking(ABC):
 
     @abstractmethod
     def expected(self, done: int) -> int:
-        """Return how many objects there will be, as far as that can be said when so many are done."""
+        """Return how many objects there will be, as far as that can be stated when so many are done."""
 
 
 def taking(shard: Shard, asked: TakenAsked) -> Taking:
-    """Return what is taken out of a shard.
+    """Return what is extracted of a shard.
 
     Raises:
         ShardError: Its index cannot be read.

@@ -276,7 +276,7 @@ def undo(
 
 @opening
 def rekey(shard: Shard, /, out: str | Path, *, force: bool = False, **options: Any) -> Packed:
-    """Write a Xet shard anew with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
+    """Write a Xet shard again with its chunk hashes under an HMAC key, or with another expiry, and verify its index.
 
     Args:
         shard: The opened shard, or what `open` takes: a path, an address, bytes; it stays as it is.

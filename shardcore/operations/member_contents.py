@@ -47,7 +47,7 @@ class TakenAsked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One object and what is said of it.
+    """One object and what is stated of it.
 
     Attributes:
         ref: The object, in the words of the shard that it lies in.
@@ -170,7 +170,7 @@ def member_taken(member: Shard, asked: TakenAsked) -> MemberTaken:
     objects, found, room, checksum = member.objects, list[Told](), MOST_HELD, member.checksum
     some = rows[:MOST_OBJECTS]
     if not asked.unread:
-        # Sizes that are not known count when the bytes come.
+        # Sizes that are unknown count when the bytes come.
         some = some[np.cumsum(np.maximum(objects.columns(some).size, 0)) <= MOST_HELD]
     refs = map(objects.ref, some.tolist())
     for ref in refs if asked.unread else fetched_ahead(member, refs, lambda ref: ref, among=asked.jobs):

@@ -39,7 +39,7 @@ class Packed:
         written: The files; none where it was only planned.
         plan: What would be written, where it was only planned.
         removed: Shards of the folder that the new ones replace.
-        report: What verification says of the result.
+        report: What verification states about the result.
         notes: What has no place in the format or was left out, a sentence each; losses are among them.
         losses: What the source of a conversion has and the result does not.
         opening: Options with which the result is opened again; see `Writer.opening`.
@@ -93,7 +93,7 @@ def pack(
         verify: How far the result is verified.
         jobs: Number of threads that compress and hash contents; None: one per core, at most 8. The bytes written do
             not depend on it.
-        total: How many objects there are, where that is known: for `progress`.
+        total: How many objects there are, where known: for `progress`.
         progress: Called after every object.
         verifying: Called instead while the result is verified.
 
@@ -310,6 +310,6 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
 
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
-    """Return what a manifest says about how to write, as far as the format has such options."""
+    """Return what a manifest states about how to write, as far as the format has such options."""
     names = {option.name for option in found.options_for(OptionPurpose.WRITE)}
     return {name: header[name] for name in ("spec", "seed") if name in names and name in header}

@@ -45,8 +45,8 @@ class Saved:
         name: What its file is called, before it is made safe.
         condition: How it is.
         path: The file, relative to the folder; empty where none was written.
-        size: Its plain bytes; -1 where they were not had.
-        sha256: Of its plain bytes.
+        size: Its uncompressed bytes; -1 where they were not had.
+        sha256: Of its uncompressed bytes.
         checked_by: What vouches for it.
         why: Why it is damaged or lost, or was not written.
         spans: Where its stored bytes are; the first of them.
@@ -122,7 +122,7 @@ class Salvage:
 
     @property
     def without_key(self) -> int:
-        """Return how many can be taken out that have no key."""
+        """Return how many can be extracted that have no key."""
         there = (Condition.WHOLE, Condition.UNCHECKED)
         return sum(one.key is None and one.condition in there and not one.raw for one in self.items)
 
@@ -159,7 +159,7 @@ def salvage(
         where: A path, an address, bytes, or a `Source`.
         folder: Where the files go; None to look only.
         format: The name of the format; None to recognise it, by what can be found where its beginning is damaged.
-        limit: Most plain bytes of one object.
+        limit: Most uncompressed bytes of one object.
         raw: Whether stretches that belong to nothing are taken, too, where a format can have plain payloads there.
         progress: Called often; may raise `Cancelled`.
         remote: How remote things are reached.
@@ -167,7 +167,7 @@ def salvage(
 
     Raises:
         UsageError: It is a folder, or no format finds anything.
-        SourceError: The bytes cannot be had, or a file cannot be written.
+        SourceError: The bytes cannot be read, or a file cannot be written.
     """
     source = source_of(where, remote)
     if isinstance(source, Folder):

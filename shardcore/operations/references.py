@@ -33,11 +33,11 @@ def leads_to(shard: Shard, span: Span, most: int = MOST_LEADS) -> Leads:
     Args:
         shard: An opened shard or data set.
         span: The bytes asked about; of an empty span, the byte after it.
-        most: How many are told; the others are counted.
+        most: How many are reported; the others are counted.
 
     Raises:
         UsageError: There is no such source.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     if isinstance(shard, DataSet):
         return _in_data_set(shard, span, most)

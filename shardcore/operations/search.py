@@ -46,7 +46,7 @@ class Pattern:
     Attributes:
         value: The bytes, zero where the mask is.
         mask: Per byte the bits that count; `ff` for a plain byte, `00` for any.
-        name: How the bytes hold what was asked for: `u32 little-endian`; empty where that needs no words.
+        name: How the bytes hold what was requested: `u32 little-endian`; empty where that needs no words.
     """
 
     value: bytes
@@ -139,7 +139,7 @@ def parse_numbers(text: str) -> tuple[Pattern, ...]:
     """The bytes of a number in all widths from 16 bits up and in both orders, as far as it fits; the widest first.
 
     Args:
-        text: As for `parse_number`; one that says its own kind, or kind and order, is searched as that only.
+        text: As for `parse_number`; one that states its own kind, or kind and order, is searched as that only.
 
     Raises:
         UsageError: It is no number, or fits nowhere.
@@ -279,7 +279,7 @@ def search(
         chunk: Bytes read at a time.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     offsets: list[int] = []
     which: list[int] = []
@@ -312,7 +312,7 @@ def find_next(
         The hit; None when there is none at all.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     start = min(max(start, 0), source.size)
     parts, patterns = _backward if backward else _chunks, _several(pattern)
@@ -453,7 +453,7 @@ def _backward(
 
 
 def _anchor(pattern: Pattern) -> tuple[int, bytes]:
-    """Return the longest run of plain bytes, and where it begins; empty when there is none."""
+    """Return the longest run of uncompressed bytes, and where it begins; empty when there is none."""
     runs = [(len(m[0]), m.start()) for m in re.finditer(rb"\xff+", pattern.mask)]
     if not runs:
         return 0, b""

@@ -17,7 +17,7 @@ _WAIT = 0.05
 
 
 class Once(Generic[T]):
-    """A value that is made when it is first asked for, by whoever asks first; others wait for it.
+    """A value that is created when it is first requested, by the caller first; others wait for it.
 
     A failure is not kept: it is raised to the one who tried, and the next one tries again.
     """
@@ -93,7 +93,7 @@ class OnceEach(Generic[K, T]):
         return once.value if once is not None else None
 
     def values(self) -> list[T]:
-        """Return all values that are made, in the order in which they were first asked for."""
+        """Return all values that are made, in the order in which they were first requested."""
         with self._lock:
             each = list(self._each.values())
         return [value for once in each if (value := once.value) is not None]

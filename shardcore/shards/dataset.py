@@ -158,7 +158,7 @@ class DataSet(Shard):
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """The shards, sorted by name; listed when somebody asks for the first time.
+        """The shards, sorted by name; listed when somebody requests the first time.
 
         Raises:
             SourceError: They cannot be listed.
@@ -187,7 +187,7 @@ class DataSet(Shard):
 
         Raises:
             UsageError: There is no such member.
-            SourceError: The data set is closed, or the bytes cannot be had.
+            SourceError: The data set is closed, or the bytes cannot be read.
             ShardError: It cannot be opened.
         """
         member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
@@ -224,7 +224,7 @@ class DataSet(Shard):
 
     @contextmanager
     def borrowed(self, name: str) -> Iterator[Shard]:
-        """A member for a while: one that nobody has open is closed again, so that memory stays bounded.
+        """A member for a while: one that was not open is closed again, so that memory stays bounded.
 
         Raises:
             ShardError: It cannot be opened.
@@ -334,7 +334,7 @@ class DataSet(Shard):
 
     @property
     def tree(self) -> Node:
-        """One node for each member, and below it the tree of the member."""
+        """One node per member, and below it the tree of the member."""
         return Node(self.uri, Span("", 0, 0), children=tuple(self.member_node(member) for member in self.members))
 
     @property
@@ -363,7 +363,7 @@ class DataSet(Shard):
         return sum(max(member.size, MEMBER_COST) for member in self.members)
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Open all members and join their objects; what cannot be opened is left out, and stands in `unreadable`.
+        """Open all members and join their objects; what cannot be opened is left out, and is stored in `unreadable`.
 
         Calling it again tries again what could not be opened.
 
@@ -568,7 +568,7 @@ class DataSet(Shard):
         return None
 
     def release(self, name: str) -> None:
-        """Close a member that nobody needs any more; it is opened again when somebody does."""
+        """Close a member that is not needed any more; it is opened again when somebody does."""
         if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
             shard.close()
 
@@ -594,7 +594,7 @@ class DataSet(Shard):
         return path if place is None else (root, place, *path[1:])
 
     def member_node(self, member: Member) -> Node:
-        """Return the node of a member in the tree of the data set; reads when its children are asked for."""
+        """Return the node of a member in the tree of the data set; reads when its children are requested."""
         source = str(SourceName(member.name))
         return Node(
             member.name,
@@ -616,7 +616,7 @@ class DataSet(Shard):
         return None
 
     def first_row_of(self, name: str) -> int | None:
-        """Return the row of the data set at which the objects of a member begin; None while that is not known."""
+        """Return the row of the data set at which the objects of a member begin; None while that is unknown."""
         if (row := self.row_of_member(name)) is not None:
             return row
         joined = self._joining.value

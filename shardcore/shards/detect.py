@@ -19,7 +19,7 @@ Formats = Callable[[], Iterator[Format]]
 """The formats in the order in which they are asked, each imported when its turn comes."""
 
 LONGEST_BEGINNING = 64
-"""Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
+"""Bytes of a file by which formats are reported apart before they are asked; see `Format.begins`."""
 
 _WEB_PAGE = (b"<!doctype html", b"<html")
 """Beginnings of pages that web servers send instead of a file, in lower case."""
@@ -31,7 +31,7 @@ def is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
 
 
 def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
-    """Say that a mark is only partly there, and which format saw it."""
+    """Report that a mark is only partly there, and which format saw it."""
     candidate = f"{found.name}: {verdict.why}"
     return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
 
@@ -88,7 +88,7 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
         raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
     found, verdict = _surest(verdicts, folder.uri)
     if verdict.certainty is Certainty.PARTLY:
-        # Nothing of a folder can be shown when nothing says how its files belong together.
+        # Nothing of a folder can be shown when nothing states how its files belong together.
         remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(OptionPurpose.OPEN)) else None
         raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
     return found, verdict

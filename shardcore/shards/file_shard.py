@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class FileShard(Shard):
     """An opened file, whose parts do the work.
 
-    The modules `verify`, `charts` and `references` of the format are loaded when they are asked for; a format without
-    one of them gets what sections, tree and objects say. Contents are stored as they are unless the format overrides
+    The modules `verify`, `charts` and `references` of the format are loaded when they are requested; a format without
+    one of them gets what sections, tree and objects state. Contents are stored as they are unless the format overrides
     `stream`.
 
     Args:
@@ -128,7 +128,7 @@ class FileShard(Shard):
             yield self.file.source.read(at, min(at + PIECE, stop))
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Check the file to a depth; the page of the format says what each depth does."""
+        """Check the file to a depth; the page of the format states what each depth does."""
         checks = self._module("verify")
         if checks is None:
             return self._verify_objects(Depth(depth), progress)

@@ -85,7 +85,7 @@ class Format:
         writes: How it is written; None where it is not.
         edits: What can be changed in place, by the name of the command (`delete`, `truncate`, `append`): a function of
             the opened shard and of what the command was given, which makes an `Edit` and changes nothing. What they
-            are given, and the words for it, stand in `shardcore.writing.edit_options`.
+            are given, and the words for it, are stored in `shardcore.writing.edit_options`.
             `rekey` is one that writes a new file.
         locate: Says in which shard a key would lie, from parameters alone.
         options: What can be chosen for opening, writing and locating.

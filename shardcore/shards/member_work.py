@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shardcore.shards.shard import Shard
 
 MOST_ROWS = 1 << 16
-"""Rows of a member that are held at once; of more, whoever asks goes through the member itself."""
+"""Rows of a member that are held at once; of more, the caller goes through the member itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class RowsAsked:
         hidden: States of rows that are left out.
         kind: Only rows of this kind; None for all.
         outer: Whether kinds that are parts of others are left out, unless `kind` names one.
-        refs: Whether each row is wanted as an object.
-        digest: Whether the sha256 of each content is wanted.
+        refs: Whether each row is needed as an object.
+        digest: Whether the sha256 of each content is needed.
         bare: States of rows that have no content to digest.
         most: More rows than so many are not held.
         jobs: How many members are worked on at the same time.
@@ -76,7 +76,7 @@ class ObjectRow:
     Attributes:
         ref: The object, in the words of the member; None where its record cannot be read.
         error: Why not, or empty.
-        digested: What its content is, if that was asked for and there is one.
+        digested: What its content is, if that was requested and there is one.
     """
 
     ref: ObjectRef | None
@@ -86,13 +86,13 @@ class ObjectRow:
 
 @dataclass(frozen=True, slots=True)
 class RowsFound:
-    """The rows of a member that were asked for.
+    """The rows of a member that were requested.
 
     Attributes:
         kinds: The kinds that the member has.
         columns: Their columns; of none where there are more than can be held.
         keys: Their keys.
-        rows: The rows as objects, if asked for.
+        rows: The rows as objects, if requested.
         more: Whether there are more than can be held.
     """
 
@@ -135,7 +135,7 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
 
 
 def wanted_rows(member: Shard, columns: ObjectColumns, asked: RowsAsked) -> Any:
-    """Return which of some rows are wanted, as a mask."""
+    """Return which of some rows are needed, as a mask."""
     objects = member.objects
     keep = ~in_states(columns.state, asked.hidden)
     if asked.kind is not None:

@@ -30,7 +30,7 @@ class Draft:
         nodes: The nodes of these sections, in the same order.
         fields: The fields read so far, `section.field` to value.
         version: The version, once known.
-        declared: How many objects the file says it has, once that is read.
+        declared: How many objects the file states it has, once that is read.
         kept: Whether sections, nodes and fields are kept. Those of the members of a data set are not.
     """
 
@@ -63,10 +63,10 @@ class Reach(Protocol):
     def __call__(
         self, address: str, *, endpoint_url: str | None = None, region: str | None = None, trusted: bool = False
     ) -> Folder:
-        """Open the folder; what the caller of `open` chose counts more than what the file says.
+        """Open the folder; what the caller of `open` chose counts more than what the file states.
 
         Raises:
-            SourceError: It cannot be had.
+            SourceError: It cannot be read.
         """
 
 
@@ -81,7 +81,7 @@ class OpenContext:
     Attributes:
         opener: Opens sources of other formats.
         draft: Where the format notes what it knows so far.
-        partial: Whether a shard with `damage` is wanted rather than an error, where something can be shown.
+        partial: Whether a shard with `damage` is needed rather than an error, where something can be shown.
         progress: For openings that take long.
         values: What the caller chose, by the names that the format declares; a folder is a `Folder`.
         forced: Whether the caller named the format, which lifts the bar of inference.
@@ -151,7 +151,7 @@ class PartialShard(Shard):
 
     @property
     def declared_objects(self) -> int:
-        """Return what the file says, as far as that was read."""
+        """Return what the file states, as far as that was read."""
         return self._draft.declared
 
     @property

@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 REMOTE_JOBS = 8
 MOST_JOBS = 8
-"""Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
+"""Members or objects of a remote thing that are worked on at the same time, unless the user says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
 
     Raises:
         NotAShard: No format is sure enough; the candidates are named.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     target = _source(where, remote)
     if isinstance(target, Folder):
@@ -107,16 +107,16 @@ def open(
         progress: Called as `progress(done, total)` by openings that take long.
         remote: How remote things are reached, and how much may be fetched.
         tape: Where each request for remote bytes is noted; `shard.tape` is the same.
-        jobs: How many members or objects are worked on at the same time where all of them are; as usual unless given:
+        jobs: How many members or objects are worked on at the same time where all of them are; as usual by default:
             one after the other where they are near.
         **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or `xorbs`
-            (mdb). Those of other formats are of no account, unless they name the format.
+            (mdb). Those of other formats are ignored, unless they name the format.
 
     Raises:
-        UsageError: No format has such an option, or its value makes no sense.
+        UsageError: No format has such an option, or its value is invalid.
         NotAShard: No format recognises the bytes.
         FormatError: The bytes are damaged.
-        SourceError: The bytes cannot be had, or an interrupted run left some of them replaced and some not.
+        SourceError: The bytes cannot be read, or an interrupted run left some of them replaced and some not.
     """
     values, named, claim = _opening_options(options, remote, tape)
     name = format or named
@@ -177,7 +177,7 @@ def _source(
 
 
 def _first_bytes(where: object, format: str | None = None) -> int:
-    """Return how many bytes of the beginning of a remote file are asked for at once, by its name.
+    """Return how many bytes of the beginning of a remote file are requested at once, by its name.
 
     Most formats keep there a few fields only, and what is needed next at another place.
     """
@@ -241,14 +241,14 @@ def create(
     Args:
         target: The path under which the complete shard appears; None to plan only.
         format: The name of the format.
-        force: Whether existing files are replaced; in a folder, shards that are not written anew are removed.
+        force: Whether existing files are replaced; in a folder, shards that are not written again are removed.
         folder: Whether the target is a folder for a data set; None: where it is one, or its path ends with `/`.
         plan: Whether only to plan: nothing is written, though the target is known.
         jobs: Number of threads that compress and hash contents; None: one per core, at most 8.
         **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
-        UsageError: The format is not known or cannot be written, an option does not fit, or the target exists.
+        UsageError: The format is unknown or cannot be written, an option does not fit, or the target exists.
     """
     writes = writes_of(format_of(format))
     if folder is None:
@@ -268,7 +268,7 @@ def create(
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
-    """Start to write a shard into an output, which is made when the options are found to be right; see `create`."""
+    """Start to write a shard into an output, which is created when the options are found to be right; see `create`."""
     found = format_of(format)
     writes = writes_of(found)
     values = read_options(found.options, options, OptionPurpose.WRITE, format)
@@ -284,7 +284,7 @@ def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> W
 
 
 def means_folder(target: str | Path) -> bool:
-    """Return whether a target is a folder, or its text says that it is to become one."""
+    """Return whether a target is a folder, or its text states that it is to become one."""
     text = str(target)
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
@@ -346,7 +346,7 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
 
 
 def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
-    """Refuse an option that names a format where the file says itself that it is of another one.
+    """Refuse an option that names a format where the file states itself that it is of another one.
 
     Raises:
         UsageError: It does.

@@ -34,7 +34,7 @@ Wanted = tuple[str, int, int]
 """A source, and a range of it."""
 
 Place = tuple[str | None, Wanted | None]
-"""The member that an object is in, and its bytes, if they are to be fetched ahead; None for what is not known."""
+"""The member that an object is in, and its bytes, if they are to be fetched ahead; None for what is unknown."""
 
 
 def fetched_ahead(
@@ -126,7 +126,7 @@ def _groups(window: list[Wanted | None]) -> list[_Group]:
 
 
 def _prefetch(shard: Shard, group: _Group) -> None:
-    """Begin to fetch a range; whoever reads it later is told what is wrong."""
+    """Begin to fetch a range; the reader it later is reported what is wrong."""
     source, start, stop = group.wanted
     with contextlib.suppress(ShardError):
         shard.bytes_of(source).prefetch(start, stop)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shardcore.shards.format import Format
     from shardcore.writing.declaration import Writes
 
-# One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
+# One line per format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
 # first that is certain ends the asking: formats that look at the end of a file or beside it come last.
 FORMATS = (
     "swh",
@@ -54,7 +54,7 @@ def folder_marks() -> tuple[str, ...]:
 
 
 def writes_of(found: Format) -> Writes:
-    """Return what a format says about writing.
+    """Return what a format states about writing.
 
     Raises:
         UsageError: It cannot be written.

@@ -1,6 +1,6 @@
 """Declarations of salvage: the objects that can be read from a damaged file.
 
-A format that knows more of its bytes than its index says declares a function (`Format.salvage`) of a `Damaged`, which
+A format that knows more of its bytes than its index states declares a function (`Format.salvage`) of a `Damaged`, which
 yields what it finds as `SalvagedObject`. It may use the shard, where something of it opens, and has to do without it
 where nothing does. Nothing is allocated from a declared count; what is decompressed is bounded by `Damaged.limit`.
 
@@ -109,7 +109,7 @@ class Condition(Enum):
     WHOLE = "whole"
     """Something in the file vouches for every byte of it, and agrees."""
     UNCHECKED = "unchecked"
-    """It can be taken out, but nothing in the file says whether it is what it was."""
+    """It can be extracted, but nothing in the file states whether it is what it was."""
     DAMAGED = "damaged"
     """It is there, and cannot be right."""
     LOST = "lost"
@@ -128,7 +128,7 @@ class Damaged:
         reopen: Opens other bytes as the format, and gives what is left of them: of the file with its frame mended.
         effort: What the search may still cost.
         notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
-        raw: Whether stretches that nobody claims are wanted, too.
+        raw: Whether stretches that nobody claims are needed, too.
         unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
         declared: How many objects the file declares; None where it does not, or where that cannot be read.
     """
@@ -159,7 +159,7 @@ class SalvagedObject:
         spans: Where its stored bytes are.
         pieces: Gives its content, and raises where that is damaged; None where there is nothing to be had.
         checked_by: What vouches for the content when `pieces` comes to its end; empty where nothing does.
-        why: Why it is damaged or lost, where that is known beforehand.
+        why: Why it is damaged or lost, where known beforehand.
         without_index: Whether it was found without the index.
         raw: Whether it is a stretch that belongs to nothing, and no object.
         looks: Looks that it costs, besides those that were taken to find it.
@@ -242,7 +242,7 @@ def occurrences(
 
 
 def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[SalvagedObject]:
-    """Stretches that belong to nothing, as they lie there, where they are wanted; else it is noted that there are some.
+    """Stretches that belong to nothing, as they lie there, where they are needed; else it is noted that there are some.
 
     Args:
         damaged: The file.

@@ -181,7 +181,7 @@ class Shard(ABC):
         """Read what is needed to explain every byte and to sort the objects; nothing where opening read it.
 
         Raises:
-            ShardError: The index is damaged, or the bytes cannot be had.
+            ShardError: The index is damaged, or the bytes cannot be read.
         """
         progress(1, 1)
 
@@ -216,7 +216,7 @@ class Shard(ABC):
         Raises:
             FormatError: The stored bytes are damaged.
             ExternalMissing: The content lies elsewhere and is not there.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
 
     @abstractmethod
@@ -224,7 +224,7 @@ class Shard(ABC):
         """Check the shard to a depth.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
 
     def key_text(self, key: Key) -> str:
@@ -240,7 +240,7 @@ class Shard(ABC):
 
         Returns:
             The bytes of a hash, the number of an object or chunk; the text itself where keys are text, and for keys
-            that only their text tells apart (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
+            that only their text distinguishes (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
 
         Raises:
             UsageError: The key is not of the format's form.
@@ -332,7 +332,7 @@ class Shard(ABC):
 
         Raises:
             UsageError: The key is not of the format's form.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         text = self.key_text(key)
         parsed = self.parse_key(text)
@@ -358,7 +358,7 @@ class Shard(ABC):
             KeyAbsent: The key is not there.
             LimitExceeded: It is longer than `limit` bytes.
             FormatError: The stored bytes are damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return b"".join(bounded(self, self.ref_of(ref), limit))
 
@@ -373,7 +373,7 @@ class Shard(ABC):
         Raises:
             LimitExceeded: The range is longer than `limit` bytes.
             FormatError: The stored bytes are damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         kept, at = bytearray(), 0
         if start == stop:
@@ -411,7 +411,7 @@ class Shard(ABC):
         Only what costs no more than the object's row.
 
         Raises:
-            ShardError: It is damaged, or the bytes cannot be had.
+            ShardError: It is damaged, or the bytes cannot be read.
         """
         return {}
 
@@ -470,7 +470,7 @@ class Shard(ABC):
 
         Raises:
             UsageError: There is no such source.
-            ShardError: Its bytes cannot be had or decoded.
+            ShardError: Its bytes cannot be read or decoded.
         """
         parsed = SourceName.parse(name)
         if parsed.is_file and self.source is not None:
@@ -500,7 +500,7 @@ class Shard(ABC):
 
         Raises:
             UsageError: There is no such byte.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         if self.source is None and not source:
             raise UsageError("a folder has no bytes of its own: give one of its files")
@@ -514,7 +514,7 @@ class Shard(ABC):
 
         Raises:
             UsageError: There is no such byte.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         path = self.explain(offset, source)
         name = SourceName.parse(source)
@@ -532,7 +532,7 @@ class Shard(ABC):
         """Return what owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return runs_of(self.tree_of(source), start, stop)
 
@@ -547,7 +547,7 @@ class Shard(ABC):
             limit: How many fields are given at most: the first ones.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return fields_of(self.tree_of(source), start, stop, limit)
 
@@ -589,7 +589,7 @@ def _loaded(load: Callable[[Any, Progress], None]) -> Callable[..., None]:
 
 
 def _verified(verify: Callable[[Any, Depth | str, Progress], Report]) -> Callable[..., Report]:
-    """`verify` within a budget: where it is exceeded, the report says so, with what was found until then."""
+    """`verify` within a budget: where it is exceeded, the report states it, with what was found until then."""
 
     @wraps(verify)
     def call(shard: Shard, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
@@ -653,7 +653,7 @@ _PURPOSES = {
 
 
 def tell_purposes(shard: Shard) -> None:
-    """Say on the tape of a remote shard what its sections are read for."""
+    """Say on the request log of a remote shard what its sections are read for."""
     if shard.source is None or shard.source.near or not (sections := shard.sections):
         return
     starts = [section.start for section in sections]

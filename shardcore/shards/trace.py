@@ -186,7 +186,7 @@ class Trace:
 
 
 class Look:
-    """One lookup under way: counts what is read and keeps what is told.
+    """One lookup under way: counts what is read and keeps what is reported.
 
     Args:
         telling: Whether steps are kept; without it `step` does nothing.
@@ -262,7 +262,7 @@ class Look:
         self._told_requests, self._told_bytes = requests, size
 
     def elsewhere(self, described: str) -> None:
-        """Tell that the content is in files out of reach, and what was found in its place: `recipe`."""
+        """Report that the content is in files out of reach, and what was found in its place: `recipe`."""
         self.described = described
 
     def draw(self, first: int, sections: Sequence[Section]) -> None:
@@ -275,7 +275,7 @@ class Look:
         self.steps[first:] = [step.drawn(sections) for step in self.steps[first:]]
 
     def place(self, first: int, member: str, *, said: bool = False) -> None:
-        """Tell the steps from number `first` on, which a member of a data set told, in the words of the data set.
+        """Report the steps from number `first` on, which a member of a data set told, in the words of the data set.
 
         Args:
             first: The number of the first of them.
@@ -288,7 +288,7 @@ class Look:
         self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
-        """Tell, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
+        """Tell, as a step, where a lookup met damage, or a file that is no shard; the same error is reported once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
@@ -302,7 +302,7 @@ def tell(
     look: Look | None = None,
     sections: Callable[[], Sequence[Section]] = tuple,
 ) -> Trace:
-    """Run a lookup and tell it.
+    """Run a lookup and report it.
 
     Args:
         key: What is looked for.

@@ -1,6 +1,6 @@
 """Source of bytes, and the folder it is in.
 
-A `Source` answers positional, thread-safe reads with exactly the bytes asked for, or an error.
+A `Source` answers positional, thread-safe reads with exactly the bytes requested, or an error.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Source(ABC):
         merge_gap: Ranges that lie at most this many bytes apart are cheaper to read as one.
         watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
         near: Whether a read takes no time worth doing something else meanwhile.
-        head_size: Bytes of its beginning that come with the first read, and are worth asking for at once.
+        head_size: Bytes of its beginning that come with the first read, and are worth requesting at once.
         charged: Whether its reads are charged to the budget; False where it reads through a source that is charged.
     """
 
@@ -85,8 +85,8 @@ class Source(ABC):
         Raises:
             Truncated: The range ends after the source does.
             UsageError: The range ends before it starts.
-            SourceError: The bytes cannot be had.
-            Cancelled: Nobody wants them any more.
+            SourceError: The bytes cannot be read.
+            Cancelled: The job was cancelled.
         """
         check_stopped()
         self.check_range(start, stop)
@@ -97,8 +97,8 @@ class Source(ABC):
         """Read the first `count` bytes, or all when there are fewer; afterwards `size` is known.
 
         Raises:
-            SourceError: The bytes cannot be had.
-            Cancelled: Nobody wants them any more.
+            SourceError: The bytes cannot be read.
+            Cancelled: The job was cancelled.
         """
         check_stopped()
         return self._charged_end(count, self._read_first)
@@ -107,8 +107,8 @@ class Source(ABC):
         """Read the last `count` bytes, or all when there are fewer; afterwards `size` is known.
 
         Raises:
-            SourceError: The bytes cannot be had.
-            Cancelled: Nobody wants them any more.
+            SourceError: The bytes cannot be read.
+            Cancelled: The job was cancelled.
         """
         check_stopped()
         return self._charged_end(count, self._read_last)
@@ -119,8 +119,8 @@ class Source(ABC):
         Raises:
             Truncated: A range ends after the source does.
             UsageError: A range ends before it starts.
-            SourceError: The bytes cannot be had.
-            Cancelled: Nobody wants them any more.
+            SourceError: The bytes cannot be read.
+            Cancelled: The job was cancelled.
         """
         check_stopped()
         for start, stop in ranges:
@@ -145,10 +145,10 @@ class Source(ABC):
         return ((start, stop),)
 
     def prefetch(self, start: int, stop: int) -> None:  # noqa: B027 - local bytes are near
-        """Begin to fetch bytes that will probably be wanted, and wait for nothing."""
+        """Begin to fetch bytes that will probably be needed, and wait for nothing."""
 
-    def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only what has a tape cares
-        """Say what the bytes at each offset are for, once the shard is open."""
+    def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only what has a request log cares
+        """Report what the bytes at each offset are for, once the shard is open."""
 
     def check_unchanged(self) -> None:  # noqa: B027 - bytes in memory do not change
         """Ask whether the bytes are still those that were opened.
@@ -267,17 +267,17 @@ class Folder(ABC):
         """Open what lies at the relative `name`.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
+            SourceError: Nothing is there, or the name leaves the folder, or a link is in the way.
         """
 
     def open_on_demand(self, name: str) -> Source:
-        """Open what lies at the relative `name` as a source that holds nothing while nobody reads it.
+        """Open what lies at the relative `name` as a source that holds nothing while it is not read.
 
         A data set can have more members than a process may have files open. Stores that keep no descriptor per object
         open it as usual.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
+            SourceError: Nothing is there, or the name leaves the folder, or a link is in the way.
         """
         return self.open(name)
 
@@ -289,7 +289,7 @@ class Folder(ABC):
         """Open a source on demand whose bytes `[start, stop)` are read first.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
+            SourceError: Nothing is there, or the name leaves the folder, or a link is in the way.
         """
         return self.open_on_demand(name)
 
@@ -298,7 +298,7 @@ class Folder(ABC):
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
-            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be had.
+            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be read.
         """
         with self.open(name) as source:
             data = source.read_first(limit + 1)

@@ -1,7 +1,7 @@
 """The block cache: what was fetched of remote files, kept as long as it fits.
 
 A block is a stretch of a file as it was fetched, of whatever length: blocks of one length would fetch what nobody
-asked for, and lookups would cost more than their formats promise. Blocks of one file do not overlap.
+requested, and lookups would cost more than their formats promise. Blocks of one file do not overlap.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AHEAD = 4 << 20
 
 
 class ReadAhead:
-    """Somebody who takes one stretch of a file after the other, and how far to fetch beyond what he asks for."""
+    """Somebody who takes one stretch of a file after the other, and how far to fetch beyond what he requests."""
 
     def __init__(self) -> None:
         self._next = self._run = 0
@@ -29,7 +29,7 @@ class ReadAhead:
 
         Args:
             start: First byte that is not here.
-            stop: One past the last that is asked for.
+            stop: One past the last that is requested.
             size: Bytes of the file.
             lookup: Whether it belongs to a lookup, which does not go on there.
         """

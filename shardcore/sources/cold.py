@@ -27,9 +27,9 @@ class ColdCost:
     """Cost for a cold start.
 
     Attributes:
-        requests: Ranges, and listings, that were asked for.
+        requests: Ranges, and listings, that were requested.
         bytes: Bytes in them.
-        rounds: How often one waits: what is asked for at once counts once.
+        rounds: How often one waits: what is requested at once counts once.
     """
 
     requests: int = 0
@@ -44,7 +44,7 @@ class ColdCost:
 
 
 class Bill:
-    """Counts what is asked for, and knows what has come. Thread-safe.
+    """Counts what is requested, and knows what has come. Thread-safe.
 
     Args:
         fetch: Whether bytes that are not at hand may be fetched.
@@ -60,7 +60,7 @@ class Bill:
 
     @property
     def cost(self) -> ColdCost:
-        """All that was asked for so far."""
+        """All that was requested so far."""
         return self._cost
 
     def add(self, requests: int, size: int) -> None:
@@ -129,7 +129,7 @@ class ColdSource(Source):
         return self._base.identity
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """Return the parts that have been asked for."""
+        """Return the parts that have been requested."""
         found: list[tuple[int, int]] = []
         at = start
         for first, last in [*missing(self._pieces(start, stop), start, stop), (stop, stop)]:
@@ -202,11 +202,11 @@ class ColdFolder(Folder):
             return [*self._bill.listings[place]]
 
     def open(self, name: str) -> Source:
-        """Return a file; its first range is asked for, the first time."""
+        """Return a file; its first range is requested, the first time."""
         return self._open(name, FIRST)
 
     def open_at(self, name: str, start: int, stop: int) -> Source:
-        """Return a file; the range that is wanted is asked for, the first time."""
+        """Return a file; the range that is needed is requested, the first time."""
         return self._open(name, FIRST, (start, stop))
 
     def read(self, name: str, limit: int) -> bytes:

@@ -44,7 +44,7 @@ class FileSource(Source):
 
     Args:
         path: The file.
-        follow_links: Whether a symbolic link may stand at `path`; False for names that a file names.
+        follow_links: Whether a symbolic link may are at `path`; False for names that a file names.
 
     Attributes:
         status: Device, inode, size and modification time in nanoseconds, when the file was opened.
@@ -91,7 +91,7 @@ class FileSource(Source):
 
     @cached_property
     def stored(self) -> int:
-        """Number of bytes outside of holes; all where the file system does not say."""
+        """Number of bytes outside of holes; all where the file system does not state."""
         # A file system that compresses takes fewer blocks than there are bytes, too: only what it calls a hole is one.
         if self._blocks is None or self._blocks * 512 >= self._size or not hasattr(os, "SEEK_HOLE"):
             return self._size
@@ -230,7 +230,7 @@ class LocalFolder(Folder):
         """Open the file at the relative `name`.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the directory, or a link stands in the way.
+            SourceError: Nothing is there, or the name leaves the directory, or a link is in the way.
         """
         source = FileSource(self._inside(name), follow_links=False)
         source.name = name.rsplit("/", 1)[-1]
@@ -240,7 +240,7 @@ class LocalFolder(Folder):
         """Open the file at the relative `name` as a source that keeps no descriptor.
 
         Raises:
-            SourceError: Nothing is there, or the name leaves the directory, or a link stands in the way.
+            SourceError: Nothing is there, or the name leaves the directory, or a link is in the way.
         """
         return OnDemandSource(self, name)
 

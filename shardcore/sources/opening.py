@@ -75,7 +75,7 @@ class PrefetchedSource(WrapperSource):
     def _kept_part(self, start: int, stop: int) -> bytes | None:
         if (kept := self._kept_in(start, stop)) is not None or not self._kept or self.size > self._whole:
             return kept
-        # What is so small comes whole with the second read, whichever part of it is wanted.
+        # What is so small comes whole with the second read, whichever part of it is needed.
         head = self._kept[0][1]
         if self._kept[0][0] == 0 and len(head) < self.size:
             self._kept = [(0, head + self.base.read(len(head), self.size))]

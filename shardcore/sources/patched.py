@@ -27,7 +27,7 @@ class Change:
     Attributes:
         start: The first byte that is changed.
         stop: One past the last.
-        data: As many new bytes; None where they are taken out, and what follows moves up.
+        data: As many new bytes; None where they are extracted, and what follows moves up.
         what: What was done, in a few words.
         joined: Whether it belongs to the change before it: both are undone together.
     """
@@ -212,7 +212,7 @@ class PatchedSource(WrapperSource):
         return self._read(max(self.size - count, 0), self.size)
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        # The source underneath is asked once, for all that is wanted of it: it knows best what to read together.
+        # The source underneath is asked once, for all that is needed of it: it knows best what to read together.
         parts = [[piece for _, piece in self._inside(start, stop)] for start, stop in ranges]
         wanted = [(piece.at, piece.at + piece.size) for pieces in parts for piece in pieces if piece.data is None]
         stored = iter(self.base.read_many(wanted) if wanted else [])
@@ -307,7 +307,7 @@ def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:
         if low > 0:
             found.append(piece.part(0, min(low, piece.size)))
         if low < high and change.data is not None:
-            # What is overwritten keeps its place underneath, so that cuts can be told from it.
+            # What is overwritten keeps its place underneath, so that cuts can be derived from it.
             new = change.data[at + low - change.start : at + high - change.start]
             found.append(_Piece(piece.at + low, high - low, new))
         if high < piece.size:

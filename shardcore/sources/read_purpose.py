@@ -16,11 +16,11 @@ class ReadPriority(IntEnum):
     """Priority of a read; the lower comes first."""
 
     SCREEN = 0
-    """Somebody looks at the place where they will stand."""
+    """The user looks at the place where they will stand."""
     SELECTED = 1
-    """They belong to what is selected or asked for."""
+    """They belong to what is selected or requested."""
     PREFETCH = 2
-    """They will probably be wanted."""
+    """They will probably be needed."""
     SCAN = 3
     """A long operation reads everything."""
 
@@ -44,7 +44,7 @@ _most: ContextVar[int | None] = ContextVar("most", default=None)
 
 @contextmanager
 def wanted(priority: ReadPriority) -> Iterator[None]:
-    """Read in this context are wanted that soon."""
+    """Read in this context are needed that soon."""
     token = _priority.set(priority)
     try:
         yield
@@ -84,10 +84,10 @@ def most() -> int | None:
 
 
 def priority() -> ReadPriority:
-    """Return how soon reads of this context are wanted."""
+    """Return how soon reads of this context are needed."""
     return _priority.get()
 
 
 def purpose() -> ReadPurpose | None:
-    """Return what reads of this context are for, where somebody said so."""
+    """Return what reads of this context are for, where the user said so."""
     return _purpose.get()

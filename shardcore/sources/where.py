@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.request_log import RequestLog
 
 MOST_TEXT = 16 << 20
-"""Bytes of a text that says how something is opened."""
+"""Bytes of a text that states how something is opened."""
 
 
 def source_of(
@@ -42,7 +42,7 @@ def source_of(
 
     Raises:
         SourceError: Nothing is there.
-        UsageError: The kind of address is not known.
+        UsageError: The kind of address is unknown.
     """
     if isinstance(where, (Source, Folder)):
         return where
@@ -84,7 +84,7 @@ def folder_of(
         tape: Where requests are noted.
 
     Raises:
-        UsageError: It is a file, or the kind of address is not known.
+        UsageError: It is a file, or the kind of address is unknown.
         SourceError: Nothing is there.
     """
     target = source_of(where, remote, tape)
@@ -104,9 +104,9 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
         tape: Where requests are noted.
 
     Raises:
-        UsageError: The kind of address is not known.
+        UsageError: The kind of address is unknown.
         SourceError: Nothing is there.
-        LimitExceeded: It is too long for a text that says how something is opened.
+        LimitExceeded: It is too long for a text that states how something is opened.
     """
     address = parse_address(where)
     if address.query:
@@ -127,11 +127,11 @@ def text_at(where: str, mark: str, remote: RemoteOptions | None = None, tape: Re
 
 
 class FolderOpener:
-    """Opens folders at addresses that a file names, as the caller of `open` chose, all on one tape.
+    """Opens folders at addresses that a file names, as the caller of `open` chose, all on one request log.
 
     Args:
         remote: How remote things are reached.
-        tape: Where requests are noted; None: on one that is made when it is needed.
+        tape: Where requests are noted; None: on one that is created when it is needed.
 
     Attributes:
         tape: See above.
@@ -154,8 +154,8 @@ class FolderOpener:
 
         Raises:
             StoreUntrusted: Nobody agreed to requests to this store.
-            UsageError: An option makes no sense.
-            SourceError: It cannot be had.
+            UsageError: An option is invalid.
+            SourceError: It cannot be read.
         """
         from shardcore.sources.remote.options import ANY_STORE, RemoteOptions
         from shardcore.sources.remote.request_log import RequestLog

@@ -38,7 +38,7 @@ class ConcatSource(Source):
         return self._read_many([(start, stop)])[0]
 
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        # Each part is asked once, for all that is wanted of it: it knows best what to read together.
+        # Each part is asked once, for all that is needed of it: it knows best what to read together.
         wanted: list[list[tuple[int, int, int]]] = [[] for _ in self.parts]
         for place, (start, stop) in enumerate(ranges):
             number = bisect_right(self._starts, start) - 1
@@ -145,7 +145,7 @@ class WrapperSource(Source):
 
 
 class MeteredSource(WrapperSource):
-    """Counts what is read through it; the cost of a lookup is told with it.
+    """Counts what is read through it; the cost of a lookup is reported with it.
 
     An empty range costs nothing, a refused one neither; ranges that are read as one count once.
 

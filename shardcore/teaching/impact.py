@@ -1,6 +1,6 @@
 """A shard before and after its bytes were changed: what notices the change, and what becomes of each object.
 
-The objects are asked for as any reader asks: by their key, one after the other, and read. How many are asked for, and
+The objects are requested as any reader asks: by their key, one after the other, and read. How many are requested, and
 how many bytes are read for it, is bounded (`MOST_OBJECTS`, `MOST_BYTES`); what is left out is counted.
 """
 
@@ -38,7 +38,7 @@ class FindingBaseline:
 
     Args:
         findings: The findings of the file as it was.
-        source: The changed file: it says where the bytes of the other one are now. None, or one without changes,
+        source: The changed file: it states where the bytes of the other one are now. None, or one without changes,
             leaves them where they were.
     """
 
@@ -116,15 +116,15 @@ class Fate(Enum):
     """Outcome of an object after changes."""
 
     SAME = "same"
-    """It is served with the same bytes; or fails as it failed before."""
+    """It is returned with the same bytes; or fails as it failed before."""
     REFUSED = "refused"
     """Reading it is an error: nobody gets wrong bytes."""
     LOST = "lost"
     """Its key is not found any more."""
     WRONG = "wrong"
-    """Other bytes are served, and reading them is no error."""
+    """Other bytes are returned, and reading them is no error."""
     MENDED = "mended"
-    """It could not be had before, and is served now."""
+    """It could not be had before, and is returned now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,10 @@ class Served:
 
     Attributes:
         digest: Of what was served; empty where reading failed.
-        size: Its plain bytes; -1 where reading failed.
+        size: Its uncompressed bytes; -1 where reading failed.
         error: Why it failed.
         absent: Whether it failed because the key is not there.
-        recipe: Whether the content lies elsewhere and is not at hand, so that what the shard says of it counts.
+        recipe: Whether the content lies elsewhere and is not at hand, so that what the shard states about it counts.
     """
 
     digest: str
@@ -148,11 +148,11 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A shard as it was: what its checks say, and what it serves.
+    """A shard as it was: what its checks state, and what it returns.
 
     Attributes:
         faults: Why it does not open, or cannot be verified, as kinds of faults; empty where it can.
-        findings: What verification says, content and all.
+        findings: What verification states, content and all.
         served: What a reader gets for each key.
         left_out: How many objects are not compared.
     """
@@ -170,7 +170,7 @@ class ChangedObject:
     Attributes:
         key: Its key.
         fate: What became of it.
-        why: The error, or what is served instead.
+        why: The error, or what is returned instead.
         noticed: Codes of findings that are about this object: new ones, and errors that were known.
         place: Where its stored bytes are now, as `(source, start, stop)`; None where nothing leads to them.
     """
@@ -184,7 +184,7 @@ class ChangedObject:
 
 @dataclass(frozen=True, slots=True)
 class ImpactCheck:
-    """One way to look at the file, and what it says that it did not say before.
+    """One way to look at the file, and what it states that it did not say before.
 
     Attributes:
         name: `opening`, or a depth of verification.
@@ -200,7 +200,7 @@ class ImpactCheck:
 
     @property
     def notices(self) -> bool:
-        """Return whether it tells that something is wrong; notes do not count."""
+        """Return whether it reports that something is wrong; notes do not count."""
         return bool(self.error) or any(one.severity is not Severity.NOTE for one in self.new)
 
 
@@ -209,14 +209,14 @@ class Impact:
     """Impact of changed bytes on a shard.
 
     Attributes:
-        checks: What each way to look at it says, the cheapest first.
+        checks: What each way to look at it states, the cheapest first.
         gone: Findings that are not there any more.
         counts: How many objects have each fate.
         objects: Those that are not as before, in the order of their rows.
         appeared: Keys that were not there before; the first of them.
         more_appeared: How many more there are.
         left_out: How many objects were not compared.
-        findings: All that verification says now.
+        findings: All that verification states now.
         unreadable: How many objects could not be read before, and cannot be read now; `counts` has them as the same.
     """
 
@@ -242,7 +242,7 @@ class Impact:
 
     @property
     def silent(self) -> tuple[ChangedObject, ...]:
-        """Objects with wrong bytes that no check says anything about."""
+        """Objects with wrong bytes that no check states anything about."""
         return tuple(one for one in self.objects if one.fate is Fate.WRONG and not one.noticed)
 
 
@@ -250,7 +250,7 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
     """Record the checks and contents of a shard, to be compared with later.
 
     Raises:
-        SourceError: Its bytes cannot be had.
+        SourceError: Its bytes cannot be read.
     """
     served: dict[str, Served] = {}
     room = _Room(MOST_BYTES)
@@ -312,7 +312,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
         progress: Called often; may raise `Cancelled`.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     steps = len(was.served) + len(Depth) + 1
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
@@ -375,7 +375,7 @@ class _Room:
 
 
 def _verified(shard: Shard, depth: Depth) -> tuple[Report, ShardError | None]:
-    """Return what verification says, and why it could not come to its end."""
+    """Return what verification states, and why it could not come to its end."""
     try:
         return shard.verify(depth, lambda done, total: check_stopped()), None
     except ShardError as error:

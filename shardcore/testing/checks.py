@@ -168,13 +168,13 @@ def check_mapping(shard: Shard, keys: Sequence[str], absent: Sequence[str]) -> N
 
 
 LONGEST_WHY = 130
-"""Letters of the sentence that says why a step is made."""
+"""Letters of the sentence that states why a step is made."""
 
 
 def check_steps(shard: Shard, trace: Trace, alone: Sequence[str]) -> None:
-    """Asserts that each step says why, what its values are, and what it computes with when it looks at no bytes.
+    """Asserts that each step states why, what its values are, and what it computes with when it looks at no bytes.
 
-    A format that does not explain its values yet is not asked for reasons either; those of shardcore all do.
+    A format that does not explain its values yet is not requested reasons either; those of shardcore all do.
 
     Args:
         shard: What was looked in.

@@ -134,7 +134,7 @@ class DataSetContract:
             check_mapping(shard, live_keys(shard)[:5], self.absent)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
-        """The columns of the objects say what the references say, in any order of rows."""
+        """The columns of the objects state what the references state, in any order of rows."""
         with self.opened(sample) as found:
             found.load_index()
             check_columns(found)
@@ -187,7 +187,7 @@ class DataSetContract:
         assert _descriptors() <= before
 
     def test_closed_is_closed(self, sample: Path) -> None:
-        """After `close` members are refused, not opened anew."""
+        """After `close` members are refused, not opened again."""
         found = self.opened(sample)
         found.close()
         with pytest.raises(ShardError):

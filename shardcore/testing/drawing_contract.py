@@ -79,7 +79,7 @@ class DrawingContract:
                         check_drawing(shard, sketch.draw({control.name: value}))
 
     def test_wrong_values_are_refused(self, sample: Path) -> None:
-        """A value that a control cannot have is a `UsageError` that says which it can."""
+        """A value that a control cannot have is a `UsageError` that states which it can."""
         for _, _, sketches in self.told(sample):
             for sketch in sketches:
                 wrong = [(control.name, value) for control in sketch.controls for value in wrong_values(control)]

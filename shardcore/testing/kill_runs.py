@@ -56,7 +56,7 @@ def bytes_of(target: Path) -> dict[str, bytes]:
 
 
 def seen(files: dict[str, bytes]) -> str:
-    """Return what `at_moments` tells of files."""
+    """Return what `at_moments` reports files."""
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 
@@ -70,7 +70,7 @@ def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
     run left stays.
 
     Returns:
-        What was there after each run, as `seen` tells it.
+        What was there after each run, as `seen` reports it.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     code = "from shardcore.testing.kill_runs import _main; _main()"

@@ -29,7 +29,7 @@ def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
 class PageContract:
     """Contract of every page. Derive, and name the page and the layouts.
 
-    `UPDATE_PAGES=1` in the environment writes the tables anew instead of comparing them.
+    `UPDATE_PAGES=1` in the environment writes the tables again instead of comparing them.
 
     Attributes:
         page: The page.
@@ -40,7 +40,7 @@ class PageContract:
     layouts: ClassVar[Mapping[str, Record | Columns]]
 
     def test_tables_are_those_of_the_layouts(self) -> None:
-        """Every table on the page says what the code reads and writes."""
+        """Every table on the page states what the code reads and writes."""
         text = self.page.read_text(encoding="utf-8")
         wanted = filled(text, self.layouts)
         if os.environ.get("UPDATE_PAGES") == "1":

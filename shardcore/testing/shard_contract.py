@@ -171,7 +171,7 @@ class ShardContract:
             check_mapping(shard, live_keys(shard)[:5], self.absent)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
-        """The columns of the objects say what the references say, in any order of rows."""
+        """The columns of the objects state what the references state, in any order of rows."""
         with self.opened(sample) as shard:
             shard.load_index()
             check_columns(shard)
@@ -222,7 +222,7 @@ class ShardContract:
                 assert len(source.ranges) <= self.find_ranges, source.ranges
 
     def test_progress_is_told_and_cancels(self, sample: Path) -> None:
-        """Verification tells its progress, and stops when the callable raises `Cancelled`."""
+        """Verification reports its progress, and stops when the callable raises `Cancelled`."""
         told: list[tuple[int, int]] = []
         with self.opened(sample) as shard:
             shard.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))

@@ -75,7 +75,7 @@ class SourceContract:
                     read()
 
     def test_read_many_keeps_the_order(self, tmp_path: Path) -> None:
-        """Ranges come back in the order asked for, whether they touch, overlap or are empty."""
+        """Ranges come back in the order requested, whether they touch, overlap or are empty."""
         ranges = [(9000, 9100), (3, 3), (0, 10), (5, 20), (20, 30), (10000, 10240)]
         with self.opened(tmp_path) as source:
             assert source.read_many(ranges) == [self.data[a:b] for a, b in ranges]

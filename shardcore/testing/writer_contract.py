@@ -135,7 +135,7 @@ class WriterContract:
         self.check_plan(plan, root, writer)
 
     def check_plan(self, plan: Plan, root: Path, writer: Writer) -> None:
-        """The files of a plan that are shards say what they say when they are opened."""
+        """The files of a plan that are shards show their contents when they are opened."""
         for file in plan.files:
             if not len(file.objects):
                 continue
@@ -352,7 +352,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _refs(file: PlannedFile) -> list[ObjectRef]:
-    """Return all objects of a planned file; their columns say the same."""
+    """Return all objects of a planned file; their columns state the same."""
     refs = [file.objects.ref(row) for row in range(len(file.objects))]
     columns = file.objects[:]
     assert columns.size.tolist() == [ref.size for ref in refs]

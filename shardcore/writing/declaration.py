@@ -51,7 +51,7 @@ class Instead(Enum):
     """Replacement for an edit that a format does not have."""
 
     REWRITE = "rewrite"
-    """The whole file is written anew."""
+    """The whole file is written again."""
     BESIDE = "beside"
     """A new file is written, and the old one stays."""
     REMOVE = "remove"
@@ -130,7 +130,7 @@ class Writes:
         """The key of a file of that name (relative, with `/`); None where the writer makes it, or there are no keys.
 
         Raises:
-            UsageError: The name does not say a key.
+            UsageError: The name does not state a key.
         """
         if self.keys is KeyRule.PATH:
             return name

@@ -1,6 +1,6 @@
 """Edits of an existing file, declared once for the command line and the window.
 
-A verb means the same in every format that has it; which formats do stands in `Format.edits`.
+A verb means the same in every format that has it; which formats do is stored in `Format.edits`.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class InputItem:
         facts: What the format keeps about it.
         path: Of an item without its content, the path of its file.
         was: The key that it had elsewhere, for the result manifest; None where that is `key`.
-        told: What the result manifest tells of it besides: facts that have no place in the format.
+        told: What the result manifest reports it besides: facts that have no place in the format.
         known: Where an equal object was added before: the key under which that is found; this one is only told of.
     """
 
@@ -144,10 +144,10 @@ class FormatInputs:
     """Inputs as a format reads them.
 
     Attributes:
-        items: The objects; made while they are asked for.
+        items: The objects; made while they are requested.
         options: What the inputs say about how to write (an `info` that lies with them); what people say goes before.
         notes: What people should know, a sentence each: files that are left out, and why. It is complete when all items
-            were asked for.
+            were requested.
     """
 
     items: Iterable[InputItem]

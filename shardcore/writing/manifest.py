@@ -99,7 +99,7 @@ class ManifestReader:
         format: The name of the target.
 
     Attributes:
-        header: What stands before the objects (`format`, `spec`); empty for JSON Lines.
+        header: The content before the objects (`format`, `spec`); empty for JSON Lines.
         dropped: Facts of another format that have no place in the target, with how many objects have one.
     """
 
@@ -113,7 +113,7 @@ class ManifestReader:
         self.header: dict[str, Any] = {}
         self.dropped: dict[str, int] = {}
         self._lines = self._read()
-        # What comes first says what it is: the header has been read before the first object is asked for.
+        # What comes first says what it is: the header has been read before the first object is requested.
         self._first = next(self._lines, None)
 
     def close(self) -> None:

@@ -71,7 +71,7 @@ class MemoryOutput(Output):
         return self.open(name)
 
     def settle(self, file: Draining, name: str) -> bool:
-        """Say what a file of `spool` is called; False where there is one of that name already."""
+        """Record the name of a file of `spool`; False where there is one of that name already."""
         if not isinstance(file, MemoryFile):
             return True
         if any(other.name == name and other is not file for other, _ in self._begun):

@@ -43,7 +43,7 @@ class Output:
         folder: Whether the target is a folder.
         planning: Whether nothing is written, though the target is known.
         replaces: Patterns of names, in sub-folders with `/`: where `force` writes into a folder that is there, the
-            files that match and are not written anew are removed at the very end.
+            files that match and are not written again are removed at the very end.
         jobs: Number of contents, or parts of contents, that are compressed or hashed at the same time. The bytes
             written do not depend on it.
 
@@ -147,11 +147,11 @@ class Output:
         return self._begin(final)
 
     def settle(self, file: Draining, name: str) -> bool:
-        """Say what a file of `spool` is called. It is named for its content: where there is one already, that stays.
+        """Report what a file of `spool` is called. It is named for its content: where there is one already, that stays.
 
         Args:
             file: The file, all of it written.
-            name: As in `open`, in the folder that `spool` was told.
+            name: As in `open`, in the folder that `spool` was reported.
 
         Returns:
             Whether the file is written; False where there is one already, and this one was thrown away.

@@ -1,6 +1,6 @@
 """A file that stays under its temporary name when another machine gives no more bytes, so that writing goes on later.
 
-The folder may be shared, or come from a stranger. So nothing in it says what to go on with: that is in a record below
+The folder may be shared, or come from a stranger. So nothing in it states what to go on with: that is in a record below
 the home folder of the user, with the digest of the bytes that had come.
 """
 
@@ -53,7 +53,7 @@ class PartialRecord:
 
     Args:
         path: The final name.
-        mark: What tells its content from every other: address, size and ETag of what it comes from, and the key.
+        mark: What reports its content from every other: address, size and ETag of what it comes from, and the key.
     """
 
     def __init__(self, path: Path, mark: str) -> None:
@@ -154,7 +154,7 @@ def write_kept(
 
     Raises:
         UsageError: The file exists already, and `force` is not set.
-        SourceError: It cannot be written, or its bytes cannot be had.
+        SourceError: It cannot be written, or its bytes cannot be read.
     """
     if os.path.lexists(path) and not (force and is_replaceable(path)):
         raise taken(path)

@@ -72,7 +72,7 @@ def finish(place: Path) -> list[Path]:
 
     Raises:
         SourceError: A file cannot be moved; this can be called again.
-        FormatError: The list of the files makes no sense.
+        FormatError: The list of the files is invalid.
     """
     root = place.parent
     files, remove = _read(place)
@@ -120,7 +120,7 @@ def finish_interrupted(target: Path, *, folder: bool, force: bool) -> list[Path]
     Raises:
         UsageError: Files may not be replaced, or another run is at it.
         SourceError: It cannot be finished.
-        FormatError: The list of the files makes no sense.
+        FormatError: The list of the files is invalid.
     """
     place = replacing_path(target, folder=folder)
     if not os.path.lexists(place) or not is_left(place):

@@ -495,7 +495,7 @@ def write_through(path: Path, pieces: Iterable[bytes]) -> int:
     """
     number, size = _descriptor_of(path), 0
     try:
-        # Of a descriptor its copy: opened anew, a file behind it would be written from its beginning.
+        # Of a descriptor its copy: opened again, a file behind it would be written from its beginning.
         with open(path if number is None else os.dup(number), "wb", buffering=0) as file:
             for piece in pieces:
                 left = memoryview(piece)

@@ -104,7 +104,7 @@ def lock(descriptor: int) -> bool:
 
 
 def in_use(path: Path) -> bool:
-    """Return whether a run that is alive holds this, or nothing can be said about it."""
+    """Return whether a run that is alive holds this, or nothing can be stated about it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     except OSError:

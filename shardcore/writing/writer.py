@@ -74,7 +74,7 @@ class Writer(ABC):
         declared: The facts that the format keeps about an object.
         part_names: The parts that it takes.
         exact: Whether `plan` says what is going to be written; False once content was only `Sized` where it matters.
-        expected: Codes of findings that say nothing against what was written: what they are about was asked for.
+        expected: Codes of findings that state nothing against what was written: what they are about was requested.
         notes: What was suggested for lack of options, and what people should know besides; a sentence each.
         folders: The folders of the result that are opened, each by itself, to verify it, relative to the target; empty:
             the target itself.

@@ -32,7 +32,7 @@ class Endpoint:
     Attributes:
         name: What people call it.
         url: Its address; empty for the usual one of the address that is opened.
-        path_style: Whether the bucket stands in the path.
+        path_style: Whether the bucket is stored in the path.
     """
 
     name: str
@@ -87,7 +87,7 @@ def to_json(options: RemoteOptions) -> str:
 
 
 def from_json(text: str) -> RemoteOptions | None:
-    """Return the inverse of `to_json`; None where keys are needed that nobody remembers, or the text makes no sense."""
+    """Return the inverse of `to_json`; None where keys are needed that nobody remembers, or the text is invalid."""
     try:
         found = json.loads(text)
         values = {name: found[name] for name in REMEMBERED if name in found}

@@ -25,5 +25,5 @@ class Debounce(QTimer):
         self.timeout.connect(call)
 
     def again(self, *_: object) -> None:
-        """Start it anew, whatever a signal says."""
+        """Start it again, whatever a signal says."""
         self.start()

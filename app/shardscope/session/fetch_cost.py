@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shardcore import DataSet, Depth, Shard, Source
 
 MUCH = 8 << 20
-"""Bytes above which fetching is asked for first."""
+"""Bytes above which fetching is requested first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ def missing_of(source: Source) -> int:
 
 
 def index_size(shard: Shard) -> int | None:
-    """Bytes that reading the index fetches at most; None when that is not known without asking."""
+    """Bytes that reading the index fetches at most; None when that is unknown without asking."""
     return None if isinstance(shard, DataSet) and not shard.listed else shard.index_bytes
 
 
 def whole(shard: Shard) -> int:
-    """Bytes that reading everything would fetch; of a data set whose members are not known, none are known."""
+    """Bytes that reading everything would fetch; of a data set whose members are unknown, none are known."""
     if shard.source is not None:
         return missing_of(shard.source)
     if isinstance(shard, DataSet) and shard.listed:

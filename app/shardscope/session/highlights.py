@@ -9,7 +9,7 @@ from shardcore import Span, Step
 from shardcore.operations.references import Leads
 
 MOST_LIGHTS = 60
-"""Bytes that are lit at once; a step over a hundred files lights the first of them."""
+"""Bytes that are highlighted at once; a step over a hundred files highlights the first of them."""
 
 MOST_ARROWS = 40
 """Arrows that are drawn at once."""
@@ -17,7 +17,7 @@ MOST_ARROWS = 40
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """Some bytes that are lit.
+    """Some bytes that are highlighted.
 
     Attributes:
         number: Its number in the step, from 1.

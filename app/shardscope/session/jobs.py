@@ -32,7 +32,7 @@ CPU_THREADS = 2
 """Threads that mostly compute."""
 
 PROGRESS_SECONDS = 0.05
-"""Progress is told to the window at most this often."""
+"""Progress is reported to the window at most this often."""
 
 SHUTDOWN_MILLISECONDS = 10_000
 
@@ -95,7 +95,7 @@ class Job:
         priority: Who goes first, on the threads here and on the way to another machine.
         state: How far it is.
         done_amount: Progress, in a unit of the job's own.
-        total_amount: The same when finished; 0 while not known.
+        total_amount: The same when finished; 0 while unknown.
         error: Why it failed, or `Cancelled`.
         note: A few words about the result, set by who asked.
         resume: Goes on with what a broken line left open, set by who asked; None where nothing is open.
@@ -136,7 +136,7 @@ class Job:
 
     @property
     def cancelled(self) -> bool:
-        """Return whether somebody asked it to stop."""
+        """Return whether it is requested it to stop."""
         return self._cancel.is_set()
 
     def cancel(self) -> None:
@@ -149,7 +149,7 @@ class Job:
             raise Cancelled
 
     def progress(self, done: int, total: int) -> None:
-        """Tell how far the work is; hand it to shardcore as `progress`.
+        """Report how far the work is; hand it to shardcore as `progress`.
 
         Raises:
             Cancelled: The job is to stop.
@@ -238,7 +238,7 @@ class Jobs(QObject):
             lasting: Whether `cancel_all` spares it.
             done: Called once on the GUI thread as `done(result, error)`; not called when it is a method of a
                 QObject that is gone by then.
-            discard: Called with a result that came too late to be wanted, to release what it holds.
+            discard: Called with a result that came too late to be needed, to release what it holds.
         """
         job = Job(
             self,
@@ -308,7 +308,7 @@ class Jobs(QObject):
         after, self._after = self._after, []
         for _, then in after:
             then()
-        # What they asked for was cancelled at once, and is told so.
+        # What they requested was cancelled at once, and is reported so.
         self._deliver_all()
         return ended
 

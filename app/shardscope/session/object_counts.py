@@ -30,7 +30,7 @@ class Census:
         kinds: How many rows there are of each kind that there is, in the order of the format.
         states: The same by state.
         largest: The largest known size.
-        constant: Names of the columns that say the same in every row, and the state where all are live.
+        constant: Names of the columns that state the same in every row, and the state where all are live.
     """
 
     kinds: tuple[tuple[str, int], ...]
@@ -40,7 +40,7 @@ class Census:
 
 
 def countable(rows: int, *, far: bool) -> bool:
-    """Return whether so many rows are looked at without being asked for."""
+    """Return whether so many rows are looked at without being requested."""
     return rows <= (MOST_COUNTED_FAR if far else MOST_COUNTED)
 
 
@@ -48,7 +48,7 @@ def count(shard: Shard, progress: Progress = no_progress) -> Census:
     """Look at every row once, a piece at a time.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     objects = shard.objects
     kinds, states, codecs = (np.zeros(256, np.int64) for _ in range(3))
@@ -98,7 +98,7 @@ def add_up(shard: Shard, chosen: RowRanges, progress: Progress = no_progress) ->
     """Return the total size of some rows.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     size = unknown = done = 0
     for rows in chosen.pieces():

@@ -31,7 +31,7 @@ class Filter:
 
     Attributes:
         key: A key, the beginning of one, or a pattern with `*`, `?` or `[…]`; empty for any.
-        rules: Each tells of some columns which rows are wanted.
+        rules: Each reports some columns which rows are needed.
         by_size: Whether a rule looks at sizes.
     """
 
@@ -51,7 +51,7 @@ def parse(text: str, objects: Objects) -> Filter:
     """Take the words of a filter apart; what is none of the forms below belongs to the key.
 
     `>4K`, `<=1M`, `=7`, `10..200` and `size:…` are sizes in bytes; `state:live,unused`, `kind:chunk` and `codec:lz4`
-    name what is wanted, `-state:unused` what is not; `key:…` is a key, whatever it looks like. `stored:…` is a size of
+    name what is needed, `-state:unused` what is not; `key:…` is a key, whatever it looks like. `stored:…` is a size of
     stored bytes, `row:10..20` are rows by their numbers, both included.
 
     Args:
@@ -96,7 +96,7 @@ def key_matcher(text: str) -> Callable[[str], bool]:
 
 
 def toggled(text: str, name: str, value: str) -> str:
-    """Return the filter with one more wanted state or kind, or without it when it was wanted already."""
+    """Return the filter with one more wanted state or kind, or without it when it was needed already."""
     words = text.split()
     prefix = f"{name}:"
     chosen = [one for word in words if word.startswith(prefix) for one in word[len(prefix) :].split(",") if one]
@@ -106,7 +106,7 @@ def toggled(text: str, name: str, value: str) -> str:
 
 
 def wanted_names(text: str, name: str) -> frozenset[str]:
-    """Return the states or kinds that a filter asks for by name."""
+    """Return the states or kinds that a filter requests by name."""
     prefix = f"{name}:"
     words = [word[len(prefix) :] for word in text.split() if word.startswith(prefix)]
     return frozenset(one for word in words for one in word.split(","))

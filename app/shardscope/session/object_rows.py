@@ -30,7 +30,7 @@ MAX_SORTED_KEYS = 4_000_000
 """Rows sorted by their keys as text."""
 
 MANY_SIZES = 100_000
-"""Of more rows than this, sizes that are not known yet are not read to filter by them."""
+"""Of more rows than this, sizes that are unknown yet are not read to filter by them."""
 
 MAX_COMPARED = 500
 """Objects of the size of a dropped file that are read to compare them."""
@@ -74,14 +74,14 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole
 
     Args:
         shard: What has the rows.
-        view: What is wanted of them.
-        progress: Is told how far it is.
+        view: What is needed of them.
+        progress: Receives the progress.
         whole: Whether all rows may be looked at: that reads the index. A whole key is looked up without it.
 
     Raises:
         LooksAtAll: They would have to be.
-        UsageError: The order is not known (yet), or the filter is wrong.
-        SourceError: The bytes cannot be had.
+        UsageError: The order is unknown (yet), or the filter is wrong.
+        SourceError: The bytes cannot be read.
     """
     objects = shard.objects
     if view.plain:
@@ -122,7 +122,7 @@ def _ordered(shard: Shard, name: str, kept: SomeRows | None, progress: Progress)
         shard: What has the rows.
         name: The order.
         kept: The rows of the filter, ascending; None for all.
-        progress: Is told how far it is.
+        progress: Receives the progress.
     """
     objects = shard.objects
     rows = np.arange(len(objects), dtype=_compact(objects)) if kept is None else kept

@@ -80,7 +80,7 @@ class OpenRequest:
 
     @property
     def deleted(self) -> bool:
-        """Return whether tombstoned objects are served."""
+        """Return whether tombstoned objects are returned."""
         return bool(self.options.get(SERVES_DELETED))
 
     def serving_deleted(self) -> OpenRequest:
@@ -110,7 +110,7 @@ class OpenRequest:
         ends with the shard.
 
         Args:
-            progress: Is told how far it is.
+            progress: Receives the progress.
             tape: Where requests for remote bytes are noted.
 
         Raises:
@@ -143,7 +143,7 @@ class OpenRequest:
 
         Args:
             folder: Where it goes; None to look only.
-            progress: Is told how far it is.
+            progress: Receives the progress.
             raw: Whether stretches that belong to nothing are taken, too.
 
         Raises:
@@ -183,12 +183,12 @@ class OpenRequest:
 
 
 def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
-    """Return the members of a data set as far as they are known; asking for them would wait."""
+    """Return the members of a data set as far as they are known; requesting them would wait."""
     return shard.members if shard.listed else ()
 
 
 def _told(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as they may stand in a line: of addresses without login and signature."""
+    """Values as they may are stored in a line: of addresses without login and signature."""
     return {
         name: shown_address(one) if isinstance(one, str) and set(one) & {"@", "?"} else one
         for name, one in values.items()

@@ -42,7 +42,7 @@ RARELY_MILLISECONDS = 15_000
 
 
 class SourceWatch(QObject):
-    """Emits `due()` when the system tells of a change, when the user comes back, and now and then while he looks."""
+    """Emits `due()` when the system reports a change, when the user comes back, and now and then while he looks."""
 
     due = Signal()
 
@@ -61,7 +61,7 @@ class SourceWatch(QObject):
 
     @property
     def ticks(self) -> bool:
-        """Return whether it asks now and then, and not only when it is told."""
+        """Return whether it asks now and then, and not only when it is reported."""
         return self._rarely.isActive()
 
     def start(self, source: Source) -> None:
@@ -150,7 +150,7 @@ class OpenedShard(QObject):
         index_state: What is known of the index.
         listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
         replacing: Whether what is closed makes room for what is being opened.
-        reach: Says how a remote address is reached, where somebody said so before.
+        reach: Says how a remote address is reached, where the user said so before.
         tape: The requests that were made for what is open, or is being opened; None when it is not remote.
         trouble: Why the bytes may be others than those that were opened, or None.
         may_leave: Asked before what is open is closed, or makes room for a request: whether it may at once. Whoever
@@ -180,7 +180,7 @@ class OpenedShard(QObject):
     succeeded = Signal(object)
     """A sentence on the result of an operation."""
     remedy_wanted = Signal(object)
-    """The `Remedy` that somebody asked for."""
+    """The `Remedy` that somebody requested."""
     costly = Signal(object)
     """A `Costly`: somebody is to be asked whether so much may be fetched."""
 
@@ -257,7 +257,7 @@ class OpenedShard(QObject):
         return self.jobs.submit(within, key=key, pool=pool, priority=priority, title=title, done=done)
 
     def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
-        """Do some work at once, unless it would fetch much from another machine: then somebody is asked first.
+        """Do some work at once, unless it would fetch much from another machine: then the user is asked first.
 
         Args:
             what: The work, as the beginning of a sentence; who agreed once is not asked again for the same.
@@ -316,12 +316,12 @@ class OpenedShard(QObject):
 
         Args:
             what: What to open, or that and how.
-            format: The name of a format, instead of recognising it; of no account when `what` says how.
+            format: The name of a format, instead of recognising it; ignored when `what` says how.
             select: What to select afterwards; or what returns it, called when what was open is about to be closed.
-            agreed: Whether somebody agreed that opening fetches much; else that fails with `LargeRead`, and is asked.
+            agreed: Whether the user agreed that opening fetches much; else that fails with `LargeRead`, and is asked.
 
         Returns:
-            The job, or None where somebody is asked first.
+            The job, or None where the user is asked first.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if not self.may_leave(request, partial(self._open, request, select, agreed)):
@@ -437,7 +437,7 @@ class OpenedShard(QObject):
 
     @property
     def index_ahead(self) -> int:
-        """Bytes of the index that are still to be read, as far as that is known."""
+        """Bytes of the index that are still to be read, where known."""
         shard = self.shard
         return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
@@ -494,7 +494,7 @@ class OpenedShard(QObject):
             self.check_source()
 
     def note_trouble(self, error: BaseException | None) -> None:
-        """Tell that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
+        """Report that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             shard = self.shard
             if shard is not None and shard.source is None and isinstance(error, RemoteError) and ends_reading(error):

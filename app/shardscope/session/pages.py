@@ -1,6 +1,6 @@
 """Bytes and their colours, page by page, for views that never wait.
 
-A view asks for pages and paints what is there. What is missing is fetched by jobs, first the bytes, then the runs, and
+A view requests pages and paints what is there. What is missing is fetched by jobs, first the bytes, then the runs, and
 announced by a signal. Pages that left the view before their turn are not fetched; memory is bounded.
 """
 
@@ -67,7 +67,7 @@ class BytePage:
     Attributes:
         start: Offset of the first byte.
         data: The bytes; empty when they could not be had.
-        runs: Who owns them, or None while that is not known.
+        runs: Who owns them, or None while that is unknown.
         error: Why there are no bytes, or empty.
         epoch: The state of the index that the runs come from.
     """
@@ -92,7 +92,7 @@ class BytePage:
 class PageCache(QObject):
     """Pages of the sources of what is open. Use it on the GUI thread.
 
-    `changed(name, number)` tells that a page came, got its colours, or failed. `cleared()` that all are gone.
+    `changed(name, number)` reports that a page came, got its colours, or failed. `cleared()` that all are gone.
     `troubled(error)` carries the error of a page that failed.
     """
 
@@ -151,7 +151,7 @@ class PageCache(QObject):
         return PageState.LOADING if (name, number) in self._loading else PageState.MISSING
 
     def want(self, name: str, first: int, last: int, *, ahead: int = 0, pages: int | None = None) -> None:
-        """Ask for the pages `first` to `last`, both included; what waits for other pages of the source is dropped.
+        """Request the pages `first` to `last`, both included; what waits for other pages of the source is dropped.
 
         Args:
             name: Which source.
@@ -211,7 +211,7 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, title=title, done=done)
 
     def describe(self, name: str, done: Done, *, key: object) -> Job:
-        """Ask for the size and the sections of a source: `done((size, sections), error)`."""
+        """Request the size and the sections of a source: `done((size, sections), error)`."""
         readable = self._from
 
         def run(job: Job) -> tuple[int, tuple[Section, ...]]:
@@ -233,7 +233,7 @@ class PageCache(QObject):
         return self._jobs.submit(run, key=key, priority=JobPriority.SELECTED, done=done)
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
-        """Ask for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""
+        """Request the path to a byte; of one key the newest wins. Nothing comes when it cannot be derived."""
 
         def deliver(path: tuple[Node, ...] | None, error: BaseException | None) -> None:
             if error is None and path:
@@ -296,7 +296,7 @@ class PageCache(QObject):
             self._painting.pop(key, None)
             if isinstance(error, Cancelled) or key not in self._pages:
                 return
-            # Colours that cannot be had are not asked for again: the bytes stay in the colour of their section.
+            # Colours that cannot be read are not requested again: the bytes stay in the colour of their section.
             old = self._pages[key]
             self._keep(key, replace(old, runs=runs if runs is not None else old.runs, epoch=epoch))
             self.changed.emit(*key)

@@ -18,7 +18,7 @@ class ProposedRange:
         start: The first.
         stop: One past the last.
         new: The new bytes, or the first of them; None where the file ends before.
-        zeros: Whether all new bytes are zero; `new` is of no account then.
+        zeros: Whether all new bytes are zero; `new` is ignored then.
     """
 
     start: int

@@ -95,8 +95,8 @@ class Session(OpenedShard):
         selection: What is selected.
         walk: The lookup that is walked through.
         lights: What the current step of it lights, numbered.
-        arrows: What leads where, as somebody asked last.
-        question: What somebody asked last, with the answer; None when nothing was, or it is cleared.
+        arrows: What leads where, as it is requested last.
+        question: What it is requested last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
     """
 
@@ -108,7 +108,7 @@ class Session(OpenedShard):
     step_changed = Signal(object)
     """The `TraceWalk`: another step of the same lookup is current."""
     lights_changed = Signal()
-    """Other bytes are lit, or other arrows are drawn."""
+    """Other bytes are highlighted, or other arrows are drawn."""
     question_changed = Signal(object)
     """The `ReferenceQuery`: when it is asked and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
@@ -146,7 +146,7 @@ class Session(OpenedShard):
         self.history_changed.emit()
 
     def _arrive(self, select: Span | None) -> None:
-        """Go to the place that was asked for, or to the damage."""
+        """Go to the place that was requested, or to the damage."""
         damage = self.shard.damage if self.shard is not None else None
         place = select or (damage.span if damage is not None else None)
         if place is not None:
@@ -253,7 +253,7 @@ class Session(OpenedShard):
         if self.shard is not None:
             self._select(Selection(complete=True, origin=origin), remember=False)
 
-    # --- what is lit ---
+    # --- what is highlighted ---
 
     def ask_leads(self) -> None:
         """Ask who leads to what is selected, in a job; the answer is drawn as arrows, too."""
@@ -286,7 +286,7 @@ class Session(OpenedShard):
         self.question_changed.emit(question)
 
     def point_at(self, spans: Sequence[Span]) -> None:
-        """Light bytes for as long as somebody points at what stands for them; without any what the step lights."""
+        """Highlight bytes for as long as somebody points at what stands for them; without any what the step lights."""
         if spans or self._pointing:
             self._pointing = bool(spans)
             pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
@@ -350,7 +350,7 @@ class Session(OpenedShard):
         self.go_to_step(max(walk.step, 0))
 
     def go_to_step(self, number: int) -> None:
-        """Make a step of the lookup the current one, light its bytes, and select the first of them.
+        """Make a step of the lookup the current one, highlight its bytes, and select the first of them.
 
         A step that looks at no bytes selects nothing. Where there is no such step, nothing happens.
         """

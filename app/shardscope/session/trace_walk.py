@@ -24,7 +24,7 @@ class TraceWalk:
     """Position in the steps of a lookup.
 
     Attributes:
-        key: What was asked for; empty when nothing was.
+        key: What was requested; empty when nothing was.
         trace: How it is found; None while it is looked up, and when it cannot be.
         error: Why it cannot be looked up, or None.
         step: The number of the current step, from 0; -1 before the first.
@@ -70,7 +70,7 @@ def looked_up(shard: Shard, key: str) -> TraceWalk:
 
     Raises:
         UsageError: The text is no key of the format, and not exactly one key begins so.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     stripped = key.strip()
     try:

@@ -77,7 +77,7 @@ def short_size(size: int) -> str:
 
 
 def known_size(size: int) -> str:
-    """Return a number of bytes in words; -1 is one that is not known before reading."""
+    """Return a number of bytes in words; -1 is one that is unknown before reading."""
     return "not known before reading" if size < 0 else plural(size, "byte")
 
 
@@ -95,7 +95,7 @@ def cut_end(text: str, longest: int) -> str:
 
 
 def cut_middle(name: str, longest: int = LONGEST_NAME) -> str:
-    """Return a name without its middle, when it is long: the middle of a key says least."""
+    """Return a name without its middle, when it is long: the middle of a key states least."""
     return name if len(name) <= longest else f"{name[: longest // 2]}…{name[-(longest // 2 - 1) :]}"
 
 

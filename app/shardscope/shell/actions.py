@@ -1,4 +1,4 @@
-"""The menus of the window, and what stands in them."""
+"""The menus of the window, and the content in them."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class MenuCommands(Protocol):
         """Open a path or address."""
 
     def ask_file(self) -> None:
-        """Ask for a file to open."""
+        """Request a file to open."""
 
     def ask_folder(self) -> None:
-        """Ask for a folder to open."""
+        """Request a folder to open."""
 
     def open_address(self) -> None:
-        """Ask for an address: a bucket, a web server."""
+        """Request an address: a bucket, a web server."""
 
     def open_with(self) -> None:
         """Ask what to open, and how."""
@@ -107,7 +107,7 @@ class MenuCommands(Protocol):
         """Ask where a picture of the window goes."""
 
     def about(self) -> None:
-        """Tell the versions."""
+        """Report the versions."""
 
 
 class WindowActions:
@@ -204,7 +204,7 @@ class WindowActions:
 
         Args:
             docks: The docks of the window.
-            panels: What stands in them.
+            panels: The content in them.
             bytes_: The actions of the hex view.
             objects: The actions of the objects.
             shards: The actions that write new shards.

@@ -129,7 +129,7 @@ class ByteEditing(QObject):
         self._put(make)
 
     def ask_fill(self) -> QInputDialog:
-        """Ask for the bytes that are repeated over the selected ones."""
+        """Request the bytes that are repeated over the selected ones."""
         span = self._bytes.state.selection.span
         words = self.tr("Fill {0} from {1} with these bytes (hex), repeated:")
         text = words.format(plural(span.size, "byte"), f"{span.start:,}")
@@ -149,7 +149,7 @@ class ByteEditing(QObject):
         self._put(make)
 
     def ask_replace(self) -> QInputDialog | None:
-        """Ask for the bytes that replace each hit of the last search."""
+        """Request the bytes that replace each hit of the last search."""
         hits = self._bytes.search.hits
         if not len(hits) or hits.source:
             self._session.message.emit(self.tr("Search first (Ctrl+F): all hits of the search are replaced"))

@@ -91,7 +91,7 @@ class StepWords(QScrollArea):
         self.hide()
 
     def tell(self, asked: str, verdict: AnswerVerdict | None) -> None:
-        """Tell what is asked, or the verdict on the answer."""
+        """Report what is asked, or the verdict on the answer."""
         if verdict is None:
             self.text.set_tone("text")
             self.text.tell(asked)
@@ -110,7 +110,7 @@ def quiet_button(text: str, meaning: str, name: str) -> QToolButton:
     """Return a button that is only a sign or a word until the mouse is over it.
 
     Args:
-        text: What stands on it.
+        text: The content on it.
         meaning: What it does.
         name: Its object name.
     """
@@ -127,7 +127,7 @@ LOW = 600
 """Below this height of the window there is no room for a drawing and for panels."""
 
 _WALKED = frozenset({"trace", "lessons"})
-"""Panels whose step stands in the line."""
+"""Panels whose step is stored in the line."""
 
 
 class CompactLayout(QObject):
@@ -262,7 +262,7 @@ class CompactLayout(QObject):
             self.line.answer.setVisible(question is not None)
             self.line.answer.setEnabled(not player.solved)
             text = question.prompt if question is not None else stage.text if stage is not None else ""
-            # Why a step is left out is said in the panel's words: what a file says becomes no Markdown.
+            # Why a step is left out is stated in the panel's words: what a file states becomes no Markdown.
             self.words.tell(text or self._lesson.trouble.text(), player.verdict)
             return
         self.words.hide()

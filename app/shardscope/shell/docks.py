@@ -64,7 +64,7 @@ class PanelDocks(QObject):
     """
 
     asked_for = Signal(str, bool)
-    """Somebody wants to see a panel: its name, and whether it takes the keyboard."""
+    """The user wants to see a panel: its name, and whether it takes the keyboard."""
     places_changed = Signal()
     """Docks may be elsewhere, shown or hidden."""
     tab_pressed = Signal(bool)
@@ -136,7 +136,7 @@ class PanelDocks(QObject):
     # --- places ---
 
     def arrange(self) -> None:
-        """Put all docks where they stand at the first start, folded where the window is small."""
+        """Put all docks where they are at the first start, folded where the window is small."""
         self.lower(False)
         self.folded = False
         self._calm = QByteArray()
@@ -208,7 +208,7 @@ class PanelDocks(QObject):
             if front is not None:
                 front.raise_()
         if keyboard is not None and keyboard is not focused_in(self._window) and keyboard.isVisibleTo(self._window):
-            # Docks are taken out of the window and put back: what had the keyboard has it again.
+            # Docks are extracted of the window and put back: what had the keyboard has it again.
             keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
         self._fit_names()
 
@@ -251,7 +251,7 @@ class PanelDocks(QObject):
         return round(size.height() * FOLDED_SHARE)
 
     def _fold(self, size: QSize) -> None:
-        # Of all that were seen side by side, what was asked for last stays in front.
+        # Of all that were seen side by side, what was requested last stays in front.
         asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
         shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
         for dock in self.by_name.values():

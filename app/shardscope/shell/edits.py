@@ -44,7 +44,7 @@ class EditShell(QObject):
         switch: Whether the file may be changed.
         editor: Makes the edits.
         actions: For the menus.
-        rekeying: Writes what is open anew, under another key.
+        rekeying: Writes what is open again, under another key.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class EditShell(QObject):
     # --- what became of it ---
 
     def _tell_typed(self) -> None:
-        """Tell what was typed and is not written; the bytes keep their room."""
+        """Report what was typed and is not written; the bytes keep their room."""
         typed, told = self.typed, self._typed_told
         self._typed_told = bool(typed.changes)
         if typed.changes and not told:

@@ -150,7 +150,7 @@ class ErrorNotices(QObject):
         if shard is None or damage is None or damage is self._told_damage:
             return
         if self._session.request.changes:
-            return  # the sandbox tells what its changes do
+            return  # the sandbox reports what its changes do
         self._told_damage = damage
         if self._ways.fits_not(shard):
             text = f"{no_fit()}: {grouped(damage.placed)}."

@@ -1,4 +1,4 @@
-"""The dialogs that ask for a file or a folder to open."""
+"""The dialogs that request a file or a folder to open."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class FileDialogs(QObject):
         self._window = window
 
     def ask_file(self) -> None:
-        """Ask for a file."""
+        """Request a file."""
         ask_file(self._window, self.tr("Open a shard"), self._chosen, start=self._start)
 
     def ask_folder(self) -> None:
-        """Ask for a folder: a data set."""
+        """Request a folder: a data set."""
         ask_folder(self._window, self.tr("Open a folder of shards"), self._chosen, start=self._start)
 
     def ask_xorbs(self, chosen: Callable[[str], object]) -> None:
-        """Ask for the folder that holds the xorbs of a shard.
+        """Request the folder that holds the xorbs of a shard.
 
         Args:
             chosen: Takes the path.

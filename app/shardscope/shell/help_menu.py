@@ -24,10 +24,10 @@ class HelpMenu(QObject):
 
     Attributes:
         teaching: Leads to lessons.
-        shortcuts: Opens the sheet of shortcuts.
-        page: Shows the page of the open format; the row of the selected field is lit.
+        shortcuts: Opens the dialog of shortcuts.
+        page: Shows the page of the open format; the row of the selected field is highlighted.
         glossary: Shows what the words mean.
-        whats_this: The next click tells what it is on.
+        whats_this: The next click reports what it is on.
     """
 
     def __init__(self, window: QMainWindow, panels: PanelDocks, about: QAction, teaching: Teaching) -> None:

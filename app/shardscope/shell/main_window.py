@@ -99,7 +99,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 def about_box(window: QWidget) -> QMessageBox:
-    """Return a box that tells the versions; open it with `open()`, which does not wait."""
+    """Return a box that reports the versions; open it with `open()`, which does not wait."""
     box = QMessageBox(window)
     box.setTextFormat(Qt.TextFormat.RichText)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -212,7 +212,7 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, setti
     Args:
         bytes_: They.
         hits: Lists what a search found.
-        window: Does what they ask for.
+        window: Does what they request.
         settings: What is remembered.
     """
     bytes_.look_up_wanted.connect(window.trace_key)
@@ -230,7 +230,7 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: ByteCommands, setti
 
 
 class Appearance(QObject):
-    """Applies what the settings say, and what is chosen anew.
+    """Applies what the settings say, and what is chosen again.
 
     Args:
         settings: Where the choices are remembered.
@@ -478,7 +478,7 @@ class MainWindow(QMainWindow):
     def open(
         self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
     ) -> None:
-        """Open a path or address; ask for keys where it was reached with some that are forgotten.
+        """Open a path or address; request keys where it was reached with some that are forgotten.
 
         Args:
             uri: What to open.
@@ -493,7 +493,7 @@ class MainWindow(QMainWindow):
             self.session.open(request, select=select)
 
     def open_address(self) -> None:
-        """Ask for an address to open."""
+        """Request an address to open."""
         self.connecting.ask()
 
     def learn(self, uri: str) -> None:
@@ -502,11 +502,11 @@ class MainWindow(QMainWindow):
         self.open(uri)
 
     def ask_file(self) -> None:
-        """Ask for a file to open."""
+        """Request a file to open."""
         self.dialogs.ask_file()
 
     def ask_folder(self) -> None:
-        """Ask for a folder to open: a data set."""
+        """Request a folder to open: a data set."""
         self.dialogs.ask_folder()
 
     def clear_recent(self) -> None:
@@ -597,7 +597,7 @@ class MainWindow(QMainWindow):
     # --- parts ---
 
     def _question_changed(self, question: ReferenceQuery | None) -> None:
-        """The answer to what leads to some bytes stands in the inspector."""
+        """The answer to what leads to some bytes is stored in the inspector."""
         if question is not None:
             self.show_part("inspector")
 
@@ -661,7 +661,7 @@ class MainWindow(QMainWindow):
         self._fit()
 
     def about(self) -> None:
-        """Tell the versions."""
+        """Report the versions."""
         about_box(self).open()
 
     # --- the beginning and the end ---
@@ -801,7 +801,7 @@ class MainWindow(QMainWindow):
         self.trace.start()
 
     def look_up(self) -> None:
-        """Look up the key in the field of the bar; without one, ask for it."""
+        """Look up the key in the field of the bar; without one, request it."""
         if key := self.hex.address.key:
             self.trace_key(key)
         else:

@@ -143,7 +143,7 @@ class Notice(QFrame):
         self.setAccessibleDescription(self.text)
 
     def set_progress(self, done: int, total: int) -> None:
-        """Show the progress of an operation; `total` is 0 while it is not known."""
+        """Show the progress of an operation; `total` is 0 while it is unknown."""
         self.progress.setRange(0, 1000 if total else 0)
         self.progress.setValue(1000 * done // total if total else 0)
         self.progress.show()

@@ -153,7 +153,7 @@ class OpenWith(QDialog):
 
     @property
     def request(self) -> OpenRequest:
-        """Return what the fields say. What was not touched stays what it was: stated, inferred or given."""
+        """Return what the fields state. What was not touched stays what it was: stated, inferred or given."""
         values = {field.option.name: field.value() for field in self._asked()}
         options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         given, begun = self.path.text().strip(), self._asked_for
@@ -171,7 +171,7 @@ class OpenWays(QObject):
 
     Args:
         session: What is open.
-        notices: Where the guess is told.
+        notices: Where the guess is reported.
         parent: The window.
     """
 
@@ -182,7 +182,7 @@ class OpenWays(QObject):
         self._window = parent
 
     def ask(self, request: OpenRequest | None = None) -> Job:
-        """Ask what to open, and how; beginning with what was asked for already."""
+        """Ask what to open, and how; beginning with what was requested already."""
         return self._ask(request or OpenRequest(""), None)
 
     def change(self) -> Job | None:
@@ -225,7 +225,7 @@ class OpenWays(QObject):
         self._session.open(request, select=place or (self._session.selection.span if same else None))
 
     def check_given(self, shard: Shard) -> None:
-        """Find out, in a job, whether a specification that somebody gave fits the bytes; say so where it does not."""
+        """Find out, in a job, whether a specification that the user gave fits the bytes; say so where it does not."""
         if not self._is_given(shard) or shard.damage is not None:
             return
 
@@ -240,14 +240,14 @@ class OpenWays(QObject):
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
     def fits_not(self, shard: Shard) -> bool:
-        """Return whether the damage of what is open comes after a specification that somebody gave."""
+        """Return whether the damage of what is open comes after a specification that the user gave."""
         return shard.damage is not None and self._is_given(shard)
 
     def _is_given(self, shard: Shard) -> bool:
         return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
     def tell_guess(self, shard: Shard) -> None:
-        """Say that what is shown rests on a guess, and offers to change it."""
+        """Report that what is shown rests on a guess, and offers to change it."""
         if shard.damage is None and shard.evidence:
             self._notices.tell(guess_text(shard), NoticeTone.NOTE, action=self.tr("Change…"), do=self.change)
 
@@ -271,7 +271,7 @@ def _options(formats: Sequence[Format]) -> list[Option]:
 
 
 def _read_with(shard: Shard, option: Option) -> bool:
-    """Return whether it is by this option that a shard is told what it does not state itself."""
+    """Return whether it is by this option that a shard is reported what it does not state itself."""
     return bool(shard.parameters) and option.names_format and option.type is OptionType.JSON
 
 

@@ -67,8 +67,8 @@ class Panel:
 
     Attributes:
         name: What `--show` and the code call it; the dock's object name is `<name>Dock`.
-        title: What stands on its tab and in the menus, in English.
-        area: Where it stands at the first start.
+        title: The content on its tab and in the menus, in English.
+        area: Where it is stored at the first start.
         group: Panels of one group share a place of the area, the first in front.
         shortcut: Goes there.
         make: Creates the content. It takes the keyboard by its focus proxy.

@@ -24,7 +24,7 @@ from shardscope.widgets.strip_paint import paint_ground, paint_letter
 from shardscope.widgets.strip_scale import widths_to_scale
 
 TWO_COLUMNS = 520
-"""From this width on two cards stand beside each other."""
+"""From this width on two cards is beside each other."""
 
 SOON_MILLISECONDS = 150
 _STRIP = 16
@@ -213,7 +213,7 @@ class SampleCards(QWidget):
         self._arrange(2)
 
     def event(self, event: QEvent) -> bool:
-        """When they have been seen for a moment, their strips are asked for: a window that opens a file needs none."""
+        """When they have been seen for a moment, their strips are requested: a window that opens a file needs none."""
         if event.type() == QEvent.Type.Show and self._jobs is not None:
             QTimer.singleShot(SOON_MILLISECONDS, self, self._ask_all)
         return super().event(event)

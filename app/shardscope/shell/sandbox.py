@@ -168,7 +168,7 @@ class SandboxShell(QObject):
         return False
 
     def holds(self, go: Callable[[], object]) -> bool:
-        """Return whether the window stays open, because somebody is asked first; then `go` closes it."""
+        """Return whether the window stays open, because the user is asked first; then `go` closes it."""
         return not self._session.may_leave(None, go)
 
     def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
@@ -213,7 +213,7 @@ class SandboxShell(QObject):
         self._session.say(text)
 
     def ask_save(self) -> QFileDialog:
-        """Ask for the name of a copy; the dialog asks before it gives the name of a file that is there."""
+        """Request the name of a copy; the dialog asks before it gives the name of a file that is there."""
         uri = self._session.uri
         name = Path(self._session.request.name)
         folder = Path(uri).parent if "://" not in uri else Path.home()

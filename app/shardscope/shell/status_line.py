@@ -11,10 +11,10 @@ from shardscope.widgets.elided import Elided
 from shardscope.widgets.plain_text import tip
 
 MESSAGE_MILLISECONDS = 12_000
-"""A sentence stands for this long where the selection is told."""
+"""A sentence stands for this long where the selection is reported."""
 
 NARROW = 900
-"""Below this width the format is its name alone: how it was recognised stands in the tooltip."""
+"""Below this width the format is its name alone: how it was recognised is stored in the tooltip."""
 
 
 class StatusLine(QStatusBar):
@@ -75,7 +75,7 @@ class StatusLine(QStatusBar):
         self.say(str(text), MESSAGE_MILLISECONDS)
 
     def tell_format(self, name: str, why: str) -> None:
-        """Say what is open: its format, and how it was recognised; nothing is open without a name."""
+        """Report what is open: its format, and how it was recognised; nothing is open without a name."""
         self._format, self._why = name, why
         self._show_format()
 

@@ -12,7 +12,7 @@ _WISH = QSize(320, 220)
 class FixedSizeFrame(QWidget):
     """Holds one widget, and hides from the layout of the window what that would like.
 
-    `resized` tells that its own size changed.
+    `resized` reports that its own size changed.
 
     Messages, long texts and rows that come and go change the wishes of a part; the sizes of docks must not follow.
 

@@ -87,7 +87,7 @@ class Teaching(QObject):
         return bool(found)
 
     def try_lesson(self, path: Path, *, own: bool) -> None:
-        """Begin a lesson that somebody wrote, from its file; what is wrong with the text is told with its line.
+        """Begin a lesson that somebody wrote, from its file; what is wrong with the text is reported with its line.
 
         When the file is written, the lesson goes on with the new text, at the same step.
 

@@ -22,7 +22,7 @@ class TopBar(QToolBar):
         forward: And back again.
         address: The field.
         find: Opens the search.
-        look_up: Looks up the key in the field, or asks for one.
+        look_up: Looks up the key in the field, or requests one.
         extract: Writes the selected objects to files.
         verify: The depths of a verification.
         window: Where it stands.

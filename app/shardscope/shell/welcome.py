@@ -107,9 +107,9 @@ WIDEST = 760
 
 
 class Welcome(QScrollArea):
-    """`open_requested`, `folder_requested` and `address_requested` ask for a dialog, `chosen(uri)` opens something.
+    """`open_requested`, `folder_requested` and `address_requested` request a dialog, `chosen(uri)` opens something.
 
-    `new_requested` asks for a new shard, `compare_requested` for the comparison of formats.
+    `new_requested` requests a new shard, `compare_requested` for the comparison of formats.
 
     `learn_requested(uri)` opens it beside the page of its format.
     """

@@ -205,7 +205,7 @@ class Settings:
 
     @property
     def fields_shown(self) -> bool:
-        """Return whether the fields stand beside the bytes."""
+        """Return whether the fields is beside the bytes."""
         return str(self._store.value("fields_shown", "yes")) == "yes"
 
     @fields_shown.setter

@@ -22,7 +22,7 @@ class Spoken(QAccessibleWidget):
 
 
 class _Factory:
-    """Makes the interfaces of widgets that say their role, and keeps each until Qt has deleted it.
+    """Makes the interfaces of widgets that state their role, and keeps each until Qt has deleted it.
 
     Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
     """

@@ -1,4 +1,4 @@
-"""Dialogs that ask for a file or folder; the window stays usable, and what was chosen is told to a function."""
+"""Dialogs that request a file or folder; the window stays usable, and what was chosen is reported to a function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Chosen = Callable[[str], object]
 
 
 def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    """Ask for a file that exists.
+    """Request a file that exists.
 
     Args:
         parent: The dialog stands before its window.
@@ -23,14 +23,14 @@ def ask_file(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") ->
 
 
 def ask_files(parent: QWidget, title: str, chosen: Callable[[list[str]], object], *, start: str = "") -> QFileDialog:
-    """Ask for files that exist; see `ask_file`."""
+    """Request files that exist; see `ask_file`."""
     dialog = _made(parent, title, start)
     dialog.filesSelected.connect(chosen)
     return _shown(dialog, None, QFileDialog.FileMode.ExistingFiles)
 
 
 def ask_folder(parent: QWidget, title: str, chosen: Chosen, *, start: str = "") -> QFileDialog:
-    """Ask for a folder; see `ask_file`."""
+    """Request a folder; see `ask_file`."""
     dialog = _made(parent, title, start)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
     return _shown(dialog, chosen, QFileDialog.FileMode.Directory)
@@ -54,7 +54,7 @@ def ask_target(
         chosen: See above.
         name: The name that is proposed.
         start: See above.
-        kinds: The suffix of each kind of file that can be chosen, by what stands in the list: `CSV (*.csv)`.
+        kinds: The suffix of each kind of file that can be chosen, by the content in the list: `CSV (*.csv)`.
         confirms: Whether the dialog asks before it returns a file that exists; not where the caller does.
     """
     dialog = _made(parent, title, start)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 from shardscope.startup import assets
 
 SMALL = 11
-"""Pixels: what stands beside something, such as units, letters, captions."""
+"""Pixels: what is beside something, such as units, letters, captions."""
 
 NORMAL = 13
 """Pixels: everything else, the bytes included."""

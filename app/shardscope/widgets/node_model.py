@@ -1,4 +1,4 @@
-"""The node tree as a Qt model. Children are fetched by jobs when somebody looks; a row is not a Python object."""
+"""The node tree as a Qt model. Children are fetched by jobs when the user looks; a row is not a Python object."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ T = TypeVar("T")
 
 @dataclass
 class _Opened:
-    """A node whose children somebody looks at.
+    """A node whose children the user looks at.
 
     Attributes:
         node: The node.
         parent: Number of the opened node that it is a child of; -1 for what holds the root.
         row: Which child.
-        count: How many children; None while not known.
+        count: How many children; None while unknown.
         pages: Children by page.
         sections: In which section each of them lies, by page.
         asked: Pages that are on their way.
@@ -187,7 +187,7 @@ class NodeModel(QAbstractItemModel):
         self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=JobPriority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
-        """Ask for one page of children, and for their number when it is the first time."""
+        """Request one page of children, and for their number when it is the first time."""
         entry = self._open[number]
         if page in entry.asked or page in entry.pages:
             return
@@ -333,7 +333,7 @@ class NodeModel(QAbstractItemModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts, sentences and the node itself (`NODE_ROLE`); asks for what is not there."""
+        """Texts, sentences and the node itself (`NODE_ROLE`); requests what is not there."""
         if not index.isValid():
             return None
         node = self.node(index)
@@ -404,7 +404,7 @@ def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level]:
         kids = children_of(shard, node)
         row = _row_of(kids, wanted[0])
         if row is None:
-            # Groups of a long table are not named by what stands in the path.
+            # Groups of a long table are not named by the content in the path.
             break
         page = row // PAGE
         level = _level(shard, node, kids, page, row)

@@ -38,7 +38,7 @@ KEY_ROLE = ROW_ROLE + 1
 """The key as text, or None."""
 
 STATE_ROLE = ROW_ROLE + 2
-"""The `State`, or None while it is not known."""
+"""The `State`, or None while it is unknown."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -49,7 +49,7 @@ class ObjectColumn:
 
     Attributes:
         name: What it is called in code and in `order`.
-        title: What stands in the header.
+        title: The content in the header.
         doc: The tool tip of the header.
         order: The name of the order that it sorts by.
         number: Whether it holds numbers: they are never cut.
@@ -126,7 +126,7 @@ class ObjectModel(QAbstractTableModel):
 
     Qt counts rows and pixels in 32 bits: `set_block` shows a part of more rows than that.
     `largest` is the largest size of all rows, once that is known: sizes are drawn as a share of it.
-    `page_failed(message)` tells that rows could not be read; `blocks_changed()` that another part is shown.
+    `page_failed(message)` reports that rows could not be read; `blocks_changed()` that another part is shown.
     """
 
     page_failed = Signal(object)
@@ -152,7 +152,7 @@ class ObjectModel(QAbstractTableModel):
     # --- what is shown ---
 
     def load(self) -> None:
-        """Show all objects of what is open, or none while their number is not known."""
+        """Show all objects of what is open, or none while their number is unknown."""
         self._shard = self._session.shard
         self._objects = self._session.listing
         kinds = self._objects.kinds if self._objects is not None else ()
@@ -321,7 +321,7 @@ class ObjectModel(QAbstractTableModel):
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts and looks; asks for the page of a row that is not there."""
+        """Texts and looks; requests the page of a row that is not there."""
         if not index.isValid():
             return None
         column = self.columns[index.column()]
@@ -349,7 +349,7 @@ class ObjectModel(QAbstractTableModel):
         return [self._text(index, column) for column in self.columns], self._state(index)
 
     def share_of(self, place: int) -> float:
-        """Return how large the object at a row of the block is, beside the largest; 0 while that is not known."""
+        """Return how large the object at a row of the block is, beside the largest; 0 while that is unknown."""
         page = self._page(self.index(place, 0)) if self.largest > 0 else None
         return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
 

@@ -25,10 +25,10 @@ from shardscope.widgets.tick_box import TickBox
 
 
 class OptionField(QWidget):
-    """Asks for the value of one option. `changed` tells that it may be another.
+    """Asks for the value of one option. `changed` reports that it may be another.
 
     Attributes:
-        option: What it asks for.
+        option: What it requests.
     """
 
     changed = Signal()
@@ -41,7 +41,7 @@ class OptionField(QWidget):
 
     @property
     def title(self) -> str:
-        """Return what stands before it; empty when it says so itself."""
+        """Return the content before it; empty when it states it itself."""
         return self.option.name.capitalize()
 
     def value(self) -> Any:
@@ -83,7 +83,7 @@ class TextField(OptionField):
 
 
 class FolderField(OptionField):
-    """A line for the path of a folder, and a button that asks for one."""
+    """A line for the path of a folder, and a button that requests one."""
 
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
@@ -109,7 +109,7 @@ class FlagField(OptionField):
 
     @property
     def title(self) -> str:
-        """Empty: the sentence stands beside the box."""
+        """Empty: the sentence is beside the box."""
         return ""
 
     def value(self) -> bool | None:
@@ -142,7 +142,7 @@ class JsonField(OptionField):
     """A text in JSON, with what is wrong with it below.
 
     Args:
-        option: What it asks for.
+        option: What it requests.
         given: What was given before; None for nothing.
         shown: What the file was read with, given or not. Left as it is, it stays what it was.
         evidence: Rich text above the editor, or empty.
@@ -209,7 +209,7 @@ def field_for(option: Option, given: Any, shown: str = "", evidence: str = "") -
 
 
 def path_button(words: str, field: QLineEdit, *, folder: bool = False) -> QPushButton:
-    """Return a button that asks for a file or folder and puts its path into a field."""
+    """Return a button that requests a file or folder and puts its path into a field."""
     button = QPushButton(words)
     button.setAutoDefault(False)
 

@@ -41,12 +41,12 @@ class PlaceEntry:
 
 
 class PlaceModel(QAbstractListModel):
-    """Any number of places, filtered by a piece of their titles. Texts are made when they are painted.
+    """Any number of places, filtered by a piece of their titles. Texts are created when they are painted.
 
     Attributes:
         places: All of them.
-        count_of: How many objects are at a place, or None; asked for what is painted.
-        problem_of: Why a place cannot be read, or empty; asked for what is painted.
+        count_of: How many objects are at a place, or None; requested what is painted.
+        problem_of: Why a place cannot be read, or empty; requested what is painted.
         here: Where the user is.
     """
 
@@ -87,7 +87,7 @@ class PlaceModel(QAbstractListModel):
         return [n for n, place in enumerate(self.places) if self._text in place.title.casefold()]
 
     def set_here(self, where: str) -> None:
-        """Say where the user is."""
+        """Report where the user is."""
         if where != self.here:
             self.here = where
             self.refresh()

@@ -1,4 +1,4 @@
-"""A part of a sheet that scrolls down where it has no room."""
+"""A part of a dialog that scrolls down where it has no room."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 def scrolled(inner: QWidget, name: str, spoken: str, parent: QWidget) -> QScrollArea:
-    """Return a part of a sheet in an area of its own, as wide as that, without a frame.
+    """Return a part of a dialog in an area of its own, as wide as that, without a frame.
 
     Args:
         inner: The part.
         name: The object name of the area.
         spoken: What it holds, for screen readers.
-        parent: The sheet.
+        parent: The dialog.
     """
     area = QScrollArea(parent)
     area.setObjectName(name)

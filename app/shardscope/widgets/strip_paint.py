@@ -89,7 +89,7 @@ def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, b
     """Paint the tint of a section."""
     painter.fillRect(body, colours.section(role))
     if colours.safe:
-        # Other palettes are told apart by letters and labels: stripes look like a million slots.
+        # Other palettes are reported apart by letters and labels: stripes look like a million slots.
         over = QColor(colours.base)
         over.setAlpha(70)
         painter.fillRect(body, QBrush(over, theme.HATCHES[role]))

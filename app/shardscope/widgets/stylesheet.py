@@ -1,4 +1,4 @@
-"""The style sheet of the window: quiet frames, even spacing, one accent."""
+"""The style dialog of the window: quiet frames, even spacing, one accent."""
 
 from __future__ import annotations
 
@@ -128,5 +128,5 @@ def stylesheet(colours: Mapping[str, str]) -> str:
     Args:
         colours: `window`, `base`, `raised`, `border`, `text`, `muted`, `faint` and `accent` as `#rrggbb`.
     """
-    # A combo box that has a border of ours has no arrow of Qt's.
+    # A combo box that has a border of this library has no arrow of Qt's.
     return _SHEET.substitute(colours, small=SMALL, down=assets.path("icons/down.svg").as_posix())

@@ -1,4 +1,4 @@
-"""The columns of a table in a dock: as wide as their texts; those that say least are hidden where it is narrow."""
+"""The columns of a table in a dock: as wide as their texts; those that state least are hidden where it is narrow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ColumnRule:
 
 
 class ColumnRoom(QObject):
-    """Gives each column the room of the widest text seen so far; tooltips have what hidden columns say.
+    """Gives each column the room of the widest text seen so far; tooltips have what hidden columns state.
 
     Args:
         table: The table; it keeps this alive.

@@ -208,7 +208,7 @@ def of(widget: QWidget) -> Palette:
 
 
 def system_name(application: QApplication) -> str:
-    """Return the theme that the desktop asks for: `light` or `dark`."""
+    """Return the theme that the desktop requests: `light` or `dark`."""
     return "dark" if application.styleHints().colorScheme() is Qt.ColorScheme.Dark else "light"
 
 

@@ -1,6 +1,6 @@
 """The tints behind bytes: one for each section, in two strengths, and hues of their own for keys, pointers and sizes.
 
-The numbers were searched for: in every palette the tints of two sections are told apart, and a key, a pointer and a
+The numbers were searched for: in every palette the tints of two sections are reported apart, and a key, a pointer and a
 size are told from each other and from every section; in the palettes for colour-blind eyes also where a kind of cone
 is missing. `tests/app/widgets/test_tints.py` measures it.
 """

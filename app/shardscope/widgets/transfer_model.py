@@ -74,7 +74,7 @@ class TransferModel(TableModel):
 
 
 def percent(job: Job) -> int | None:
-    """Return how far a job is, 0 to 100; None while that is not known."""
+    """Return how far a job is, 0 to 100; None while that is unknown."""
     if job.state is JobState.DONE:
         return 100
     return None if job.total_amount <= 0 else min(100 * job.done_amount // job.total_amount, 100)

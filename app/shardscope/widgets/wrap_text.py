@@ -30,7 +30,7 @@ _KEPT = 6
 
 
 class WrapText(QWidget):
-    """Shows a text over as many lines as its width asks for; copies it by menu and by Ctrl+C.
+    """Shows a text over as many lines as its width requests; copies it by menu and by Ctrl+C.
 
     Args:
         text: What to show; plain, with line breaks.
@@ -128,7 +128,7 @@ class WrapText(QWidget):
         return font
 
     def _laid_out(self, width: int) -> tuple[QTextLayout, float]:
-        """Return the lines at a width, and their height; layouts ask for few widths, and for each many times."""
+        """Return the lines at a width, and their height; layouts request few widths, and for each many times."""
         if width not in self._layouts:
             if len(self._layouts) >= _KEPT:
                 self._layouts.clear()

@@ -30,7 +30,7 @@ _LEGAL = np.uint64(1 << 48)  # below it the top 16 bits are 0
 PIECE = _LANES * _LANE
 """Bytes of a stream that are looked at together."""
 
-# The default table of the Rust crate `gearhash` (MIT licence): one constant for each byte value.
+# The default table of the Rust crate `gearhash` (MIT licence): one constant per byte value.
 _CONSTANTS = """
     b088d3a9e840f559 5652c7f739ed20d6 45b28969898972ab 6b0a89d5b68ec777 368f573e8b7a31b7
     1dc636dce936d94b 207a4c4e5554d5b6 a474b34628239acb 3b06a83e1ca3b912 90e78d6c2f02baf7
@@ -122,7 +122,7 @@ def candidates(data: npt.NDArray[np.uint8], skip: int = 0) -> npt.NDArray[np.int
     """
     found = [np.empty(0, dtype=np.int64)]
     start = skip
-    # Lanes need a whole window before them; of what comes first no cut is legal, but whoever asks gets all ends.
+    # Lanes need a whole window before them; of what comes first no cut is legal, but the caller gets all ends.
     if start < WINDOW and len(data) - WINDOW >= PIECE:
         found.append(_ends_in_block(data, start, WINDOW))
         start = WINDOW

@@ -219,7 +219,7 @@ def _group_edges(
 def _merge(
     hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]
 ) -> tuple[HashArray, npt.NDArray[np.uint64]]:
-    """Return one item for each group: the NODE hash of its lines of text, and the sum of its sizes."""
+    """Return one item per group: the NODE hash of its lines of text, and the sum of its sizes."""
     digests: list[bytes] = []
     for at in range(0, len(edges) - 1, _GROUPS_AT_ONCE):
         block = edges[at : at + _GROUPS_AT_ONCE + 1]

@@ -69,7 +69,7 @@ class PackedXorb:
 
     Attributes:
         hash: Its hash.
-        info: What its info block says.
+        info: What its info block states.
         schemes: The scheme of every chunk, uint8.
         size: Bytes of the file.
     """

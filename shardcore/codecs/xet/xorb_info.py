@@ -100,7 +100,7 @@ class XorbInfo:
         cas_hash: Hash of the xorb.
         hashes: Chunk hashes, shape `(n, 32)`.
         ends: Where each chunk's record ends, int64.
-        unpacked_ends: Where each chunk ends in the unpacked xorb, int64; None in version 0, which does not say.
+        unpacked_ends: Where each chunk ends in the unpacked xorb, int64; None in version 0, which does not state.
         nonce: The buffer of 16 bytes.
     """
 
@@ -127,7 +127,7 @@ def read_info(data: bytes, start: int) -> XorbInfo:
     Raises:
         FormatError: The idents are not there, the numbers of chunks differ or do not fit the length, the distances
             are wrong, or the ends are not ascending or not the chunk records' end.
-        Unsupported: The version is not known.
+        Unsupported: The version is unknown.
     """
     place = Span("", start, start + len(data))
     header = INFO_HEADER.read_one(data, place=place)

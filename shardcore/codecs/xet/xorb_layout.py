@@ -266,8 +266,8 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
 
     Args:
         header: Its fields.
-        stored: Bytes that follow it, as the ends say; -1 when they say nothing.
-        size: Bytes of the unpacked chunk, as the info block declares; -1 when it says nothing.
+        stored: Bytes that follow it, as the ends say; -1 when they state nothing.
+        size: Bytes of the unpacked chunk, as the info block declares; -1 when it states nothing.
     """
     packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
     if header["version"] != 0:
@@ -289,7 +289,7 @@ def header_faults(
     Args:
         rows: The headers of all records, rows of `CHUNK_HEADER`.
         ends: Where each record ends.
-        unpacked_ends: Where each chunk ends in the unpacked xorb; None when nothing says so.
+        unpacked_ends: Where each chunk ends in the unpacked xorb; None when nothing states it.
     """
     packed, unpacked = u24_column(rows["compressed_size"]), u24_column(rows["uncompressed_size"])
     wrong: NDArray[np.bool_] = (rows["version"] != 0) | (rows["compression_type"] > max(Scheme))

@@ -1,6 +1,6 @@
 """Appending to a Bloscpack file in place: the last chunk is filled up, further chunks follow, spare slots take them.
 
-Where too few slots are spare, all chunks move to make room for more: the file is rewritten, which is said first.
+Where too few slots are spare, all chunks move to make room for more: the file is rewritten, which is stated first.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def _check(shard: BloscpackShard) -> None:
     """Refuse files to which nothing can be appended.
 
     Raises:
-        UsageError: It is another version than 3, or does not say how many chunks of which size it has.
+        UsageError: It is another version than 3, or does not state how many chunks of which size it has.
     """
     header = shard.file.header
     if header.version != 3:

@@ -1,4 +1,4 @@
-"""A NumPy array in a Bloscpack file: its type, shape and order stand in the metadata."""
+"""A NumPy array in a Bloscpack file: its type, shape and order are stored in the metadata."""
 
 from __future__ import annotations
 

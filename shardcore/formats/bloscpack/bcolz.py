@@ -153,7 +153,7 @@ def read_column(folder: Folder, name: str = "") -> BcolzColumn:
 
     Raises:
         FormatError: The meta files make no sense.
-        SourceError: They cannot be had.
+        SourceError: They cannot be read.
     """
     lead = f"{name}/" if name else ""
     texts = {lead + part: folder.read(lead + part, MAX_TEXT) for part in (SIZES, STORAGE)}

@@ -35,7 +35,7 @@ from shardcore.sources.base import Folder
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey(BloscpackKey):
-    """A key of a column, which knows its file: what it asks for counts in that file.
+    """A key of a column, which knows its file: what it requests counts in that file.
 
     Attributes:
         chunk: The chunk of the column.
@@ -52,7 +52,7 @@ class BloscpackColumn(BloscpackDataSet):
         context: How members are opened.
 
     Attributes:
-        column: What the JSON files say of it.
+        column: What the JSON files state of it.
     """
 
     key_form = NUMBERS

@@ -90,7 +90,7 @@ class BloscpackDataSet(DataSet):
 
     @property
     def tree(self) -> Node:
-        """One node for each JSON file and for each member."""
+        """One node per JSON file and for each member."""
         root = super().tree
         return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
 
@@ -203,7 +203,7 @@ class BloscpackDataSet(DataSet):
         return data
 
     def _check_column(self, column: BcolzColumn, findings: Findings, depth: Depth) -> None:
-        """Report files that are missing or too many, and chunks of another size than the column says."""
+        """Report files that are missing or too many, and chunks of another size than the column states."""
         span = Span(str(SourceName(column.inside(SIZES))), 0, len(self._texts[column.inside(SIZES)]))
         for number in column.missing:
             message = f"chunk {number} has no file; the column has {plural(column.chunks, 'chunk')}"
@@ -251,7 +251,7 @@ def column_fields(name: str, column: BcolzColumn) -> dict[str, Value]:
     """Return the fields of a column.
 
     Args:
-        name: What stands before their names.
+        name: The content before their names.
         column: The column.
     """
     return {

@@ -21,7 +21,7 @@ I64 = NDArray[np.int64]
 
 
 class BcolzChunks(Objects):
-    """One row for each file of a column, which holds one chunk.
+    """One row per file of a column, which holds one chunk.
 
     Args:
         column: The column.
@@ -50,7 +50,7 @@ class BcolzChunks(Objects):
         return len(self._files)
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some chunks; of files that nobody opened yet what the column says, unless with `sizes`."""
+        """The columns of some chunks; of files that nobody opened yet what the column states, unless with `sizes`."""
         if not len(rows):
             return ObjectColumns.of([], [], [], [])
         table = np.array([self._numbers(row, sizes) for row in rows.tolist()], np.int64)
@@ -60,7 +60,7 @@ class BcolzChunks(Objects):
         )
 
     def key_texts(self, rows: I64) -> list[str | None]:
-        """Return the numbers of the chunks, as the names of the files say."""
+        """Return the numbers of the chunks, as the names of the files state."""
         return [str(self._files[row].number) for row in rows.tolist()]
 
     def ref(self, row: int) -> ObjectRef:
@@ -100,7 +100,7 @@ class BcolzChunks(Objects):
 
 
 class TableObjects(Objects):
-    """One row for each column of a table.
+    """One row per column of a table.
 
     Args:
         names: The columns, in order.

@@ -173,7 +173,7 @@ def _cell(one: _Block, at: int, cell: int, *, hit: bool, here: bool) -> Item:
 
 
 def _runs(values: Sequence[int], width: int) -> list[bool]:
-    """Return which values stand in a run of equal ones; a run ends with its row of `width`."""
+    """Return which values are stored in a run of equal ones; a run ends with its row of `width`."""
     found = [False] * len(values)
     for row in range(0, len(values), width):
         start = row

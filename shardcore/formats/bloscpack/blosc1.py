@@ -251,7 +251,7 @@ def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: S
 
 
 def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -> ChunkHeader:
-    """Return the header of a chunk, after everything was checked that it says."""
+    """Return the header of a chunk, after everything was checked that it states."""
     header = read_chunk_header(chunk, place=place)
     check_chunk_header(header, limit=limit, place=place)
     if len(chunk) < header.ctbytes:
@@ -333,7 +333,7 @@ def _follow_streams(
 
 
 def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
-    """Return whether a stream cannot be as its length says; of numbers, and of arrays alike."""
+    """Return whether a stream cannot be as its length states; of numbers, and of arrays alike."""
     wrong = (size < 1) | (size > plain) | (at + STREAM_LENGTH.size + size > header.ctbytes)
     return wrong | (plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK)
 
@@ -345,7 +345,7 @@ def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArra
     others have place -1.
     """
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
-    # The length that would stand at each byte of the chunk.
+    # The length that would are at each byte of the chunk.
     lengths = np.ndarray((last + 1,), STREAM_LENGTH.dtype["length"], chunk, 0, (1,))
     # Millions of streams may share a few bytes: places in chunks of less than 1 GiB take half the room.
     width = np.int32 if header.ctbytes < 1 << 30 else np.int64

@@ -33,7 +33,7 @@ class Checksum:
         number: The id in the header.
         name: The name the reference uses.
         size: Bytes of one digest.
-        compute: Data to digest bytes, as they stand in the file (adler32 and crc32 little-endian).
+        compute: Data to digest bytes, as stored in the file (adler32 and crc32 little-endian).
     """
 
     number: int

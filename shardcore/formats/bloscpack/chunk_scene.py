@@ -133,7 +133,7 @@ class ChunkScene:
 
     @property
     def shuffled(self) -> bool:
-        """Return whether the chunk of the lookup is shuffled; if that is not known yet, as most writers do."""
+        """Return whether the chunk of the lookup is shuffled; if that is unknown yet, as most writers do."""
         if told := self._told("blocksize", found=False):
             flags = int(str(told[-1].values["flags"]), 2)
             shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE
@@ -178,7 +178,7 @@ class ChunkScene:
         Raises:
             KeyAbsent: There is no such chunk.
             FormatError: It cannot be found.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         file = self.file
         table, source = file.table, file.source
@@ -209,7 +209,7 @@ class ChunkScene:
         return found
 
     def _plain_start(self, number: int) -> int:
-        """Return the first plain byte of a chunk, by the header where that says it."""
+        """Return the first plain byte of a chunk, by the header where that states it."""
         if (size := self.file.header.chunk_size) > 0 and not self.file.table.loaded:
             return number * size
         return int(self.file.content.starts()[number])
@@ -220,7 +220,7 @@ class ChunkScene:
         Raises:
             LimitExceeded: It is too long to be drawn.
             FormatError: It is damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         if (kept := self._stored.get(number)) is not None:
             return kept

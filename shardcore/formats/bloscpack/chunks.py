@@ -1,6 +1,6 @@
 """Locations of the chunks: from the offsets, else by walking from chunk to chunk.
 
-A chunk's header says how long the chunk is, its digest has a fixed length, and the next chunk follows. So the offsets
+A chunk's header states how long the chunk is, its digest has a fixed length, and the next chunk follows. So the offsets
 are a shortcut only. They may be absent, unused (-1, when a writer died) or wrong; then the walk answers.
 """
 
@@ -255,7 +255,7 @@ class ChunkTable:
             source: What to read through; the table's own by default.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         self._all.get(lambda: self._read_all(source or self.source, progress))
 
@@ -296,7 +296,7 @@ class ChunkTable:
         return AllChunks(places, headers)
 
     def _behind(self, places: NDArray[np.int64], headers: NDArray[Any], chunk: int) -> int:
-        """Return where a chunk lies by the chunk before it; -1 when that one does not say."""
+        """Return where a chunk lies by the chunk before it; -1 when that one does not state."""
         if chunk == 0:
             return self.geometry.first
         stored = int(headers["ctbytes"][chunk - 1])

@@ -1,4 +1,4 @@
-"""The plain content: of one chunk, of all of them as a stream, of a range of plain bytes."""
+"""The plain content: of one chunk, of all of them as a stream, of a range of uncompressed bytes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shardcore.sources.wrapped import KeptSource
 T = TypeVar("T")
 
 GUESS = 65536
-"""Bytes read of a chunk whose length is not known beforehand."""
+"""Bytes read of a chunk whose length is unknown beforehand."""
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
 """Files of at most this many bytes are not worth starting threads for."""
@@ -44,30 +44,30 @@ BATCH = 2**21
 CREDIBLE = 64
 """A content is made room for at once when it is at most this many times as large as the file."""
 SMALL_CHUNK = 2**18
-"""Chunks below this many plain bytes are decompressed by one thread."""
+"""Chunks below this many uncompressed bytes are decompressed by one thread."""
 MOST_AT_ONCE = 4096
 HELD = 2**24
-"""Plain bytes of neighbours that are held at a time, when they have more than the header says."""
+"""Plain bytes of neighbours that are held at a time, when they have more than the header states."""
 TRIED_WHOLE = 2**26
-"""Chunks of up to this many plain bytes are expanded at once where they are only verified."""
+"""Chunks of up to this many uncompressed bytes are expanded at once where they are only verified."""
 TRIED_RATIO = 8
 STREAMED = ("zlib", "zstd")
 LARGE_CHUNK = 2**25
-"""Chunks of more than this many plain bytes are decompressed one at a time, by several threads together."""
+"""Chunks of more than this many uncompressed bytes are decompressed one at a time, by several threads together."""
 LARGE_PART = 2**24
-"""They are decompressed in parts of about so many plain bytes where they are streamed."""
+"""They are decompressed in parts of about so many uncompressed bytes where they are streamed."""
 
 
 class Decoder(Protocol):
     """Function that decompresses a chunk: `decode.decompress`, or a method of `Worker`."""
 
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
-        """Return the plain bytes of a chunk."""
+        """Return the uncompressed bytes of a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A chunk as it stands in the file.
+    """A chunk as it is stored in the file.
 
     Attributes:
         number: Which chunk.
@@ -91,7 +91,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Later:
-    """A chunk that is decompressed when it is asked for."""
+    """A chunk that is decompressed when it is requested."""
 
     number: int
 
@@ -115,12 +115,12 @@ class ChunkReader:
         self._ahead: Stored | None = None
 
     def ahead(self, number: int) -> Stored:
-        """Read a chunk that is going to be asked for next, and keep it until then; errors as for `stored`."""
+        """Read a chunk that is going to be requested next, and keep it until then; errors as for `stored`."""
         self._ahead = stored = self.stored(number)
         return stored
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
-        """Read a chunk with its digest; one range when its length can be told beforehand.
+        """Read a chunk with its digest; one range when its length can be derived beforehand.
 
         Args:
             number: Which chunk.
@@ -130,7 +130,7 @@ class ChunkReader:
             KeyAbsent: There is no such chunk.
             Truncated: The file ends before the chunk does.
             FormatError: It cannot be found, or its header is impossible.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead.number == number:
@@ -148,17 +148,17 @@ class ChunkReader:
             return self._stored_at(number, walked, through)
 
     def plain(self, number: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None) -> bytes:
-        """Return the plain bytes of a chunk, after its digest was compared.
+        """Return the uncompressed bytes of a chunk, after its digest was compared.
 
         Raises:
             BadChecksum: The digest is another.
             FormatError: The chunk is damaged.
-            LimitExceeded: It has more than `limit` plain bytes.
+            LimitExceeded: It has more than `limit` uncompressed bytes.
         """
         return self.decoded(self.stored(number, source), limit=limit)
 
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the plain bytes of a chunk that was read; errors as for `plain`."""
+        """Return the uncompressed bytes of a chunk that was read; errors as for `plain`."""
         self.check(stored)
         if self.decoder is not None and stored.header.nbytes and not stored.header.plain_copy:
             return self.decoder(stored.chunk, limit=limit, place=stored.span)
@@ -190,7 +190,7 @@ class ChunkReader:
                 yield one
 
     def around(self, stored: Stored, within: int, *, limit: int = DEFAULT_LIMIT) -> tuple[bytes, int]:
-        """Return the plain bytes of a chunk around one of them, and where they begin; errors as for `plain`.
+        """Return the uncompressed bytes of a chunk around one of them, and where they begin; errors as for `plain`.
 
         Of a small chunk these are all; they are empty where the chunk ends before.
         """
@@ -202,7 +202,7 @@ class ChunkReader:
         return b"", first
 
     def _pieces(self, stored: Stored, limit: int) -> Iterator[bytes]:
-        """Yield the plain bytes of a chunk, some blocks at a time where it is large; errors as for `plain`."""
+        """Yield the uncompressed bytes of a chunk, some blocks at a time where it is large; errors as for `plain`."""
         header = stored.header
         if header.plain_copy or header.nbytes <= LARGE_CHUNK:
             yield self.decoded(stored, limit=limit)
@@ -225,14 +225,14 @@ class ChunkReader:
             last: The first chunk that is not looked at; all are by default.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return self._in_order(self._problems, 0, last)
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """Return the plain bytes of all chunks.
+        """Return the uncompressed bytes of all chunks.
 
-        Where the Blosc headers say credibly how many there are, every chunk is decompressed to its place in the
+        Where the Blosc headers state credibly how many there are, every chunk is decompressed to its place in the
         result, and nothing is copied.
 
         Raises:
@@ -246,7 +246,7 @@ class ChunkReader:
         credible = total <= CREDIBLE * self.source.size
         if self.decoder is not None or not credible or self.source.size <= SMALL_FILE or len(starts) < 3:
             return b"".join(self.plains(0, None, limit=limit))
-        # A buffer around zeros that nobody has touched yet: filled in place, then given away without a copy.
+        # A buffer around zeros that are not touched yet: filled in place, then given away without a copy.
         buffer = BytesIO(bytes(total))
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
         try:
@@ -303,7 +303,7 @@ class ChunkReader:
 
         Raises:
             KeyAbsent: The content ends before.
-            FormatError: The sizes of the chunks before it cannot be had.
+            FormatError: The sizes of the chunks before it cannot be read.
         """
         size = self.header.chunk_size
         if not self.table.loaded and size > 0:
@@ -435,7 +435,7 @@ class ChunkReader:
         """Yield the chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
         size = self.header.chunk_size
         if size <= 0 and (rows := len(self.table)) > 0:
-            # Chunks without plain bytes, or of sizes that nobody states: by what they have in the file.
+            # Chunks without uncompressed bytes, or of sizes that nobody states: by what they have in the file.
             size = max(self.table.geometry.size // rows, 1)
         count = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
         numbers = self._numbers(first, last)
@@ -443,7 +443,7 @@ class ChunkReader:
             yield batch
 
     def _numbers(self, first: int, last: int | None) -> Iterator[int]:
-        """Yield the chunk numbers `[first, last)`; of a file that does not say how many, those that are there."""
+        """Yield the chunk numbers `[first, last)`; of a file that does not state how many, those that are there."""
         known = len(self.table) if self.table.loaded or self.header.nchunks != UNKNOWN else None
         number, stop = first, known if last is None else last
         while stop is None or number < stop:

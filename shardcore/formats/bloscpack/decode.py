@@ -56,7 +56,7 @@ def decompress(
         limit: Uncompressed bytes allowed.
         place: Where the chunk lies, for errors.
         threads: Threads inside this one call; worth it for a single large chunk.
-        out: Writable bytes of exactly the chunk's plain size, to be filled instead of allocating.
+        out: Writable bytes of exactly the chunk's uncompressed size, to be filled instead of allocating.
 
     Returns:
         The uncompressed bytes; empty when `out` was given.
@@ -170,7 +170,7 @@ def _blosc2() -> ModuleType:
 
 
 def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place: Span | None) -> bytes:
-    """Return the call itself: `decompress2` is told the length of its input, and needs no global context."""
+    """Return the call itself: `decompress2` is reported the length of its input, and needs no global context."""
     try:
         plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
     except (RuntimeError, ValueError) as error:

@@ -104,8 +104,8 @@ def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
 
     Args:
         index: One number.
-        typesize: Bytes of an element; 0 when the version does not say.
-        size: Uncompressed bytes of the content; -1 when that is not known.
+        typesize: Bytes of an element; 0 when the version does not state.
+        size: Uncompressed bytes of the content; -1 when that is unknown.
 
     Raises:
         UsageError: There is more than one number, a negative one, or no typesize.

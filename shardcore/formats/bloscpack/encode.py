@@ -1,6 +1,6 @@
 """Compressing chunks with python-blosc, the Blosc 1 library that the reference implementation uses.
 
-The library is told to release the interpreter lock. It then compresses without its global state: several threads at
+The library is reported to release the interpreter lock. It then compresses without its global state: several threads at
 once, one thread per chunk, and `BLOSC_*` variables of the environment are ignored. Equal input gives equal bytes.
 
 Bit shuffle is not written: readers based on Blosc 2 decode it differently where the number of elements per block is

@@ -58,7 +58,7 @@ class BloscpackFile:
 
     @property
     def index_bytes(self) -> int:
-        """16 bytes for each chunk that `load` reads."""
+        """16 bytes per chunk that `load` reads."""
         return 0 if self.loaded else 16 * len(self.table)
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
@@ -100,7 +100,7 @@ class BloscpackFile:
 
     @property
     def chunks_end(self) -> int:
-        """Return where the last chunk and its digest end; the end of the file while that is not known."""
+        """Return where the last chunk and its digest end; the end of the file while that is unknown."""
         if not self.table.loaded:
             return self.offsets.geometry.size
         return self._end.get(self._last_end)
@@ -155,16 +155,16 @@ class BloscpackFile:
         """Return the plain metadata text; empty when there is no metadata section.
 
         Raises:
-            FormatError: It cannot be had from the stored bytes.
+            FormatError: It cannot be read from the stored bytes.
         """
         metadata = self.metadata
         return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
 
     def metadata_value(self) -> Any:
-        """Return what the metadata text says, parsed once; None when there is no metadata section.
+        """Return what the metadata text states, parsed once; None when there is no metadata section.
 
         Raises:
-            FormatError: The text cannot be had from the stored bytes, or is not JSON.
+            FormatError: The text cannot be read from the stored bytes, or is not JSON.
             LimitExceeded: It is too long.
         """
         if self.metadata is None:

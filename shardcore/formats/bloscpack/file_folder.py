@@ -71,7 +71,7 @@ class BloscpackFiles(DataSet):
 
     @property
     def objects(self) -> FilesObjects:
-        """One row for each file."""
+        """One row per file."""
         return self._files
 
     @property
@@ -142,7 +142,7 @@ class BloscpackFiles(DataSet):
         return Shard.file_names(self, ref)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Return what the metadata of a file says."""
+        """Return what the metadata of a file states."""
         shard = self._shard_of(ref)
         return shard.facts(shard.find(ALL))
 
@@ -182,7 +182,7 @@ class BloscpackFiles(DataSet):
         return self._rows.get(name)
 
     def size_of(self, row: int) -> tuple[int, State]:
-        """Uncompressed bytes and state of a file, as far as that is known without opening it; -1 before."""
+        """Uncompressed bytes and state of a file, where known without opening it; -1 before."""
         name = self.members[row].name
         if name in self.unreadable:
             return -1, State.DAMAGED
@@ -198,7 +198,7 @@ class BloscpackFiles(DataSet):
 
 
 class FilesObjects(Objects):
-    """One row for each file.
+    """One row per file.
 
     Args:
         files: The data set.

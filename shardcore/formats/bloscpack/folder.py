@@ -34,7 +34,7 @@ def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet | Blos
     Raises:
         NotAShard: It is none of these.
         FormatError: The JSON files that describe it make no sense.
-        SourceError: They cannot be had.
+        SourceError: They cannot be read.
     """
     if is_table(folder):
         return BloscpackTable(folder, context)

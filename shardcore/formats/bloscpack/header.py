@@ -21,11 +21,11 @@ class Header:
 
     Attributes:
         record: The layout of this version.
-        values: The fields as they stand in the file, by name.
+        values: The fields as stored in the file, by name.
         version: 1, 2 or 3.
         options: Bits of `HeaderOption`.
         checksum: The digest after every chunk.
-        typesize: Bytes of one element; 0 when the version does not say.
+        typesize: Bytes of one element; 0 when the version does not state.
         chunk_size: Uncompressed bytes of every chunk but the last.
         last_chunk: Uncompressed bytes of the last chunk.
         nchunks: Number of chunks.
@@ -65,7 +65,7 @@ class Header:
 
     @property
     def plain_size(self) -> int:
-        """Uncompressed bytes of the whole content; -1 when the header does not say."""
+        """Uncompressed bytes of the whole content; -1 when the header does not state."""
         if self.nchunks == 0:
             return 0
         if UNKNOWN in (self.nchunks, self.last_chunk):
@@ -79,7 +79,7 @@ class Header:
         return _place(self.record, name)
 
     def plain_size_of(self, chunk: int) -> int:
-        """Uncompressed bytes that a chunk should have; -1 when the header does not say."""
+        """Uncompressed bytes that a chunk should have; -1 when the header does not state."""
         return self.last_chunk if chunk == self.nchunks - 1 else self.chunk_size
 
 

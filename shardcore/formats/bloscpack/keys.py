@@ -31,7 +31,7 @@ class BloscpackKey:
     """A key, read from its text.
 
     Attributes:
-        asked: What it asks for.
+        asked: What it requests.
         number: The chunk, or the plain byte; 0 for the whole content.
         index: Of an element, its place along each axis.
     """

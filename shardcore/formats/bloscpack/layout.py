@@ -29,7 +29,7 @@ from shardcore.model.table import Table
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)
 MAX_CHUNK = 2**31 - 1 - 16
-"""The largest plain size of a chunk: a Blosc buffer counts its own 16-byte header in 31 bits."""
+"""The largest uncompressed size of a chunk: a Blosc buffer counts its own 16-byte header in 31 bits."""
 UNKNOWN = -1
 """Value of an unknown count, size or offset."""
 
@@ -314,7 +314,7 @@ class BloscpackGeometry:
 
 
 class OffsetTable(Table):
-    """The offsets: one slot for each chunk, then spare ones.
+    """The offsets: one slot per chunk, then spare ones.
 
     Args:
         start: First byte of the offsets.

@@ -45,7 +45,7 @@ COUNT_WHY = "Chunks are numbered without gaps, so their count proves that there 
 
 
 def _header_values(header: Header) -> dict[str, Any]:
-    """Return what the header says of the chunks, as far as its version does."""
+    """Return what the header states about the chunks, as far as its version does."""
     if header.version == 1:
         return {"nchunks": header.nchunks}
     return {
@@ -158,7 +158,7 @@ class BloscpackLookup:
             )
 
     def _chunk_sizes(self) -> str:
-        """Return what the header says of the chunks, as a sentence."""
+        """Return what the header states about the chunks, as a sentence."""
         header = self._header
         if header.nchunks == UNKNOWN:
             return "The header does not say how many chunks there are: they go on to the end of the file."
@@ -239,7 +239,7 @@ class BloscpackLookup:
         return number, within
 
     def _sizes_at(self, *names: str) -> tuple[Span, ...]:
-        """Return where the header says how many chunks there are, and of which plain sizes.
+        """Return where the header states how many chunks there are, and of which plain sizes.
 
         Args:
             *names: Some of the fields only.

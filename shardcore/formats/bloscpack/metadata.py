@@ -101,7 +101,7 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
 
     Raises:
         Truncated: The section would end after the file does.
-        FormatError: The digest is not known, so that nobody can say where the section ends.
+        FormatError: The digest is unknown, so that nobody can say where the section ends.
     """
     values = METADATA_HEADER.read_one(header, place=Span("", start, start + len(header)))
     at = start + METADATA_HEADER.offsets["meta_checksum"]
@@ -156,7 +156,7 @@ def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEF
         limit: Uncompressed bytes allowed.
 
     Raises:
-        Unsupported: The codec is not known.
+        Unsupported: The codec is unknown.
         FormatError: The stored bytes are damaged, or expand to another size than `meta_size`.
         LimitExceeded: The text is longer than `limit`.
     """

@@ -144,7 +144,7 @@ def chunks_of(content: InputContent, chunk_size: int, label: str) -> Iterator[by
 
 
 def _size_of(data: Data) -> int | None:
-    """Return how many bytes are going to come, where that can be told beforehand."""
+    """Return how many bytes are going to come, where that can be derived beforehand."""
     if isinstance(data, (bytes, bytearray)):
         return len(data)
     if isinstance(data, memoryview):
@@ -159,7 +159,7 @@ def _size_of(data: Data) -> int | None:
             here = stream.tell()
             end = stream.seek(0, io.SEEK_END)
             stream.seek(here)
-            # Devices and pseudo-files say 0.
+            # Devices and pseudo-files state 0.
             return int(end - here) if end > here else None
     return None
 
@@ -205,7 +205,7 @@ def _read_npy(head: bytes, who: str) -> tuple[ArrayInfo, int]:
     """Return the array of a `.npy` file, and the bytes of its header.
 
     Raises:
-        UsageError: The header makes no sense, or the elements are Python objects.
+        UsageError: The header is invalid, or the elements are Python objects.
     """
     stream = io.BytesIO(head)
     try:
@@ -217,6 +217,6 @@ def _read_npy(head: bytes, who: str) -> tuple[ArrayInfo, int]:
         raise UsageError(f"{who}: the .npy header is invalid: {short(str(error))}") from error
     if dtype.hasobject:
         raise UsageError(f"{who}: elements that are Python objects are not packed")
-    # NumPy takes an array of one axis, or of nothing, for C order whatever its header says.
+    # NumPy takes an array of one axis, or of nothing, for C order whatever its header states.
     transposed = fortran and sum(length != 1 for length in shape) > 1 and all(shape)
     return ArrayInfo(dtype, tuple(shape), "F" if transposed else "C"), stream.tell()

@@ -1,4 +1,4 @@
-"""The objects of a Bloscpack file: one row for each chunk."""
+"""The objects of a Bloscpack file: one row per chunk."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNREAD = "unread"
 
 
 class BloscpackObjects(Objects):
-    """One row for each chunk that is there, or that the header promises.
+    """One row per chunk that is there, or that the header promises.
 
     Args:
         file: The file.
@@ -44,7 +44,7 @@ class BloscpackObjects(Objects):
 
     @property
     def counted(self) -> bool:
-        """Return whether the header says how many chunks there are, or they have been counted."""
+        """Return whether the header states how many chunks there are, or they have been counted."""
         return self._table.loaded or self._file.header.nchunks != UNKNOWN
 
     def __len__(self) -> int:
@@ -95,11 +95,11 @@ class BloscpackObjects(Objects):
 
         Args:
             row: Its number.
-            header: Whether its Blosc header is read, also where the offsets alone tell which bytes are stored.
+            header: Whether its Blosc header is read, also where the offsets alone report which bytes are stored.
 
         Raises:
             KeyAbsent: There is no such chunk.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         try:
             place = self._table.place(row)
@@ -161,13 +161,13 @@ class BloscpackObjects(Objects):
         return ObjectColumns.of(rows, starts, ends, sizes)
 
     def _until_next(self, row: int, place: int) -> int | None:
-        """Stored bytes of a chunk by the offset of the next one; None when that is not known."""
+        """Stored bytes of a chunk by the offset of the next one; None when that is unknown."""
         following = self._table.slot_place(row + 1)
         stored = following - self._table.geometry.digest - place
         return stored if stored >= CHUNK_HEADER.size else None
 
     def _header(self, row: int, place: int) -> ChunkHeader:
-        """Return the header of a chunk, from what has been read, or with the chunk itself, which is asked for next."""
+        """Return the header of a chunk, from what has been read, or with the chunk itself, which is requested next."""
         if self._table.loaded:
             return self._table.header(row)
         walk = self._table.walk

@@ -1,4 +1,4 @@
-"""The offsets: one slot for each chunk, and spare ones."""
+"""The offsets: one slot per chunk, and spare ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shardcore.model.span import Span
 from shardcore.sources.base import Source
 
 SLOTS_AT_OPEN = 2**19
-"""Offset slots read at once when a file is opened; of longer tables the rest is read when asked for."""
+"""Offset slots read at once when a file is opened; of longer tables the rest is read when requested."""
 
 
 class Slots:
@@ -92,7 +92,7 @@ class Offsets:
 def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     """Read the offsets, as far as that is done when a file is opened.
 
-    The first chunk tells where the table ends. Where that is before the end that the header's counts give, the
+    The first chunk reports where the table ends. Where that is before the end that the header's counts give, the
     counts are wrong and the chunk is right, if a Blosc header is there.
 
     Args:

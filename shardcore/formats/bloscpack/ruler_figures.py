@@ -130,7 +130,7 @@ def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> 
 
 
 def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Ruler, list[Link]]:
-    """Return the way from chunk to chunk where no offset tells the place: one arc for each that is walked past."""
+    """Return the way from chunk to chunk where no offset reports the place: one arc for each that is walked past."""
     way = [chunk for chunk in chunks if chunk.number <= number]
     items, ends = [], []
     if before := way[0].number:

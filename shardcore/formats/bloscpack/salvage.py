@@ -48,7 +48,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             yield replace(found, looks=max(found.looks, _CHUNK_LOOKS))
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop + size)
-        # What stands before the first chunk is no chunk.
+        # The content before the first chunk is no chunk.
         covered.add(0, shard.file.offsets.geometry.first)
     for start, stop in list(covered.gaps(0, damaged.source.size)):
         yield from _chunks(damaged, start, stop, checksum)
@@ -111,7 +111,7 @@ def _chunk_at(source: Source, near: Near, place: int, size: int) -> bytes | None
 
 
 def _digest_after(source: Source, chunk: bytes, at: int, checksum: Checksum | None) -> Checksum | None:
-    """Return the digest that fits after a chunk; where the header says which there is, that alone is tried."""
+    """Return the digest that fits after a chunk; where the header states which there is, that alone is tried."""
     for one in CHECKSUMS[1:] if checksum is None else (checksum,) if checksum.size else ():
         if at + one.size <= source.size and one.compute(chunk) == source.read(at, at + one.size):
             return one

@@ -81,22 +81,22 @@ class BloscpackShard(FileShard):
         """The metadata value, or None when the file has none.
 
         Raises:
-            FormatError: It cannot be had from the stored bytes.
+            FormatError: It cannot be read from the stored bytes.
         """
         return self.file.metadata_value()
 
     @property
     def array(self) -> ArrayInfo | None:
-        """Return how the whole content is a NumPy array, or None when the metadata does not say.
+        """Return how the whole content is a NumPy array, or None when the metadata does not state.
 
         Raises:
-            FormatError: The metadata says so, but makes no sense.
+            FormatError: The metadata says so, but is invalid.
         """
         return array_info(self.metadata)
 
     @property
     def declared_objects(self) -> int | None:
-        """Number of chunks by the header; where it does not say, as many as there are, once they are counted."""
+        """Number of chunks by the header; where it does not state, as many as there are, once they are counted."""
         declared = self.file.header.nchunks
         if declared != UNKNOWN:
             return declared

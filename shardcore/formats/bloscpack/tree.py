@@ -39,7 +39,7 @@ DETAIL_LIMIT = 2**28
 
 
 def header_node(record: Record, values: dict[str, Any]) -> Node:
-    """Return the header and its fields, whatever they say."""
+    """Return the header and its fields, whatever they state."""
     texts = {}
     if "options" in values:
         options = [str(option.name).lower() for option in HeaderOption if values["options"] & option]
@@ -57,7 +57,7 @@ def header_node(record: Record, values: dict[str, Any]) -> Node:
 
 
 class BloscpackTree:
-    """Makes the nodes of one file.
+    """Create the nodes of one file.
 
     Args:
         file: The file.
@@ -70,7 +70,7 @@ class BloscpackTree:
         self._rows: Once[Children] = Once()
 
     def root(self) -> Node:
-        """Return the root, with one child for each section; the chunks are in it after `load`."""
+        """Return the root, with one child per section; the chunks are in it after `load`."""
         file = self._file
         makers = {
             "header": lambda part: header_node(file.header.record, file.header.values),

@@ -1,4 +1,4 @@
-"""Writing Bloscpack files: one content becomes one file, in chunks of equal plain size."""
+"""Writing Bloscpack files: one content becomes one file, in chunks of equal uncompressed size."""
 
 from __future__ import annotations
 

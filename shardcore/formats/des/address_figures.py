@@ -32,7 +32,7 @@ _DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """A file name in its pieces, each with what tells it.
+    """A file name in its pieces, each with what reports it.
 
     Attributes:
         date: Eight digits, or `ANY`.
@@ -53,7 +53,7 @@ class Pieces:
 
 
 def shown_uid(uid: str) -> str:
-    """Return a uid as it stands in a drawing."""
+    """Return a uid as it is stored in a drawing."""
     text = visible(uid[:_SHOWN])
     return (text[:_SHOWN] + "…" if len(uid) > _SHOWN or len(text) > _SHOWN else text) or "(empty)"
 
@@ -215,7 +215,7 @@ def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], ti
 
     Args:
         names: Their names.
-        said: What is said of each, and its tone.
+        said: What is stated of each, and its tone.
         title: What to write over it.
     """
     rows = tuple(

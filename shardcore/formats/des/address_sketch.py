@@ -71,8 +71,8 @@ class AddressScene:
         trace: The lookup.
         member: The name of that file in its folder; empty for a single file.
         names: The names of the folder's files, as far as they are known; None for a single file.
-        ready: Whether `file` is open, so that its first uid can be told without reading.
-        n_bits: The number of bits of the folder; None where it is not known.
+        ready: Whether `file` is open, so that its first uid can be derived without reading.
+        n_bits: The number of bits of the folder; None where it is unknown.
     """
 
     def __init__(

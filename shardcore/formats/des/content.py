@@ -26,7 +26,7 @@ def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]
 
     Raises:
         FormatError: The place or the codec is impossible, or the payload is damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     start, stop, codec, size = inline_place(entries, row)
     chunks = read_chunks(source, start, stop)
@@ -36,7 +36,7 @@ def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]
 
 
 def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
-    """First byte, one past the last byte, codec and declared plain size of an inline object.
+    """First byte, one past the last byte, codec and declared uncompressed size of an inline object.
 
     Raises:
         FormatError: The place or the codec is impossible.
@@ -51,7 +51,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
     """Return the external file of a BigFile entry; its name was checked to be 64 hex digits, and no link is followed.
 
     Raises:
-        FormatError: The hash is no file name, or the file has another size than the entry says.
+        FormatError: The hash is no file name, or the file has another size than the entry states.
         ExternalMissing: The file is not there.
     """
     entries.check_readable(row)
@@ -76,10 +76,10 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterato
     """Yield the content of a BigFile; that its sha256 is its name is known at the end.
 
     Raises:
-        FormatError: The hash is no file name, or the file has another size than the entry says.
+        FormatError: The hash is no file name, or the file has another size than the entry states.
         BadChecksum: The content is another one.
         ExternalMissing: The file is not there.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     wanted = entries.hash(row).decode("ascii", "replace").lower()
     digest = hashlib.sha256()
@@ -99,7 +99,7 @@ def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int
 
     Raises:
         LimitExceeded: They are more than `limit`.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     first, last = min(first + start, last), min(first + stop, last)
     if last - first > limit:

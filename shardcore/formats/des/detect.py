@@ -31,13 +31,13 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard 
 
     Raises:
         FormatError: It is damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     return open_zones(probe, context) if _is_zones(probe) else shard.open_shard(probe, context)
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """Return a folder of shards; or one that has none, and a zones file that says where they are."""
+    """Return a folder of shards; or one that has none, and a zones file that states where they are."""
     verdict = shards.detect_folder(folder)
     if verdict is None and (name := _zones_in(folder)) is not None:
         return Verdict(Certainty.BESIDE, f"{name}, a zones file, and no shards")

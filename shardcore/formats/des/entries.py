@@ -104,7 +104,7 @@ class Entries:
 
     @cached_property
     def columns(self) -> EntryColumns:
-        """All columns, read when first asked for."""
+        """All columns, read when first requested."""
         return self._columns_v2() if isinstance(self.shape, ShapeV2) else self._columns_v1()
 
     def uid(self, row: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The tape of entries that a reader walks along, and the stamp that a sidecar puts on one."""
+"""The request log of entries that a reader walks along, and the stamp that a sidecar puts on one."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
 
 
 def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
-    """The tombstone of an entry, in a place that is looked for where it is not known; None where it was not deleted."""
+    """The tombstone of an entry, in a place that is looked for where it is unknown; None where it was not deleted."""
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None

@@ -82,7 +82,7 @@ class DesFile:
         entries: Its index.
         header: Values of the header.
         footer: Values of the footer.
-        deleted: Whether what a tombstone covers is served all the same.
+        deleted: Whether what a tombstone covers is returned all the same.
         index_stop: One past the last byte of the index.
         sections: They tile the file.
     """
@@ -107,7 +107,7 @@ class DesFile:
 
     @property
     def data_map(self) -> DataMap:
-        """Return who owns the bytes of the data section; made when first asked for."""
+        """Return who owns the bytes of the data section; made when first requested."""
         return self._map.get(lambda: DataMap(self.entries, HEADER.size, self.entries.data_stop))
 
     @property
@@ -175,7 +175,7 @@ class DesFile:
 
         Raises:
             UsageError: The object is deleted, and the file was not opened with `deleted=True`; or no row is.
-            FormatError: The sidecar is damaged, so that nobody knows what was deleted.
+            FormatError: The sidecar is damaged, so that is unknown what was deleted.
         """
         if not 0 <= row < len(self.entries):
             raise UsageError(f"no row {row} here")
@@ -198,7 +198,7 @@ class DesFile:
             UsageError: The object is deleted, or there is no such row.
             FormatError: The content is damaged.
             ExternalMissing: A BigFile is not there.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         self.check_allowed(row)
         if self.entries.columns.big[row]:
@@ -212,7 +212,7 @@ class DesFile:
             LimitExceeded: The range is longer than `limit` bytes.
             UsageError: The object is deleted, or there is no such row.
             FormatError: The content has no possible place.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         self.check_allowed(row)
         if self.entries.columns.big[row]:
@@ -228,7 +228,7 @@ class DesFile:
             UsageError: The object is deleted.
             FormatError: The payload is damaged.
             LimitExceeded: It is longer than what can be shown, 32 MiB.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         self.check_allowed(row)
         kept = self._decoded.get(row)

@@ -179,7 +179,7 @@ class DesDataSet(DataSet):
         return Uid.parse(text)
 
     def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
-        """Return the route of a uid (None when the number of bits is not known) and the members that may hold it."""
+        """Return the route of a uid (None when the number of bits is unknown) and the members that may hold it."""
         if self.n_bits is None:
             names = [(ShardName.parse(member.name), member.name) for member in self.members]
             return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
@@ -324,7 +324,7 @@ class DesDataSet(DataSet):
 
     @property
     def tree(self) -> Node:
-        """One node for each member, and one for the retention copies."""
+        """One node per member, and one for the retention copies."""
         root = super().tree
         if not self.retention.days:
             return root
@@ -356,7 +356,7 @@ class DesDataSet(DataSet):
         """Return a BigFile or a sidecar as a part of that name.
 
         Raises:
-            SourceError: It cannot be had.
+            SourceError: It cannot be read.
         """
         role = FieldRole.TEXT if shard_of_sidecar(path) else FieldRole.DATA
         return content_part(self.folder.open_on_demand(path), name, role)

@@ -269,7 +269,7 @@ def bigfile_name(digest: bytes) -> str:
 
 
 def codec_name(code: int) -> str:
-    """`none`, `zstd`, `lz4`, or the number of a codec that is not known."""
+    """`none`, `zstd`, `lz4`, or the number of a codec that is unknown."""
     return CODECS[code] if code < len(CODECS) else f"{code}, not known"
 
 

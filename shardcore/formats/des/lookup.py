@@ -1,4 +1,4 @@
-"""Finds uids and tells how (des-architecture, Read path)."""
+"""Finds uids and reports how (des-architecture, Read path)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class DesLookup:
     def find(self, key: Uid, look: Look) -> ObjectRef:
         """Find a uid: the ends, the walk through the index, the entry, the sidecar, the payload.
 
-        Of several entries with one uid the last is served, as the reference does.
+        Of several entries with one uid the last is returned, as the reference does.
 
         Raises:
             KeyAbsent: No entry has the uid.
@@ -100,7 +100,7 @@ class DesLookup:
             raise KeyAbsent(key.text, span=index)
         if look.telling:
             _tell_entry(file, rows, look)
-        # What an object is, its sidecar says, too: that is read now.
+        # What an object is, its sidecar states, too: that is read now.
         ref = self._objects.ref(int(rows[-1]))
         if look.telling:
             _tell_sidecar(file, ref, look)
@@ -302,7 +302,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
 
     Raises:
         FormatError: They are damaged.
-        SourceError: They cannot be had.
+        SourceError: They cannot be read.
     """
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
         look.step(

@@ -17,11 +17,11 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 OBJECT, BIGFILE = 0, 1
-_NOT_SHOWN = 1 << 62  # sizes from here on are no sizes; a column says -1
+_NOT_SHOWN = 1 << 62  # sizes from here on are no sizes; a column states -1
 
 
 class DesObjects(Objects):
-    """One row for each entry, in the order of the index.
+    """One row per entry, in the order of the index.
 
     Args:
         file: The file.

@@ -79,7 +79,7 @@ class CopiesSeen(Protocol):
 
 
 class Retention:
-    """The copies that can be seen from a folder of shards. They are listed when somebody asks for one.
+    """The copies that can be seen from a folder of shards. They are listed when somebody requests one.
 
     Args:
         folder: The folder of the shards.
@@ -98,7 +98,7 @@ class Retention:
 
     @property
     def copies(self) -> Copies:
-        """All copies, listed when first asked for."""
+        """All copies, listed when first requested."""
         return self._copies.get(self._listed)
 
     @property
@@ -115,10 +115,10 @@ class Retention:
 
         Args:
             name: Its name.
-            on_demand: Whether the source holds nothing while nobody reads it.
+            on_demand: Whether the source holds nothing while it is not read.
 
         Raises:
-            SourceError: It cannot be had.
+            SourceError: It cannot be read.
         """
         root = self.copies.root if self.days else None
         if root is None or name not in self.copies.by_name:

@@ -201,7 +201,7 @@ def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
         uids: For each shard number as printed in a file name, uids found in files of that number.
 
     Returns:
-        The smallest `n_bits` by which every uid's number prints as its file says; None when there is none, or
+        The smallest `n_bits` by which every uid's number prints as its file states; None when there is none, or
         when there is no uid to judge by.
     """
     columns = [(hex_, np.fromiter(map(low_bits, some), np.uint16)) for hex_, some in uids.items()]

@@ -4,8 +4,8 @@ The index is found again without the footer, by its first entry; where the walk 
 is gone, entries are found one by one (`loose`). A sidecar repeats the whole index, with a sha256 for each content
 (`vouched`). Payloads lie one after the other with nothing between them: zstd and LZ4 frames begin with a magic number,
 and their blocks say where they end; that they decompress to the size in their entry proves no byte, so only a
-sidecar, or the hash of a BigFile, makes a content whole. Those that are stored plain cannot be told apart by
-themselves: where no entry and no sidecar tells of them, they can be taken as they lie there, and nobody knows how many
+sidecar, or the hash of a BigFile, makes a content whole. Those that are stored plain cannot be distinguished by
+themselves: where no entry and no sidecar reports them, they can be taken as they lie there, and nobody knows how many
 they were.
 """
 
@@ -100,7 +100,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
 
 
 def _version(damaged: Damaged) -> int | None:
-    """Return the layout of entries, where the header says it."""
+    """Return the layout of entries, where the header states it."""
     head = damaged.source.read(0, min(HEADER.size, damaged.source.size))
     known = head.startswith(MAGIC) and head[len(MAGIC) :][:1] in (b"\1", b"\2")
     return head[len(MAGIC)] if known else None
@@ -152,7 +152,7 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, tri
     checksum = checksum_in(ref.extras)
     by = BY_SIDECAR if checksum else _BY_DIGEST if outside else ""
     if missing and not outside and trials.left > 0:
-        # Bytes are gone: what stands at the place may be another content, and the right one so much earlier.
+        # Bytes are gone: the content at the place may be another content, and the right one so much earlier.
         c, row = shard.file.entries.columns, ref.row
         codec, length, size = (int(column[row]) for column in (c.codec, c.length, c.size))
         if codec < len(CODECS) and (checksum or codec):

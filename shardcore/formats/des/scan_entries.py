@@ -1,6 +1,6 @@
 """Entries of a DES index that are found one by one, where nothing leads to the index as a whole.
 
-An inline entry says its stored bytes twice (`length` and `compressed_size`), begins where its uid ends, whose length
+An inline entry states its stored bytes twice (`length` and `compressed_size`), begins where its uid ends, whose length
 stands before it, and its payload lies before the index: together that happens by chance about never.
 """
 

@@ -134,7 +134,7 @@ class DesShard(FileShard):
             UsageError: The object is deleted, and the shard was not opened with `deleted=True`.
             FormatError: The content is damaged.
             ExternalMissing: A BigFile is not there.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return self.file.stream(ref.row)
 
@@ -145,7 +145,7 @@ class DesShard(FileShard):
             LimitExceeded: The range is longer than `limit` bytes.
             UsageError: The object is deleted, or the range is none.
             FormatError: The content is damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
@@ -178,12 +178,12 @@ class DesShard(FileShard):
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
     """Open a shard: the end, the beginning, and the index when it is not in the end that was fetched.
 
-    An index that ends too early is an error, unless a partial shard is wanted: that has the entries before the damage.
+    An index that ends too early is an error, unless a partial shard is needed: that has the entries before the damage.
 
     Raises:
         FormatError: Ends or index are damaged, or of a version or family that is not read.
         LimitExceeded: The index is larger than 1 GiB.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     header, footer, start = _read_ends(probe, context.draft)
     at = probe.size - FOOTER.size

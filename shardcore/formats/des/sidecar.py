@@ -1,6 +1,6 @@
 """The sidecar `<name>.meta` beside a shard: checksums and tombstones (des_core.metadata_manager).
 
-A tombstone never changes the shard: a reader that does not look here serves what was deleted.
+A tombstone never changes the shard: a reader that does not look here returns deleted objects.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Sidecar:
         name: Its file name.
         size: Its bytes.
         fields: The single values, by name: `version`, `shard_file`, `shard_size`, …, `stats.entries`, ….
-        index: What it says of each entry, by `uid:timestamp` or `uid`.
+        index: What it states about each entry, by `uid:timestamp` or `uid`.
         tombstones: Deletions by uid.
     """
 
@@ -182,7 +182,7 @@ def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError 
     """Return the sidecar of that name, or why it cannot be used; neither when there is none.
 
     Only a file that is known not to be there is none: one that cannot be read may have tombstones in it. Stores that
-    nobody may list say "forbidden" of what is not there; that is none, and the tape notes it.
+    nobody may list say "forbidden" of what is not there; that is none, and the request log notes it.
     """
     try:
         return Sidecar.parse(folder.read(name, MAX_SIDECAR), name), None

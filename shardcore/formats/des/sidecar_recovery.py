@@ -65,7 +65,7 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
 
 
 def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[SalvagedObject]:
-    """Yield the contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
+    """Yield the contents that the sidecar alone reports: at their place, or as much earlier as bytes are missing."""
     missing = _missing(damaged, sidecar)
     for uid, said, deleted in _said(sidecar):
         if uid in listed or deleted:
@@ -89,7 +89,7 @@ def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, in
 
 
 def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
-    """Yield the uid of each entry, what is said of it, and whether it was deleted."""
+    """Yield the uid of each entry, what is stated of it, and whether it was deleted."""
     for key, said in sidecar.index.items():
         uid, created_at = named_by(key, said)
         meta = said.get("meta")
@@ -114,7 +114,7 @@ def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]
 
 
 def _place(said: dict[str, Any]) -> tuple[int, int] | None:
-    """Return where a payload was, by the sidecar; None for BigFiles, and where it does not say."""
+    """Return where a payload was, by the sidecar; None for BigFiles, and where it does not state."""
     start, length = said.get("offset"), said.get("length")
     numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in (start, length))
     if not numbers or said.get("codec") not in CODECS or not isinstance(start, int) or not isinstance(length, int):

@@ -17,7 +17,7 @@ _BLANK = " \t\r\n"
 
 
 def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Span:
-    """Return the bytes of a tombstone, key and all; the whole sidecar where they cannot be told.
+    """Return the bytes of a tombstone, key and all; the whole sidecar where they cannot be derived.
 
     Args:
         file: The shard.
@@ -37,7 +37,7 @@ def tombstone_span(file: DesFile, sidecar: Sidecar, tombstone: Tombstone) -> Spa
 
 def _place(data: bytes, tombstone: Tombstone) -> tuple[int, int] | None:
     """First byte and end of the member of `tombstones` with the key of a tombstone."""
-    # One letter for each byte: what gives a text its form is ASCII, so places in it are places in the file.
+    # One letter per byte: what gives a text its form is ASCII, so places in it are places in the file.
     text = data.decode("latin-1")
     try:
         start = next((at for name, _, at, _ in _members(text, 0) if name == "tombstones"), None)

@@ -59,7 +59,7 @@ def tombstone(
 
     Raises:
         KeyAbsent: A uid is not found.
-        UsageError: The time of an object is not known; a uid has no tombstone to remove; the shard is not a local file.
+        UsageError: The time of an object is unknown; a uid has no tombstone to remove; the shard is not a local file.
         FormatError: A sidecar is damaged.
         SourceError: The bytes cannot be read.
     """
@@ -118,7 +118,7 @@ def _dated(key: str, entries: list[_Entry], date: str, *, undo: bool) -> list[tu
     """Return the entries that are meant, with their times.
 
     Raises:
-        UsageError: The time of one is not known, or none was created at `date`.
+        UsageError: The time of one is unknown, or none was created at `date`.
     """
     given = time_of_day(date)
     found: list[tuple[_Entry, str]] = []

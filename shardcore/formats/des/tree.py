@@ -1,4 +1,4 @@
-"""The nodes and colours of a shard and of what lies beside it: computed from the columns when somebody looks."""
+"""The nodes and colours of a shard and of what lies beside it: computed from the columns when the user looks."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class DesTree:
 
         Raises:
             UsageError: There is no such source.
-            ShardError: Its bytes cannot be had or decoded.
+            ShardError: Its bytes cannot be read or decoded.
         """
         if len(name.stretches) == 1 and not name.path:
             rows = self._file.entries.rows_at(*name.stretches[0])
@@ -322,7 +322,7 @@ def _widths(
 
 def _text_node(name: str, raw: bytes, at: int) -> Node:
     value: Value = raw
-    # Of longer ones a node tells the beginning: nodes are made by the thousand, and kept.
+    # Of longer ones a node reports the beginning: nodes are made by the thousand, and kept.
     if len(raw) > _VALUE_LIMIT:
         value = None
     else:

@@ -1,4 +1,4 @@
-"""Verification of a DES shard: what each depth checks stands in `docs/formats/des.md`."""
+"""Verification of a DES shard: what each depth checks is stored in `docs/formats/des.md`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardcore.progress import Progress
 from shardcore.shards.shard import DEFAULT_LIMIT
 
 RATIO = 1 << 16
-"""Uncompressed bytes for each stored one that are believed: zstd makes 32,768 of runs of one byte."""
+"""Uncompressed bytes per stored one that are trusted: zstd makes 32,768 of runs of one byte."""
 
 
 def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
@@ -112,7 +112,7 @@ def _tell(
     rows: NDArray[np.int64],
     describe: Callable[[int], str],
 ) -> None:
-    """One finding for each row; only those that are listed are put into words."""
+    """One finding per row; only those that are listed are put into words."""
     for row in rows[:MAX_PER_CODE].tolist():
         message = f"entry {row}: {describe(row)}"
         findings.add(Finding(severity, code, file.entries.span(row), message, file.uid(row)))
@@ -273,8 +273,8 @@ class _Checked:
 
     Attributes:
         place: Where it lies, how long it is, and how it is coded.
-        digest: The sha256 of its content; empty when it cannot be had.
-        code: The code of the finding that says why.
+        digest: The sha256 of its content; empty when it cannot be read.
+        code: The code of the finding that states why.
         message: What is wrong.
         span: Where; None for the entry itself.
     """

@@ -1,6 +1,6 @@
 """Starts of the entries of an index: the walk from entry to entry, done in many places at once.
 
-An entry says its length by what is in it, so entry n + 1 is known only after entry n. That is slow one by one in
+An entry states its length by what is in it, so entry n + 1 is known only after entry n. That is slow one by one in
 Python. Here the index is cut into lanes: a likely first entry is guessed for each, all lanes are walked together
 with NumPy, and then a lane counts only if the walk of the lanes before it arrives at exactly the guessed entry.
 Where it does not, the entries are walked one by one up to the next lane that fits. The result is that of the plain
@@ -246,7 +246,7 @@ def walk(shape: EntryShape, count: int, *, max_lanes: int = MAX_LANES) -> EntryW
 
 
 def _result(shape: EntryShape, bounds: Positions, count: int) -> EntryWalk:
-    """`bounds`: first bytes of entries, of which the last is not known to be whole."""
+    """`bounds`: first bytes of entries, of which the last is unknown to be whole."""
     whole = len(bounds) - 1
     error = ""
     if whole < count:

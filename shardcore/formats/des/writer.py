@@ -61,7 +61,7 @@ def check_level(codec: str, level: int | None) -> int:
 
 
 def endings(text: str | None) -> frozenset[str]:
-    """Return the endings that `skip=.jpg,.zip` names, in small letters; those of the reference unless given.
+    """Return the endings that `skip=.jpg,.zip` names, in small letters; those of the reference by default.
 
     Raises:
         UsageError: One does not begin with a dot.
@@ -360,7 +360,7 @@ class DesWriter(Writer):
                 "use version=2, or a higher threshold="
             )
         if isinstance(content, Sized):
-            # Its name is the digest of bytes that are not known.
+            # Its name is the digest of bytes that are unknown.
             self.exact = False
             digest = hashlib.sha256(b"%d" % len(self._uids)).hexdigest()
             self._big[digest] = entry.size
@@ -509,7 +509,7 @@ def _nothing_else(source: Source, format: str) -> Shard:
 
 
 def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
-    """Yield a content from its beginning, in pieces, each of which the digest is told."""
+    """Yield a content from its beginning, in pieces, each of which the digest is reported."""
     if isinstance(content, bytes):
         pieces: Iterator[bytes] = iter((content,))
     else:

@@ -69,7 +69,7 @@ class Zones:
 
     @property
     def labels(self) -> dict[str, Zone]:
-        """The zones by names that can stand in paths: their own, or `zone-<first number>`."""
+        """The zones by names that can are stored in paths: their own, or `zone-<first number>`."""
         names = [zone.name for zone in self.zones]
         plain = {name for name in names if _is_label(name) and names.count(name) == 1}
         return {zone.name if zone.name in plain else f"zone-{zone.start}": zone for zone in self.zones}
@@ -122,7 +122,7 @@ def _is_label(name: str) -> bool:
 
 
 def _place(text: str, key: str, value: str | None = None) -> Span | None:
-    """The bytes of a key, or of a key with its value, as they stand in the text; None when they are not found."""
+    """The bytes of a key, or of a key with its value, as stored in the text; None when they are not found."""
     quote = "[\"']?"
     pattern = rf"{quote}\b{key}{quote}\s*:" + (rf"\s*{quote}{re.escape(value)}" if value is not None else "")
     found = re.search(pattern, text)

@@ -38,7 +38,7 @@ class ZonesFolder(Folder):
 
     Args:
         source: The zones file; it is closed with the folder.
-        zones: What it says.
+        zones: What it states.
         context: How addresses are opened.
         around: A folder that is closed, too.
         trusted: Whether the file was named for its stores.
@@ -278,7 +278,7 @@ class DesZones(DesDataSet):
             try:
                 return tuple(Member(f"{label}/{entry.name}", entry.size) for entry in shards_in(folder))
             except SourceError as error:
-                # A prefix that nobody has written to yet is not there.
+                # A prefix to which nothing was written yet is not there.
                 if not says_absent(error):
                     raise
                 return ()

@@ -29,13 +29,13 @@ class Shelf:
     Attributes:
         xorb: Its hash.
         number: Which xorb of the shard; -1 when the shard does not list it.
-        count: How many chunks it has; -1 when that is not known.
+        count: How many chunks it has; -1 when that is unknown.
         first: The first chunk.
         last: One past the last.
         at: Where they begin in the drawing.
-        size: How many bytes they have; where that is not known, as many as the segments say.
+        size: How many bytes they have; where that is unknown, as many as the segments say.
         span: The record of the xorb.
-        starts: Where each chunk begins, from `at` on, and where the last one ends; None when it is not known.
+        starts: Where each chunk begins, from `at` on, and where the last one ends; None when it is unknown.
     """
 
     xorb: bytes
@@ -254,7 +254,7 @@ def _others(scene: MdbScene, segments: range) -> Iterator[int]:
 
 
 MOST_SPANS = 40
-"""Segments that light with a chunk; of a chunk with more, the first ones."""
+"""Segments that are highlighted with a chunk; of a chunk with more, the first ones."""
 
 MOST_PIECES = 24
 
@@ -378,7 +378,7 @@ def _xorb(scene: MdbScene, shelf: Shelf) -> Item:
 
 
 def _piece(scene: MdbScene, piece: ChunkRun) -> Item:
-    """Return some chunks with what uses them: pointing at it lights all of that."""
+    """Return some chunks with what uses them: pointing at it highlights all of that."""
     users = piece.users
     one = piece.last == piece.first + 1
     chunks = _chunks_text(piece.first, piece.last)

@@ -1,4 +1,4 @@
-"""Insert 10 bytes: what has to be stored anew when a file is cut at fixed places, and when its content says where."""
+"""Insert 10 bytes: what has to be stored again when a file is cut at fixed places, and when its content says where."""
 
 from __future__ import annotations
 

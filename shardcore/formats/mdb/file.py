@@ -34,10 +34,10 @@ class MdbFile:
     Args:
         source: The file.
         geometry: Where its parts lie.
-        footer_fields: The fields of the footer as they stand there; empty without one.
+        footer_fields: The fields of the footer as they are stored; empty without one.
         xorbs: The xorbs within reach.
         index: Its index, when it was read to open it.
-        footer_damage: Why the footer is not believed, or None.
+        footer_damage: Why the footer is not trusted, or None.
 
     Attributes:
         sections: The parts; they tile the file.
@@ -103,7 +103,7 @@ class MdbFile:
     def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
         """Return the index; when it was not read yet, the file is read whole and its sections are walked.
 
-        What breaks off is no error here, `damage` tells it.
+        What breaks off is no error here, `damage` reports it.
 
         Args:
             look: The lookup that needs it, which counts what is read.
@@ -111,7 +111,7 @@ class MdbFile:
 
         Raises:
             LimitExceeded: The file is over 256 MiB.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         source = self.source if look is None else look.meter(self.source)
         return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
@@ -133,7 +133,7 @@ def read_whole(source: Source, progress: Progress) -> bytes:
 
     Raises:
         LimitExceeded: It is over 256 MiB.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     size = source.size
     if size > MAX_INDEX_SIZE:

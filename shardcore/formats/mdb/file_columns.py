@@ -123,7 +123,7 @@ class Collected:
         return found
 
     def recipes(self, xorbs: list[PackedXorb]) -> Recipes:
-        """Return what a shard says of the files and of the xorbs that they are in."""
+        """Return what a shard states about the files and of the xorbs that they are in."""
         numbers = np.array(self._segments, np.int64).reshape(-1, 4)
         hashes = as_rows([xorb.hash for xorb in xorbs])
         segments = np.zeros(len(numbers), FILE_ENTRY.dtype)

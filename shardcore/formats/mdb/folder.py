@@ -70,7 +70,7 @@ class MdbDataSet(DataSet):
         Raises:
             NotAShard: It has no tag of a shard.
             FormatError: It is damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         probe = PrefetchedSource(source)
         if detect(probe) is None:

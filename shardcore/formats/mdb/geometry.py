@@ -117,7 +117,7 @@ class MdbGeometry:
     def flavour(self) -> str:
         """Return what the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form.
 
-        `unknown` when there should be a footer and it cannot be believed.
+        `unknown` when there should be a footer and it cannot be trusted.
         """
         footer = self.footer
         if footer is None:
@@ -219,7 +219,7 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> MdbGeom
 
     Raises:
         Unsupported: The footer's version is not 1.
-        FormatError: It does not stand where it says, offsets are not in order or outside the file, or a table
+        FormatError: It does not stand where it states, offsets are not in order or outside the file, or a table
             is longer than the place it has.
     """
     where = size - FOOTER_SIZE
@@ -274,7 +274,7 @@ def range_fault(first: int, last: int, count: int) -> str:
     Args:
         first: First chunk.
         last: One past the last.
-        count: Number of chunks of the xorb; -1 when it is not known.
+        count: Number of chunks of the xorb; -1 when it is unknown.
     """
     if first >= last:
         return f"its chunk range is empty or reversed: first chunk {first}, end {last}"

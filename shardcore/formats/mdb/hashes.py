@@ -132,7 +132,7 @@ def shard_name(pieces: Iterable[bytes | memoryview]) -> str:
 
 
 def sha256_field(digest: str) -> bytes:
-    """Return the 32 bytes that stand in a metadata entry for a SHA-256: the digest read as if it were a text form.
+    """Return the 32 bytes that are stored in a metadata entry for a SHA-256: the digest read as if it were a text form.
 
     Raises:
         UsageError: `digest` is not 64 hexadecimal digits.

@@ -133,7 +133,7 @@ class MdbIndex:
 
     @cached_property
     def segment_sums(self) -> NDArray[np.int64]:
-        """The sum of the chunk sizes of each segment; -1 where it is not known or the range is not valid."""
+        """The sum of the chunk sizes of each segment; -1 where it is unknown or the range is not valid."""
         sums = np.full(len(self.segments), -1, np.int64)
         sure = (self.segment_xorbs >= 0) & ~self.segment_faults
         first = self.xorbs.bounds[self.segment_xorbs[sure]]

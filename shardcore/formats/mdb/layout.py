@@ -2,8 +2,8 @@
 
 Order in the file: header, file info section, xorb info (CAS info) section, file, xorb and chunk lookup table, footer.
 Both sections consist of 48-byte records, and positions inside them are counted in records. All numbers are
-little-endian. Names are those of the published page; where it says "reserved" but writers store something, the
-name is the one of the reference source, and the sentence says so.
+little-endian. Names are those of the published page; where it states "reserved" but writers store something, the
+name is the one of the reference source, and the sentence states it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finding a file, a xorb or a chunk by its hash: one code path, which also tells its steps.
+"""Finding a file, a xorb or a chunk by its hash: one code path, which also reports its steps.
 
 With a lookup table: the entries whose key is the first word of the hash, then the record of each, whose 32 bytes
 decide. Without one: the section is walked once. Under an HMAC key a chunk's plain hash is keyed first.
@@ -52,7 +52,7 @@ _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread 
 def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]:
     """Return the entries with a key: the number of the first (or where it would be), and their rows.
 
-    Hashes are spread evenly, so that the key tells where in a long table it must be; one piece nearly always has it.
+    Hashes are spread evenly, so that the key reports where in a long table it must be; one piece nearly always has it.
 
     Args:
         read: Reads the bytes `[start, stop)` of the shard.
@@ -159,7 +159,7 @@ class MdbLookup:
         """Return the kind and the hash that a key names: files by default, others by prefix.
 
         Raises:
-            UsageError: The prefix is not known, or what follows it is no hash.
+            UsageError: The prefix is unknown, or what follows it is no hash.
         """
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
@@ -175,7 +175,7 @@ class MdbLookup:
         Raises:
             KeyAbsent: There is none.
             FormatError: A table or a record is damaged where the lookup needs it.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         ref = next(self._each(key, look), None)
         if ref is None:

@@ -31,7 +31,7 @@ from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.model.span import Span
 
 RECIPE = "recipe"
-"""The part of a file or xorb that tells how it is put together, as JSON."""
+"""The part of a file or xorb that reports how it is put together, as JSON."""
 
 CODEC = "xorb"
 """Placeholder for the codec: each chunk of a xorb has its own."""
@@ -142,7 +142,7 @@ def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
 
     Raises:
         FormatError: They are damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     return read_file_block(file.read, ref.spans[0].start, file.geometry.file_info[1])
 
@@ -228,7 +228,7 @@ class MdbObjects(Objects):
         return self.file.index is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """Return the columns of some rows; see `Objects.columns`. `start` and `stop` tell where the records lie."""
+        """Return the columns of some rows; see `Objects.columns`. `start` and `stop` report where the records lie."""
         index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)

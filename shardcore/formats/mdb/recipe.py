@@ -91,7 +91,7 @@ def indented(value: Any, level: int = 1) -> str:
 
 
 def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
-    """Go on from an object's records into the xorbs; tell what cannot be reached, and never fail."""
+    """Go on from an object's records into the xorbs; report what cannot be reached, and never fail."""
     if ref.kind == FILE:
         _tell_file(file, ref, look)
     else:

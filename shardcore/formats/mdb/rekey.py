@@ -1,4 +1,4 @@
-"""A shard anew with its chunk hashes under an HMAC key, and another expiry; all else stays byte for byte."""
+"""A shard again with its chunk hashes under an HMAC key, and another expiry; all else stays byte for byte."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def rekey(
     shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
 ) -> tuple[WrittenFile, ...]:
-    """Write a shard anew under a key, or with another expiry, or both; the shard itself stays as it is.
+    """Write a shard again under a key, or with another expiry, or both; the shard itself stays as it is.
 
     Args:
         shard: An opened shard.
@@ -37,7 +37,7 @@ def rekey(
     Raises:
         UsageError: Neither is given, the shard has a key already or no footer, or the target exists or is the shard.
         FormatError: The shard is damaged.
-        SourceError: The bytes cannot be had or written.
+        SourceError: The bytes cannot be read or written.
     """
     if not key and not expiry:
         raise UsageError("nothing to change: give a key (--key HEX), an expiry (--expiry WHEN), or both")

@@ -60,7 +60,7 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
-    """Return whether the xorbs of a file are within reach; what is wrong with them is told when it is read.
+    """Return whether the xorbs of a file are within reach; what is wrong with them is reported when it is read.
 
     Args:
         shard: The shard.

@@ -1,4 +1,4 @@
-"""The segments of a file, as mappings that are made when somebody looks: a file can have hundreds of thousands."""
+"""The segments of a file, as mappings that are created when the user looks: a file can have hundreds of thousands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shardcore.codecs.xet.hashes import to_texts
 
 AT_ONCE = 4096
-"""Segments that are made at a time when all are asked for."""
+"""Segments that are made at a time when all are requested."""
 
 
 class Segments(Sequence[dict[str, Any]]):

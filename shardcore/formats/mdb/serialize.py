@@ -1,4 +1,4 @@
-"""The bytes of a shard from what it says: the inverse of walking its sections, from the same layout."""
+"""The bytes of a shard from what it states: the inverse of walking its sections, from the same layout."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
     """Return the whole shard, with files and xorbs in the order of their hashes.
 
     Args:
-        recipes: What it says.
+        recipes: What it states.
         form: One of `FORMS`.
-        facts: What its footer says; the upload form has none.
+        facts: What its footer states; the upload form has none.
     """
     file_part, file_starts = _file_section(recipes)
     cas_part, cas_starts = _cas_section(recipes, facts.key, eligible=form == MINIMAL)

@@ -177,7 +177,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 
     Raises:
         FormatError: Header or footer are damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     size = source.size
     head = source.head(HEADER.size)
@@ -207,7 +207,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | No
 def _without_footer(
     source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
 ) -> MdbFile:
-    """Return a shard whose footer cannot be believed: the sections say themselves where they end.
+    """Return a shard whose footer cannot be trusted: the sections say themselves where they end.
 
     The last bytes are shown as a footer only where something in them speaks for it; a file that was cut has none.
     """

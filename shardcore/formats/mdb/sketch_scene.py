@@ -62,7 +62,7 @@ class MdbScene:
 
     @cached_property
     def index(self) -> MdbIndex:
-        """Its index; read when somebody asks for it."""
+        """Its index; read when somebody requests it."""
         return self.file.load()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Keys and times of a shard as people write them, and as they stand in its footer."""
+"""Keys and times of a shard as people write them, and as stored in its footer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_time(name: str, text: str) -> int | None:
 
     Args:
         name: What errors call it.
-        text: An ISO date, with or without a time (UTC unless it says another zone), Unix seconds, or `none`.
+        text: An ISO date, with or without a time (UTC unless it states another zone), Unix seconds, or `none`.
 
     Raises:
         UsageError: It is none of these.
@@ -56,7 +56,7 @@ def read_time(name: str, text: str) -> int | None:
 
 
 def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
-    """Return what stands in the footer for an expiry.
+    """Return the content in the footer for an expiry.
 
     Args:
         expiry: Unix seconds; None for no expiry.

@@ -1,4 +1,4 @@
-"""Verification of a shard: what each depth checks stands in `docs/formats/mdb.md`."""
+"""Verification of a shard: what each depth checks is stored in `docs/formats/mdb.md`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress)
     """Check a shard to a depth.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     findings = Findings()
     progress(0, 4)

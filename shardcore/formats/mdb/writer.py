@@ -79,7 +79,7 @@ class XorbOutput:
         """Start a xorb."""
         target = self._output.target
         if target is not None and not self._output.folder and not self._swept:
-            # In folders that are no target, only what is named like a xorb of ours is swept.
+            # In folders that are no target, only what is named like a xorb of this library is swept.
             sweep(target.parent / BESIDE, _SPOOLED)
         self._swept = True
         file = self._output.spool(self._prefix + _SPOOLED)
@@ -198,10 +198,10 @@ class MdbWriter(Writer):
         output: Where to write; a folder becomes a store, with the folders of the reference's `local://`.
         form: `full`, `minimal` or `upload`; a store has a full and a minimal shard.
         compression: As in `XorbPacker`.
-        xorbs: The folder for xorbs; `xorbs` beside the shard unless given.
+        xorbs: The folder for xorbs; `xorbs` beside the shard by default.
         expiry: Until when clients use the shard: an ISO date, Unix seconds, or `none`.
         key: The HMAC key under which chunk hashes are stored, 64 hex digits.
-        created: When the shard was made: an ISO date or Unix seconds; not recorded unless given.
+        created: When the shard was made: an ISO date or Unix seconds; not recorded by default.
     """
 
     def __init__(

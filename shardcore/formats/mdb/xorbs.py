@@ -158,7 +158,7 @@ class Xorbs:
             raise ExternalMissing(f"{what}: {named} ({self._looked})", remedy=self._remedy)
 
     def close(self) -> None:
-        """Close all that are kept; asking for one afterwards is an error."""
+        """Close all that are kept; requesting one afterwards is an error."""
         self._closed = True
         for once in self._kept.clear():
             if once.value is not None:

@@ -118,14 +118,14 @@ def minishards_figure(spec: ShardingSpec, place: KeyLocation, items: Sequence[It
 
 
 def file_item(number: int, load: int | None, *, here: bool) -> Item:
-    """Return one file, with how many keys go there, where that is known."""
+    """Return one file, with how many keys go there, where known."""
     text = "" if load is None else plural(load, "key")
     tone = Tone.HIT if here else (Tone.EMPTY if load == 0 else Tone.INDEX)
     return Item(text, (), number, tone=tone, doc=f"File {number}.", name="file here" if here else "", here=here)
 
 
 def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
-    """Return one minishard, with how many keys it lists, where that is known."""
+    """Return one minishard, with how many keys it lists, where known."""
     text = "" if load is None else grouped_digits(load)
     told = "" if load is None else f": {plural(load, 'key')}"
     tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)

@@ -37,7 +37,7 @@ from shardcore.model.span import Span
 from shardcore.shards.cache import Once
 
 MOVED_KEYS = 100_000
-"""Keys that are placed anew at most when a number of bits is changed."""
+"""Keys that are placed again at most when a number of bits is changed."""
 
 NEIGHBOURS = 8
 _SOUGHT = 4096
@@ -173,7 +173,7 @@ class BitsSketch:
     def _minishard_item(
         self, file: NeuroglancerFile, number: int, place: KeyLocation, load: int | None, fault: str
     ) -> Item:
-        """Return one minishard, with its load as far as that is known."""
+        """Return one minishard, with its load where known."""
         here = number == place.minishard
         if not here:
             load, fault = self._known_load(file, number)
@@ -200,7 +200,7 @@ class BitsSketch:
 
         Raises:
             FormatError: It is damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         file = self._file
         if file is None:

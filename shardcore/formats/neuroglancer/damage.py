@@ -15,7 +15,7 @@ from shardcore.model.span import Span
 
 
 class MinishardDamage(Mapping[int, FormatError]):
-    """The damaged minishards by number, in order; an error is made when somebody asks for it.
+    """The damaged minishards by number, in order; an error is created when somebody requests it.
 
     Half a million errors would take half a gigabyte. What is kept is the number of a text for each minishard.
 
@@ -35,7 +35,7 @@ class MinishardDamage(Mapping[int, FormatError]):
         self._texts: dict[str, int] = {}
 
     def note(self, number: int | npt.NDArray[np.int64], text: str) -> None:
-        """Say why the index of a minishard, or of several, cannot be read; only before `numbers` is asked for."""
+        """Say why the index of a minishard, or of several, cannot be read; only before `numbers` is requested."""
         self._codes[number] = self._texts.setdefault(text, len(self._texts) + 1)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Files as cloud-volume leaves them: compressed, with an ending that says so."""
+"""Files as cloud-volume leaves them: compressed, with an ending that states it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a file without the ending that says how it is compressed."""
+    """Return the name of a file without the ending that states how it is compressed."""
     stem, dot, ending = name.rpartition(".")
     return stem if stem and dot + ending in ENDINGS else name
 

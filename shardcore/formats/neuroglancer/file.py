@@ -104,7 +104,7 @@ class NeuroglancerFile:
         """Read all minishard indices, and of mesh shards all manifests; damage is kept, not raised.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         self.levels.table(progress)
         if self.is_mesh:
@@ -119,7 +119,7 @@ class NeuroglancerFile:
         """Return what the manifests say about the unlisted fragments of a mesh shard, read once.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         table = self.levels.table()
         return self._meshes.get(lambda: read_meshes(self.source, self.spec, table, progress))
@@ -194,7 +194,7 @@ class NeuroglancerFile:
             A row and its decoded value, or why there is none.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         entries = self.levels.table().entries
         wanted = np.arange(len(entries)) if rows is None else rows
@@ -222,7 +222,7 @@ class NeuroglancerFile:
             A row and the bytes of its decoded value, or why there are none; None where the work became too much.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         entries = self.levels.table().entries
         rows = np.flatnonzero(entries.inside)
@@ -294,7 +294,7 @@ class NeuroglancerFile:
             UsageError: The bytes are none of the file's, or belong to the shard index.
             FormatError: They are damaged.
             LimitExceeded: They decompress to more than can be shown, 32 MiB.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         if not self.base <= start <= stop <= self.source.size:
             raise UsageError(f"no index and no value lies at the bytes {start}..{stop}")

@@ -147,7 +147,7 @@ class NeuroglancerDataSet(DataSet):
 
     Args:
         folder: The folder with the shards. One that lists cheaply is listed at once; of others the shards are opened by
-            their names, which follow from the keys, and listed when somebody wants to know which there are.
+            their names, which follow from the keys, and listed when the user wants to know which there are.
         origin: See above.
     """
 
@@ -188,7 +188,7 @@ class NeuroglancerDataSet(DataSet):
     @property
     def fields(self) -> dict[str, Value]:
         """The specification, where it comes from, and how many shards there are."""
-        # A folder that cannot be listed does not say how many shards it has.
+        # A folder that cannot be listed does not state how many shards it has.
         return self.origin.fields | (super().fields if self.listed or self.folder.listable else {})
 
     @property
@@ -198,7 +198,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def written_with(self) -> str:
-        """The info with this key space alone, where there is one: it says what the keys are."""
+        """The info with this key space alone, where there is one: it states what the keys are."""
         return self.origin.written_with
 
     @property
@@ -208,7 +208,7 @@ class NeuroglancerDataSet(DataSet):
 
     @property
     def tree(self) -> Node:
-        """The specification, then one node for each shard."""
+        """The specification, then one node per shard."""
         if not self.listed and not self.folder.listable:
             return Node(self.uri, Span("", 0, 0), children=(spec_node(self.origin),), error=NOT_LISTED)
         root = super().tree
@@ -285,7 +285,7 @@ class NeuroglancerDataSet(DataSet):
             except (NoSuchObject, Forbidden):
                 continue
             except ShardError:
-                pass  # it is there; whoever reads it is told what is wrong with it
+                pass  # it is there; the reader it is reported what is wrong with it
             return candidate
         return None
 
@@ -327,7 +327,7 @@ class NeuroglancerDataSet(DataSet):
 class NeuroglancerKeySpaces(DataSet):
     """A folder from which several key spaces can be reached: each is a data set of its own, in a folder of its own.
 
-    It is what can be shown of such a folder: whoever looks for a key, or verifies, is told to choose a key space.
+    It is what can be shown of such a folder: whoever looks for a key, or verifies, is reported to choose a key space.
 
     Attributes:
         spaces: The key spaces.
@@ -362,7 +362,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def tree(self) -> Node:
-        """One node for each key space."""
+        """One node per key space."""
         doc = "A key space with shards of its own: open its folder."
         kids = tuple(
             Node(folder, Span("", 0, 0), text=name, doc=doc, children=_spec_of(each))
@@ -382,7 +382,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def declared_objects(self) -> int | None:
-        """None: how many there are in the key spaces is not known."""
+        """None: how many there are in the key spaces is unknown."""
         return None
 
     def load_index(self, progress: Progress = no_progress) -> None:
@@ -414,7 +414,7 @@ class NeuroglancerKeySpaces(DataSet):
 
 
 def _spec_of(each: FolderSpace) -> Deferred:
-    """The specification of a key space as a node, made when somebody looks: there may be ten thousand of them."""
+    """The specification of a key space as a node, made when the user looks: there may be ten thousand of them."""
     return Deferred(lambda: (spec_node(each.origin),))
 
 
@@ -431,7 +431,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
 def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | NeuroglancerKeySpaces:
     """Open the key space whose shards lie in a folder, or the only one below it.
 
-    Where there are several, they are listed: as a data set without objects where something partial is wanted.
+    Where there are several, they are listed: as a data set without objects where something partial is needed.
 
     Raises:
         UsageError: The folder has several key spaces, which are listed, or none that is sharded.

@@ -218,7 +218,7 @@ def infer(file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size:
         index_size: Bytes of the shard index where they are known (the `.index` file of the split form).
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     found: list[Candidate] = []
     rejected: list[str] = []

@@ -67,7 +67,7 @@ _OBJECT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class VolumeScale:
-    """One scale of a volume, as far as it tells what a chunk is. Axes are x, y, z; lengths are voxels.
+    """One scale of a volume, as far as it reports what a chunk is. Axes are x, y, z; lengths are voxels.
 
     Attributes:
         size: Voxels of the whole volume.

@@ -116,7 +116,7 @@ def _text(members: Any) -> bytes:
 
 
 def of_kind(kind: str) -> Described:
-    """Return what can be said where only the kind is known.
+    """Return what can be stated where only the kind is known.
 
     Raises:
         UsageError: It is not enough for that kind.

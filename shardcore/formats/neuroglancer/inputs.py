@@ -69,7 +69,7 @@ def _items(files: Iterable[tuple[Path, str]], space: KeySpace | None, left_out: 
 
 
 def _space(options: Mapping[str, Any]) -> KeySpace | None:
-    """Return the key space of an info that was given as the specification; None where nothing says what keys are."""
+    """Return the key space of an info that was given as the specification; None where nothing states what keys are."""
     if options.get("spec") is None:
         return None
     _, said = of_spec(options["spec"])

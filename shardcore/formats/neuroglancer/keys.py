@@ -53,7 +53,7 @@ def checked_key(text: str) -> str:
 
 
 def key_of_name(name: str) -> str:
-    """Return the key that the name of a file says: its stem, a number.
+    """Return the key that the name of a file states: its stem, a number.
 
     Raises:
         OddName: It says none.

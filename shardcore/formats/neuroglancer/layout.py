@@ -292,7 +292,7 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
 
     Raises:
         Truncated: The head is cut.
-        FormatError: The length is not what the counts say.
+        FormatError: The length is not what the counts state.
     """
     lods = MANIFEST_HEAD.read_one(data, place=place)["num_lods"]
     if lods > MOST_LODS:
@@ -337,7 +337,7 @@ def read_manifest(data: bytes, place: Span | None = None) -> MeshManifest:
 
     Raises:
         Truncated: The head is cut.
-        FormatError: The length is not what the counts say.
+        FormatError: The length is not what the counts state.
     """
     scales, offsets, _, *levels = (array.values for array in manifest_arrays(data, place))
     head = MANIFEST_HEAD.read_one(data)

@@ -173,7 +173,7 @@ class IndexLevels:
         """Return all entries, read once; damaged minishards are noted in it, not raised.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         table = self._table.get(lambda: self._read_table(progress))
         self._kept.clear()
@@ -219,7 +219,7 @@ class IndexLevels:
             try:
                 decoded = self._decoded(number, stored, Span("", start, stop), room)
             except FormatError as error:
-                # What expands beyond the room that is left has used it up; else each of many would be expanded anew.
+                # What expands beyond the room that is left has used it up; else each of many would be expanded again.
                 if isinstance(error.__cause__, LimitExceeded):
                     room -= min(max(DECODED_FLOOR, DECODED_RATIO * len(stored)), room)
                 damage.note(number, error.message.removeprefix(f"minishard {number}: "))

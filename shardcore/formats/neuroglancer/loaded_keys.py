@@ -1,4 +1,4 @@
-"""The keys that are in memory: those that are placed anew when a number of bits is changed in a drawing."""
+"""The keys that are in memory: those that are placed again when a number of bits is changed in a drawing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OpenFiles:
 
     Attributes:
         files: The shards.
-        all: Whether these are all there are, as far as that is known.
+        all: Whether these are all there are, where known.
     """
 
     files: Sequence[NeuroglancerFile] = ()
@@ -29,7 +29,7 @@ class KnownKeys:
     """Keys that are in memory.
 
     Attributes:
-        ids: Some of them: the first ones, where there are more than were asked for.
+        ids: Some of them: the first ones, where there are more than were requested.
         count: How many there are.
         complete: Whether they are all keys of the files that are open, and these are all files.
     """
@@ -44,7 +44,7 @@ def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
 
     Args:
         opened: The files.
-        most: How many are wanted at most.
+        most: How many are needed at most.
     """
     tables = [file.levels.known_table for file in opened.files]
     ids: list[Numbers] = []

@@ -43,7 +43,7 @@ places_figure = lazily(f"{_FIGURES}:places_figure")
 row_spans = lazily(f"{_FIGURES}:row_spans")
 
 TOLD_LIMIT = 16 << 20
-"""Values of up to this many bytes, stored and plain, are read and hashed while a lookup is told."""
+"""Values of up to this many bytes, stored and plain, are read and hashed while a lookup is reported."""
 
 
 class NeuroglancerLookup:

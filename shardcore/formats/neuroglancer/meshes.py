@@ -58,7 +58,7 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
     """Read all manifests of a shard, in batches.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     entries = table.entries
     fragments = np.full(len(entries), -1, np.int64)

@@ -1,4 +1,4 @@
-"""The objects of a shard: one row for each entry of each minishard index, then one for each damaged minishard."""
+"""The objects of a shard: one row per entry of each minishard index, then one for each damaged minishard."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class NeuroglancerObjects(Objects):
         )
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """Return the keys of some rows in decimal; None for damaged minishards, whose keys are not known."""
+        """Return the keys of some rows in decimal; None for damaged minishards, whose keys are unknown."""
         ids = self._table().entries.ids
         if len(rows) and int(rows.max()) < len(ids):
             return list(map(str, ids[rows].tolist()))

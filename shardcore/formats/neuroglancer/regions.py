@@ -135,7 +135,7 @@ def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
         regions: The regions.
         first: Number of the first one.
         last: One past the last.
-        plain: Whether minishard indices are not compressed, so that their numbers can be told apart.
+        plain: Whether minishard indices are not compressed, so that their numbers can be distinguished.
     """
     part = slice(first, last)
     starts, kinds = regions.starts[part], regions.kinds[part]
@@ -159,7 +159,7 @@ _COLUMN_ROLES = np.array([field.role for field in MINISHARD_INDEX.fields], np.ui
 
 
 def _word_runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> Runs:
-    """Return one run for each number of plain minishard indices, cut at `stops`."""
+    """Return one run per number of plain minishard indices, cut at `stops`."""
     words = lengths // WORD
     inside = np.arange(int(words.sum()), dtype=np.int64) - np.repeat(np.cumsum(words) - words, words)
     counts = np.repeat(words // len(MINISHARD_INDEX.fields), words)

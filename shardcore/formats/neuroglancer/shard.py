@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Source
 
 MOST_FIRST = 1 << 20
-"""Bytes of an index that are asked for before the size of the file is known."""
+"""Bytes of an index that are requested before the size of the file is known."""
 
 OTHER_PART = {"index": "data", "data": "index"}
 
@@ -48,7 +48,7 @@ def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, 
 
     Args:
         probe: The file, or one of the parts.
-        wanted: The minishard that is read next, where that is known: of the other part, its index comes first.
+        wanted: The minishard that is read next, where known: of the other part, its index comes first.
 
     Raises:
         SourceError: The other part is not there.
@@ -71,7 +71,7 @@ def joined(probe: PrefetchedSource, wanted: int | None = None) -> tuple[Source, 
 
 
 def _place_of(index: PrefetchedSource, minishard: int) -> tuple[int, int] | None:
-    """Return where the index of a minishard lies in the `.data`; None where it is empty, or nothing can be said."""
+    """Return where the index of a minishard lies in the `.data`; None where it is empty, or nothing can be stated."""
     start = minishard * SHARD_INDEX_ENTRY.size
     head = index.head(start + SHARD_INDEX_ENTRY.size)[start:]
     if len(head) < SHARD_INDEX_ENTRY.size:
@@ -121,7 +121,7 @@ class NeuroglancerShard(FileShard):
 
     @property
     def written_with(self) -> str:
-        """The info with this key space alone, where there is one: it says what the keys are."""
+        """The info with this key space alone, where there is one: it states what the keys are."""
         return self.origin.written_with
 
     @property
@@ -232,7 +232,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     Raises:
         NotAShard: There is no info, and no specification fits.
         FormatError: The file is shorter than its shard index.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     whole, kept, index_size = joined(probe)
     origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
@@ -245,11 +245,11 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
 
 
 def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
-    """Open a shard of a data set; `wanted` is the minishard that is read next, where that is known.
+    """Open a shard of a data set; `wanted` is the minishard that is read next, where known.
 
     Raises:
         FormatError: The file is shorter than its shard index.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     whole, kept, index_size = joined(PrefetchedSource(source), wanted)
     head = _head(whole, origin.spec, index_size, Draft())

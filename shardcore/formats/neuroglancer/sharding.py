@@ -82,12 +82,12 @@ class KeyLocation:
     """The way of one key to its minishard.
 
     Attributes:
-        key: The key asked for.
+        key: The key requested.
         shifted: `key >> preshift_bits`.
         hashed: The hash of `shifted`, 64 bits.
         minishard: The low `minishard_bits` bits of `hashed`.
         shard: The next `shard_bits` bits.
-        routed: Whether a data set tells the way to the shard, so that the shard need not.
+        routed: Whether a data set reports the way to the shard, so that the shard need not.
     """
 
     key: int

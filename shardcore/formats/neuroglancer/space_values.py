@@ -67,7 +67,7 @@ def first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | 
 
 FRAGMENTS = "fragments"
 MEMBER_SIZE = 20
-"""Bytes of a gzip member with nothing in it: what is added to the size of content that is not known."""
+"""Bytes of a gzip member with nothing in it: what is added to the size of content that is unknown."""
 JOINED = 1 << 14
 """Values that are compressed before they are put into the spool together."""
 
@@ -77,7 +77,7 @@ class SpaceValues:
 
     Args:
         output: Where the shards are going to be written.
-        said: What the info says of the key space.
+        said: What the info states about the key space.
         spec: How keys are sharded; without it that is suggested.
         order: What follows what in a shard.
         single: Whether all values have to be in one file.
@@ -187,7 +187,7 @@ class SpaceValues:
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
-        """Fragments say that the values are meshes, where nothing else was said; that is not enough for an info."""
+        """Fragments say that the values are meshes, where nothing else was stated; that is not enough for an info."""
         if self.said.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
         self.said = Described(SpaceKind.MESH)
@@ -224,7 +224,7 @@ class SpaceValues:
         return self.spool.at - begun
 
     def arrangement(self) -> tuple[ShardingSpec, list[ArrangedShard]]:
-        """Return what goes where, of all values added so far; made anew only after another was added.
+        """Return what goes where, of all values added so far; made again only after another was added.
 
         Raises:
             UsageError: Two have one key, or one the code of no chunk.

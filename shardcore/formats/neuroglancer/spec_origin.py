@@ -45,7 +45,7 @@ class Origin:
         place: The sharding object within `text`, as a span of the source `info`.
         others: Key spaces of the same info that cannot be used, one sentence each.
         inference: What the guess rests on, when it is one.
-        sharding: The sharding object as it stands in the info, when there is one.
+        sharding: The sharding object as it is stored in the info, when there is one.
     """
 
     space: KeySpace
@@ -134,7 +134,7 @@ class FoundInfo:
     """An info and where it was found.
 
     Attributes:
-        info: What it says.
+        info: What it states.
         text: Its bytes.
         folder: The folder of the shards, relative to the info; empty for the info's own.
     """
@@ -150,7 +150,7 @@ class FoundInfo:
 
 
 def info_of(source: PrefetchedSource) -> FoundInfo | None:
-    """Return the info beside or above a shard, asked for once while the shard is recognised and opened."""
+    """Return the info beside or above a shard, requested once while the shard is recognised and opened."""
     if _INFO_NOTE not in source.notes:
         source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
     found = source.notes[_INFO_NOTE]
@@ -166,7 +166,7 @@ def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None
         index_size: Bytes of the shard index, where the split form tells.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     known = source.notes.get(_INFERENCE_NOTE)
     if not isinstance(known, Inference):
@@ -180,7 +180,7 @@ def origin_of(
     """Return the key space that a shard belongs to.
 
     Args:
-        source: The file that was opened; its folder and name tell where to look.
+        source: The file that was opened; its folder and name report where to look.
         shard: The whole shard: the same, or both parts of the split form.
         spec: What the caller gave: JSON text, a mapping, or the path of a file or data set; None to look for it.
         forced: Whether a guess is taken even though not every check passes.
@@ -189,7 +189,7 @@ def origin_of(
     Raises:
         UsageError: What was given is no specification, or fits several key spaces.
         NotAShard: There is no info, and the bytes do not fit any specification.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     folder_name = source.folder.name if source.folder is not None else ""
     if spec is not None:

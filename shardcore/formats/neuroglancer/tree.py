@@ -1,4 +1,4 @@
-"""The nodes of a shard: what every byte is. Built from the index levels; rows become nodes when somebody looks."""
+"""The nodes of a shard: what every byte is. Built from the index levels; rows become nodes when the user looks."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class ColumnCells(Children):
         return range(min(first, self.rows), min(last, self.rows))
 
     def runs(self, start: int, stop: int) -> Runs | None:
-        """Return one run for each number."""
+        """Return one run per number."""
         inside = self.overlap(start, stop)
         numbers = np.arange(inside.start, inside.stop, dtype=np.int64)
         at = self.start + WORD * numbers
@@ -121,7 +121,7 @@ def column_nodes(
         base: Bytes of the shard index.
         first_row: The row of the first key's value, if that is known.
     """
-    # Summed up once for all groups of a thousand, each of which asks for its first and its last number.
+    # Summed up once for all groups of a thousand, each of which requests its first and its last number.
     summed: Once[MinishardEntries] = Once()
 
     def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
@@ -157,7 +157,7 @@ def column_nodes(
 
 
 class NeuroglancerTree:
-    """Makes the nodes of one shard.
+    """Create the nodes of one shard.
 
     Args:
         file: The shard.
@@ -168,7 +168,7 @@ class NeuroglancerTree:
         self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
     def root(self) -> Node:
-        """Return the specification, then one node for each section; every value and every index once they are read."""
+        """Return the specification, then one node per section; every value and every index once they are read."""
         table, meshes = self._file.levels.known_table, self._file.known_meshes
         return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
 
@@ -177,7 +177,7 @@ class NeuroglancerTree:
 
         Raises:
             UsageError: There is no such source.
-            ShardError: Its bytes cannot be had or decoded.
+            ShardError: Its bytes cannot be read or decoded.
         """
         if name == SourceName(INFO_NAME) and self._file.origin.text:
             return info_part(self._file.origin)
@@ -342,7 +342,7 @@ class NeuroglancerTree:
 
 
 class _Describer:
-    """Makes the nodes of regions from their numbers."""
+    """Create the nodes of regions from their numbers."""
 
     def __init__(self, tree: NeuroglancerTree, regions: Regions, table: MinishardTable | None) -> None:
         self._tree = tree

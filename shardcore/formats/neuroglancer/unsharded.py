@@ -1,4 +1,4 @@
-"""A precomputed data set of one file for each object: which object each file is, and what the info says of all."""
+"""A precomputed data set of one file per object: which object each file is, and what the info states about all."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Unsharded:
 
     Attributes:
         folder: Where the files lie.
-        described: What the info says of this key space.
+        described: What the info states about this key space.
     """
 
     folder: Path
@@ -83,7 +83,7 @@ class Unsharded:
         return items, (*links, *self._left_out(name for name, key in keys.items() if key is None))
 
     def _key_rule(self) -> Callable[[str], str | None]:
-        """Return what says the key of a file by its name; None where it is no object."""
+        """Return what states the key of a file by its name; None where it is no object."""
         space = self.described.space()
         if self.described.kind is SpaceKind.VOLUME:
             return lambda name: chunk_key(name, space)

@@ -29,7 +29,7 @@ def verify(file: NeuroglancerFile, depth: Depth, progress: Progress) -> Report:
     """Check a shard to a depth.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     findings = Findings()
     progress(0, 1)
@@ -113,7 +113,7 @@ _RANGE_CODES = {
 
 
 def _check_minishards(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    # What is wrong with their entries in the shard index is told already.
+    # What is wrong with their entries in the shard index is reported already.
     damage = table.damage
     numbers = damage.numbers[damage.faults[damage.numbers] == RangeFault.NONE]
     for number in numbers[:MAX_PER_CODE].tolist():
@@ -290,7 +290,7 @@ class _RowFindings:
         describe: Callable[[int], str],
         place: Callable[[int], Span] | None = None,
     ) -> None:
-        """One finding for each marked row, with the minishard index that lists it, or another `place`."""
+        """One finding per marked row, with the minishard index that lists it, or another `place`."""
         rows = np.flatnonzero(marked)
         if len(rows) > LISTED:
             text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"

@@ -172,7 +172,7 @@ class NeuroglancerWriter(Writer):
             raise UsageError(f"minishard_bits {given.minishard_bits}: at most {INDEX_BITS} are written")
         if len(said) > 1 and not (output.folder and info):
             raise UsageError(f"these are {plural(len(said), 'key space')}: give a folder, and leave its info in")
-        # The file has to be begun before the temporary ones: it says that the run is alive.
+        # The file has to be begun before the temporary ones: it states that the run is alive.
         self._single: Draining | None = None if output.folder else output.open()
         self._infos: dict[str, Draining] = {}
         self._with_info = info
@@ -296,7 +296,7 @@ class NeuroglancerWriter(Writer):
         return spec, shards
 
     def _check_single(self, spec: ShardingSpec, shards: list[ArrangedShard]) -> None:
-        """Refuse to write keys into a file in which nobody would look for them.
+        """Refuse to write keys into a file in which no reader would look for them.
 
         Raises:
             UsageError: They belong in several files, or in one of another name.
@@ -310,7 +310,7 @@ class NeuroglancerWriter(Writer):
         if named is None:
             return
         if named[1] != spec.name_digits or named[0] >= spec.shards:
-            # Verification says that no reader looks for such a name; it was asked for.
+            # Verification says that no reader looks for such a name; it was requested.
             self.expected.add(FILE_NAME)
         elif named[0] != shards[0].number and len(self._first):
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
@@ -361,7 +361,7 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 def _shard_folders(output: Output) -> tuple[str, ...]:
     """Return the folders of the shards that the info of a data set names which is going to be replaced.
 
-    Meshes and skeletons beside a volume have an info of their own: they stay, unless they are written anew.
+    Meshes and skeletons beside a volume have an info of their own: they stay, unless they are written again.
     """
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()

@@ -28,7 +28,7 @@ STATE_START = 0x9E3779B9
 """Start value of the first two numbers of the hash state; the third starts as the seed."""
 
 _MASK = 0xFFFFFFFF
-_SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # right, left, right: one row for each pass of the mix
+_SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # right, left, right: one row per pass of the mix
 _HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in the cache
 
 # --- the hash ---------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def find_duplicates(keys: U8) -> list[tuple[int, int]]:
     prefix = columns[order, 0]
     same = prefix[1:] == prefix[:-1]
     rows = np.sort(order[np.append(same, False) | np.append(False, same)])
-    rows = rows[np.lexsort(columns[rows].T)]  # stable: equal keys stand in ascending order of place
+    rows = rows[np.lexsort(columns[rows].T)]  # stable: equal keys are stored in ascending order of place
     again = np.flatnonzero((columns[rows[1:]] == columns[rows[:-1]]).all(axis=1))
     again = again[np.argsort(rows[again + 1])]
     return list(zip(rows[again].tolist(), rows[again + 1].tolist(), strict=True))
@@ -306,7 +306,7 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
         rows: Row of the bucket of each pair, shape (p,).
         buckets: Number of rows.
         free: The table.
-        claims: Scratch, one number for each slot; contents do not matter.
+        claims: Scratch, one number per slot; contents do not matter.
 
     Returns:
         Numbers of the placed pairs, in no particular order.

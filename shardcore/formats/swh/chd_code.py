@@ -84,7 +84,7 @@ class Encoded:
     Attributes:
         r: Low bits kept of each sum, 1 to 31.
         total_bits: T, bits used in the store.
-        unary: The high parts of the sums: one-bit number i stands at bit `(S[i] >> r) + i`.
+        unary: The high parts of the sums: one-bit number i is stored at bit `(S[i] >> r) + i`.
         directory: Position of every 128th one-bit, shape (B // 128 + 1,); a last entry without a bit is 0.
         low_bits: The low parts of the sums, r bits each.
         store: The values, each as long as the sums say.

@@ -26,7 +26,7 @@ class DisplacementLocation:
         start: First bit of the value in the store.
         length: Bits of the value.
         spans: The bytes looked at: the entry of the select directory, unary bits, low bits.
-        entry: What the directory says: at which unary bit the one-bit stands that its entry is about.
+        entry: What the directory states: at which unary bit the one-bit stands that its entry is about.
         lows: The low bits of bucket g - 1 and of g; 0 for bucket -1.
         unary: The unary bits looked at: first byte, counted within them, and the bytes.
     """

@@ -30,7 +30,7 @@ class Value:
         bucket: Whose displacement it is.
         start: Its first bit.
         length: Its bits.
-        displacement: What it says.
+        displacement: What it states.
     """
 
     bucket: int

@@ -53,7 +53,7 @@ class Hashed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllKeys:
-    """All keys of a small shard, hashed; the arrays have one entry for each live slot, keys have shape `(m, 32)`.
+    """All keys of a small shard, hashed; the arrays have one entry per live slot, keys have shape `(m, 32)`.
 
     Attributes:
         slots: Where each key lies.
@@ -102,7 +102,7 @@ class SwhHashing:
             found: Whether a lookup found it: then it is known how keys are hashed.
 
         Raises:
-            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be had.
+            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be read.
         """
         file = self.file
         parts = file.hash_parts()
@@ -118,7 +118,7 @@ class SwhHashing:
         """Return all keys, hashed once; None where there are too many.
 
         Raises:
-            ShardError: The hash function is damaged, or the bytes cannot be had.
+            ShardError: The hash function is damaged, or the bytes cannot be read.
         """
         return self._all.get(self._hash_all) if self.few else None
 

@@ -42,7 +42,7 @@ class KeyedScene:
         """The key; None where there is no object.
 
         Raises:
-            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be had.
+            ShardError: The hash function is damaged where the key needs it, or the bytes cannot be read.
         """
         return self._hashed.get(self._hash)
 

@@ -36,7 +36,7 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     slots: list[FileChange] = []
     found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
     for key, row in zip(keys, found, strict=True):
-        # What is not found at once is looked up alone: that says why.
+        # What is not found at once is looked up alone: that states why.
         ref = shard.objects.ref(row) if row >= 0 else shard.find(key)
         if ref.row in rows:
             raise UsageError(f"the key {key} is given twice")

@@ -31,16 +31,16 @@ from shardcore.sources.base import Source
 from shardcore.sources.wrapped import KeptSource
 
 SAMPLE_SLOTS = 200
-"""Slots in which live keys are sought at once, to tell the dialect of the hash."""
+"""Slots in which live keys are sought at once, to report the dialect of the hash."""
 
 SAMPLE_KEYS = 16
-"""Live keys that are hashed at most to tell it."""
+"""Live keys that are hashed at most to report it."""
 
 FEW_KEYS = 2
 """So few keys that do not hash to their slots may all be damaged."""
 
 CERTAIN = 10_000
-"""Keys that hash to their slots tell the dialect when chance would do the same less than once in so many shards."""
+"""Keys that hash to their slots report the dialect when chance would do the same less than once in so many shards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class WholeFunction:
 
     Attributes:
         encoded: The parts as the file keeps them.
-        decoded: What they say.
+        decoded: What they state.
     """
 
     encoded: chd_code.Encoded
@@ -90,7 +90,7 @@ class SwhFile:
         geometry: Where the parts of the shard lie.
         sections: They tile the file.
         signed: Whether key bytes count as signed (an old dialect no current reader follows); None until known.
-        misfit: Where keys hash to their slots in neither dialect, so that no lookup can tell what is absent: why.
+        misfit: Where keys hash to their slots in neither dialect, so that no lookup can report what is absent: why.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class SwhFile:
         """Read the offsets of all slots, and lengths where deletions leave them open.
 
         Raises:
-            ShardError: There is not enough memory, or the bytes cannot be had.
+            ShardError: There is not enough memory, or the bytes cannot be read.
         """
         with self.enough_memory():
             return self._order.get(lambda: load_order(self.source, self.geometry, progress))
@@ -157,7 +157,7 @@ class SwhFile:
 
     @contextmanager
     def enough_memory(self) -> Iterator[None]:
-        """A sparse file of a few bytes may have billions of slots: that too ends as an error of ours."""
+        """A sparse file of a few bytes may have billions of slots: that too ends as an error of this library."""
         try:
             yield
         except MemoryError as error:
@@ -176,7 +176,7 @@ class SwhFile:
         return self.parts
 
     def hash_tail(self) -> dict[str, Any]:
-        """Return the last two counts of the hash function, as they stand there."""
+        """Return the last two counts of the hash function, as they are stored."""
         return self._tail.get(self._read_tail)
 
     def hash_source(self, source: Source) -> Source:
@@ -204,7 +204,7 @@ class SwhFile:
             source: What to read the file through.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         if self.signed is None:
             self.signed = self._sampled_dialect(source)
@@ -216,7 +216,7 @@ class SwhFile:
         plain, other, neither = 0, 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
             hashes = self.hash_source(source)
-            # Far away each slot costs several requests: the other dialect is tried where the usual one fails.
+            # For remote files each slot costs several requests: the other dialect is tried where the usual one fails.
             usual = slot == slot_of_key(hashes, parts, key, signed=False)
             signed = not usual and slot == slot_of_key(hashes, parts, key, signed=True)
             plain += usual
@@ -233,7 +233,7 @@ class SwhFile:
         hashed = plain + other + neither
         if hashed > FEW_KEYS and not 2 * plain > hashed:
             self.misfit = self.misfit_of(hashed - plain, hashed)
-        # Where no key tells, it is the dialect that everybody writes, and the slots are not searched again.
+        # Where no key tells, it is the dialect that all writers use, and the slots are not searched again.
         return False
 
     def misfit_of(self, missed: int, keys: int) -> FormatError:
@@ -260,8 +260,8 @@ class SwhFile:
             content: Its bytes. The length in front is read with the first piece, and must be what `content` says.
 
         Raises:
-            FormatError: The length in front of it says something else.
-            SourceError: The bytes cannot be had.
+            FormatError: The length in front of it states something else.
+            SourceError: The bytes cannot be read.
         """
         start, data = self._ahead
         self._ahead = (0, b"")

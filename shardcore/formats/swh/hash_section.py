@@ -1,6 +1,6 @@
 """The hash function section: where its parts lie, the rules on its fields, and the pair that reads and writes it.
 
-The records are those of `layout.py`; what the parts mean stands in `chd_code.py`.
+The records are those of `layout.py`; what the parts mean is stored in `chd_code.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The bytes of a Software Heritage Read Shard, version 1, and the rules on them.
 
 The shard layer is big-endian; the hash function section is a dump of a C library on a little-endian machine, and what
-holds between its fields stands in `hash_section.py`.
+holds between its fields is stored in `hash_section.py`.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class SwhGeometry:
         objects_start: First byte of the objects.
         index_start: First byte of the index, and one past the last of the objects.
         slots: Number of slots.
-        declared: Objects written, as the header says.
+        declared: Objects written, as the header states.
     """
 
     objects_start: int
@@ -217,7 +217,7 @@ class SwhGeometry:
         return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
 
     def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        """Return what the offsets of slots say: live, unused, or damaged; the key says nothing.
+        """Return what the offsets of slots say: live, unused, or damaged; the key states nothing.
 
         An object is live where its length field lies in the objects section.
         """
@@ -244,11 +244,11 @@ class SwhGeometry:
         return FormatError(message, span=self.offset_span(slot))
 
     def room(self, offset: int) -> int:
-        """Bytes that the content of an object can have whose length stands at `offset`: objects end at the index."""
+        """Bytes that the content of an object can have whose length is stored at `offset`: objects end at the index."""
         return self.index_start - offset - OBJECT.size
 
     def too_long(self, offset: int, size: int) -> FormatError | None:
-        """Return what is wrong with an object of `size` bytes whose length stands at `offset`; None when it fits."""
+        """Return what is wrong with an object of `size` bytes whose length is stored at `offset`; None when it fits."""
         room = self.room(offset)
         if size <= room:
             return None
@@ -257,7 +257,7 @@ class SwhGeometry:
 
 
 class SlotTable(Table):
-    """The index: one slot for each value of the hash function.
+    """The index: one slot per value of the hash function.
 
     Args:
         geometry: Locations of the parts, and the rules of slots.
@@ -397,7 +397,7 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
     """Yield the sections that a file cut to `size` bytes still has after the header, with their full sizes.
 
-    How long the hash function was is not known: 0.
+    How long the hash function was is unknown: 0.
     """
     for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
         left = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)

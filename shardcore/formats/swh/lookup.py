@@ -115,7 +115,7 @@ class SwhLookup:
         return parse_key(text)
 
     def find(self, key: SwhKey, look: Look) -> ObjectRef:
-        """Find a key and tell it; see `Shard.lookup`."""
+        """Find a key and report it; see `Shard.lookup`."""
         self._file.hash_parts()
         source = look.meter(self._file.source)
         geometry = self._geometry
@@ -267,7 +267,7 @@ class SwhLookup:
     def _displacement(self, bucket: int, source: Source, look: Look) -> tuple[int, int]:
         """Steps 6 and 7: the displacement of a bucket; and how many bytes were fetched beyond it."""
         parts, hashes = self._file.hash_parts(), self._file.hash_source(source)
-        # A key that tells the dialect comes along where it costs no request.
+        # A key that reports the dialect comes along where it costs no request.
         companion = self._file.companion(bucket)
         buckets = [bucket] if companion is None else [bucket, companion.bucket]
         places = bucket_places(hashes, parts, buckets)

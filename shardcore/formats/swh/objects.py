@@ -1,4 +1,4 @@
-"""The objects of a Read Shard, as columns: one row for each slot of the index."""
+"""The objects of a Read Shard, as columns: one row per slot of the index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ I64 = NDArray[np.int64]
 
 
 class SwhObjects(Objects):
-    """One row for each slot of the index.
+    """One row per slot of the index.
 
     Args:
         file: The file.
@@ -164,7 +164,7 @@ class SwhObjects(Objects):
 
 
 def live_ref(key: str, slot: int, offset: int, size: int) -> ObjectRef:
-    """Return a live object whose length field stands at `offset`."""
+    """Return a live object whose length field is stored at `offset`."""
     start = offset + OBJECT.size
     return ObjectRef(
         key,

@@ -47,7 +47,7 @@ class _Layout:
 
 
 def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
-    """Look at the places that the index names, then walk from object to object, then tell what is left of keys."""
+    """Look at the places that the index names, then walk from object to object, then report what is left of keys."""
     source, layout = damaged.source, _layout(damaged)
     work = ContentBudget(source.size)
     seen: set[str] = set()
@@ -69,7 +69,7 @@ def salvage(damaged: Damaged) -> Iterator[SalvagedObject]:
             digest = _digest(source, span)
             known = digest in layout.places and digest not in seen
             if not known and (not custom or span.start - OBJECT.size in named):
-                continue  # the index names its key, which is told below
+                continue  # the index names its key, which is reported below
             if known:
                 seen.add(digest)
             covered.add(span.start - OBJECT.size, span.stop)
@@ -132,7 +132,7 @@ def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
 
 
 def _content_at(source: Source, at: int, stop: int) -> Span | None:
-    """Return the content whose length stands at a place; None where it would end after `stop`."""
+    """Return the content whose length is stored at a place; None where it would end after `stop`."""
     if not 0 <= at <= stop - OBJECT.size:
         return None
     length = int.from_bytes(source.read(at, at + OBJECT.size), "big")

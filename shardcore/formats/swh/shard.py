@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from shardcore.sources.opening import PrefetchedSource
 
 LAST_SLOTS = 200
-"""Slots before the hash function that are fetched with it: keys in them tell the dialect of the hash."""
+"""Slots before the hash function that are fetched with it: keys in them report the dialect of the hash."""
 
 SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
 """Bytes of the hash function fetched when opening; shards of up to about 170,000 objects fit whole."""
@@ -135,7 +135,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
 
     Raises:
         FormatError: Header or hash function are damaged.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     draft = context.draft
     head = source.head(layout.HEADER.size)
@@ -168,7 +168,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
 
 
 def _note_header(head: bytes, draft: Draft) -> None:
-    """Note the header, or the fields that a cut one still has, whatever they say."""
+    """Note the header, or the fields that a cut one still has, whatever they state."""
     values = layout.cut_header(head)
     if not values:
         return

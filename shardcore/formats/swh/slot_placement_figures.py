@@ -83,7 +83,7 @@ class Street:
 
 
 def tag(key: bytes) -> str:
-    """Return the first digits of a key: enough to tell it from the few others that are drawn."""
+    """Return the first digits of a key: enough to report it from the few others that are drawn."""
     return key.hex()[:4]
 
 
@@ -125,7 +125,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 def buckets_figure(
     parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
-    """Return the buckets around the key's, each with its displacement as far as that is known.
+    """Return the buckets around the key's, each with its displacement where known.
 
     Args:
         parts: Where the parts lie.

@@ -44,7 +44,7 @@ class SlotOrder:
 
     @property
     def sizes(self) -> I64:
-        """Bytes of the contents, in the order of their offsets, shape `(live,)`; made for whoever asks."""
+        """Bytes of the contents, in the order of their offsets, shape `(live,)`; made for the caller."""
         return self.row_sizes[self.slots]
 
     @property
@@ -57,7 +57,7 @@ def load_order(source: Source, geometry: SwhGeometry, progress: Progress) -> Slo
     """Read all offsets of the index, and the lengths where the offsets alone do not tell them.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     charge_items(geometry.slots, source)
     offsets = np.empty(geometry.slots, np.uint64)
@@ -107,7 +107,7 @@ def read_slots(source: Source, geometry: SwhGeometry, first: int, last: int) -> 
 
 
 def read_slots_at(source: Source, geometry: SwhGeometry, rows: I64) -> NDArray[Any]:
-    """Any slots, in the order asked for; neighbours are read at once."""
+    """Any slots, in the order requested; neighbours are read at once."""
     if not len(rows):
         return np.empty(0, SLOT.dtype)
     first, last = int(rows.min()), int(rows.max()) + 1

@@ -44,7 +44,7 @@ def header_node(
     size: int = HEADER.size,
     sums: dict[str, str] | None = None,
 ) -> Node:
-    """Return the header and its fields, whatever they say.
+    """Return the header and its fields, whatever they state.
 
     Args:
         values: The fields by name; of a cut header only some.
@@ -77,7 +77,7 @@ def _leaf(section: Section, role: FieldRole, text: str) -> Node:
 
 
 class SwhTree:
-    """Makes the nodes of one file.
+    """Create the nodes of one file.
 
     Args:
         file: The file.
@@ -89,7 +89,7 @@ class SwhTree:
         self._extents: Once[ObjectExtents] = Once()
 
     def root(self) -> Node:
-        """Return the root, with one child for each section."""
+        """Return the root, with one child per section."""
         makers = {
             "header": lambda section: self._header_node(),
             "objects": self._objects_node,

@@ -1,4 +1,4 @@
-"""Verification of a Read Shard: what each depth checks stands in `docs/formats/swh.md`."""
+"""Verification of a Read Shard: what each depth checks is stored in `docs/formats/swh.md`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     """Check a file to a depth.
 
     Raises:
-        ShardError: There is not enough memory for the slots, or the bytes cannot be had.
+        ShardError: There is not enough memory for the slots, or the bytes cannot be read.
     """
     with file.enough_memory():
         return _verify(file, depth, progress)

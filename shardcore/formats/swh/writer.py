@@ -150,7 +150,7 @@ class SwhWriter(Writer):
             raise UsageError(f"{label}: {error.message}" if label else error.message) from None
 
     def _made_up_key(self) -> bytes:
-        """Return a key for content that is not known: the hash function, and with it its size, will be another one."""
+        """Return a key for content that is unknown: the hash function, and with it its size, will be another one."""
         self.exact = False
         return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 
@@ -212,7 +212,7 @@ class SwhWriter(Writer):
         return digest.digest()
 
     def _ending(self) -> Ending:
-        """Return what follows the objects added so far; made anew only after another was added."""
+        """Return what follows the objects added so far; made again only after another was added."""
         if self._left_out:
             self.notes = (f"left out: {plural(self._left_out, 'object')} with the content of another",)
         if self._end is not None:
@@ -247,7 +247,7 @@ class SwhWriter(Writer):
 
 
 def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
-    """Lengths and contents of objects, as they stand in the file."""
+    """Lengths and contents of objects, as stored in the file."""
     if int(sizes.sum()) > SMALL_OBJECT * len(sizes):
         return b"".join([_length(len(data)) + data for data in contents])
     stops = np.cumsum(sizes + layout.OBJECT.size)

@@ -45,7 +45,7 @@ _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
 
 class InfoList(Table):
-    """A list of the info block, one entry for each chunk; hashes and stored ends refer to the chunk's record.
+    """A list of the info block, one entry per chunk; hashes and stored ends refer to the chunk's record.
 
     Args:
         part: The list in the info block.
@@ -79,7 +79,7 @@ class XorbFile:
         source: The file.
         records: Where the chunk records lie.
         info: What the info block declares; None without a whole one.
-        info_damage: Why the info block is not believed, or None.
+        info_damage: Why the info block is not trusted, or None.
         fault: Why the records cannot be followed to where they end, or None.
         tail: Where an info block begins that is not whole; -1 when there is none.
 
@@ -166,7 +166,7 @@ class XorbFile:
         """Return the headers of all records, read now if they were not.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return self._headers.get(lambda: self._read_headers(progress))
 
@@ -179,7 +179,7 @@ class XorbFile:
             source: The file, or what counts what is read of it.
 
         Raises:
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         if self.records.hashes is not None:
             return self.records.hashes
@@ -194,7 +194,7 @@ class XorbFile:
 
         Raises:
             FormatError: There are no such chunks, or one is damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         if not 0 <= first <= last <= self.records.count:
             raise FormatError(

@@ -89,12 +89,12 @@ class XorbLookup:
             raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
-        """Find a chunk and tell how; of several with one hash, the first.
+        """Find a chunk and report how; of several with one hash, the first.
 
         Raises:
             KeyAbsent: There is no such chunk.
             FormatError: The header of its record is damaged, or a chunk that may have the hash cannot be unpacked.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         if key == XorbKey():
             return self._all(look)
@@ -135,7 +135,7 @@ class XorbLookup:
 
     @property
     def _walked(self) -> Span:
-        """Return what says where the records are when nothing else does: the records themselves."""
+        """Return what states where the records are when nothing else does: the records themselves."""
         return Span("", 0, self.file.records.stop)
 
     @property
@@ -187,7 +187,7 @@ class XorbLookup:
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
     def _with_hash(self, raw: bytes, look: Look) -> list[int]:
-        """Return the numbers of the chunks with a hash, in order; tell where the hashes come from."""
+        """Return the numbers of the chunks with a hash, in order; report where the hashes come from."""
         listed = self.file.records.hashes is not None
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()

@@ -1,4 +1,4 @@
-"""The chunk records of a xorb: where they lie, what their headers say, and the chunks themselves."""
+"""The chunk records of a xorb: where they lie, what their headers state, and the chunks themselves."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Records:
 
     Attributes:
         ends: Where each record ends, int64, ascending; it begins where the one before ends.
-        unpacked_ends: Where each chunk ends in the unpacked xorb; None while it is not known.
+        unpacked_ends: Where each chunk ends in the unpacked xorb; None while it is unknown.
         hashes: Chunk hashes, shape `(n, 32)`; None in a xorb without an info block.
     """
 
@@ -58,7 +58,7 @@ class Records:
 
     @staticmethod
     def of(info: XorbInfo) -> Records:
-        """Return what an info block says."""
+        """Return what an info block states."""
         return Records(info.ends, info.unpacked_ends, info.hashes)
 
     @property
@@ -99,7 +99,7 @@ class Records:
         return header_fault(header, self.stored_span(number).size, self.size(number))
 
     def size(self, number: int) -> int:
-        """Bytes of an unpacked chunk; -1 when only its header says."""
+        """Bytes of an unpacked chunk; -1 when only its header states."""
         if self.unpacked_ends is None:
             return -1
         return int(self.unpacked_ends[number]) - (int(self.unpacked_ends[number - 1]) if number else 0)
@@ -140,7 +140,7 @@ def walk(read: Read, size: int) -> WalkedRecords:
         size: Bytes to follow.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     ends: list[int] = []
     sizes: list[int] = []
@@ -200,7 +200,7 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
     Raises:
         FormatError: A header disagrees with the info block, or the stored bytes are damaged.
         BadChecksum: A chunk has another hash than the info block declares.
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     for number, data in stored_records(read, records, first, last):
         chunk = unpack(data, records, number)
@@ -245,7 +245,7 @@ def unpack(data: bytes, records: Records, number: int) -> bytes:
 
     Raises:
         FormatError: The header disagrees with the info block, or the stored bytes are damaged.
-        Unsupported: The version or scheme is not known.
+        Unsupported: The version or scheme is unknown.
     """
     span = records.span(number)
     header = CHUNK_HEADER.read_one(data, place=span)

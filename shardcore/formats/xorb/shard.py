@@ -56,7 +56,7 @@ class XorbShard(FileShard):
 
     @property
     def damage(self) -> ShardError | None:  # type: ignore[override]
-        """Return why the info block is not believed, or the records cannot be followed to their end."""
+        """Return why the info block is not trusted, or the records cannot be followed to their end."""
         return self.file.damage
 
     @property
@@ -71,7 +71,7 @@ class XorbShard(FileShard):
 
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
-        """Bytes of each unpacked chunk; read from the records where the info block does not say."""
+        """Bytes of each unpacked chunk; read from the records where the info block does not state."""
         return self.file.chunk_sizes()
 
     def record_span(self, number: int) -> Span:
@@ -124,7 +124,7 @@ class XorbShard(FileShard):
 
         Raises:
             FormatError: There are no such chunks, or one is damaged.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         return self.file.stream_chunks(first, last)
 
@@ -206,12 +206,12 @@ def _first_fits(source: PrefetchedSource) -> bool:
 def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
     """Open a xorb by the end of the file, with one read or two; without an info block the records are walked.
 
-    Records before a cut, or before an info block that is not whole, are there; `damage` and `verify` tell the rest.
+    Records before a cut, or before an info block that is not whole, are there; `damage` and `verify` report the rest.
 
     Raises:
         NotAShard: There is neither an info block nor a chunk record.
-        FormatError: The info block is damaged, and not what is left is wanted.
-        SourceError: The bytes cannot be had.
+        FormatError: The info block is damaged, and not what is left is needed.
+        SourceError: The bytes cannot be read.
     """
     start = _info_start(source)
     data = source.read(start, source.size - INFO_LENGTH.size) if start >= 0 else b""

@@ -68,7 +68,7 @@ class XorbTree:
 
         Raises:
             FormatError: It cannot be unpacked.
-            SourceError: The bytes cannot be had.
+            SourceError: The bytes cannot be read.
         """
         number, records = self._number(name), self.file.records
         if number is None:
@@ -164,7 +164,7 @@ def info_children(data: bytes, start: int, info: XorbInfo, records: Records) -> 
     Args:
         data: The block and the length.
         start: Where the block begins.
-        info: What it says.
+        info: What it states.
         records: The chunk records its ends point to.
     """
     parts = [_part_node(data, start, part, records) for part in info_parts(info.version, info.count)]

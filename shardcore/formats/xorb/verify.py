@@ -1,4 +1,4 @@
-"""Verification of a xorb: what each depth checks stands in `docs/formats/xorb.md`."""
+"""Verification of a xorb: what each depth checks is stored in `docs/formats/xorb.md`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
     """Check a xorb to a depth.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     findings = Findings()
     progress(0, 1)

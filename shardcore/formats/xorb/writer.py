@@ -26,7 +26,7 @@ class XorbWriter(Writer):
 
     Args:
         output: Where to write.
-        compression: `auto`, what gives the fewest bytes for each chunk; `none`; `lz4`; `bg4`, LZ4 of byte groups.
+        compression: `auto`, what gives the fewest bytes per chunk; `none`; `lz4`; `bg4`, LZ4 of byte groups.
         cut: Whether contents are cut into chunks; otherwise each is one chunk as it is.
     """
 
@@ -121,7 +121,7 @@ def _sizes(told: object, label: str) -> list[int]:
 
 
 def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
-    """Chunks of the sizes that are told.
+    """Chunks of the sizes that are reported.
 
     Raises:
         UsageError: The content has more bytes, or fewer.

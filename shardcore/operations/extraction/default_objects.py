@@ -49,11 +49,11 @@ def taken_rows(
     Args:
         objects: The objects.
         pieces: Rows.
-        options: Say which states are taken.
+        options: Report which states are taken.
         kinds: Codes of the kinds that are taken; None for all.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     for rows in pieces:
         columns = objects.columns(rows)

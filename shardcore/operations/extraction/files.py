@@ -107,7 +107,7 @@ KEPT_FROM = 4 << 20
 """Objects of fewer bytes begin again."""
 
 UNNAMED = "-unnamed "
-"""In the identity of a file of which its server says nothing but the size: another may have the same."""
+"""In the identity of a file of which its server states nothing but the size: another may have the same."""
 
 
 def mark_of(shard: Shard, ref: ObjectRef, limit: int | None) -> str:
@@ -136,7 +136,7 @@ def pieces_from(shard: Shard, ref: ObjectRef, start: int) -> Iterator[bytes]:
     """Yield the content of an object from an offset on.
 
     Raises:
-        ShardError: The bytes cannot be had, or are damaged.
+        ShardError: The bytes cannot be read, or are damaged.
     """
     if not start:
         yield from shard.stream(ref)
@@ -168,7 +168,7 @@ class Extracted:
         remedy: What would help against the error, where there is something.
         skipped: The file that exists already and stays, by the policy `skip`; empty otherwise.
         state: `unused` or `deleted` for a slot without an object; empty otherwise.
-        row: The row of the object; -1 when it has none, or is not known.
+        row: The row of the object; -1 when it has none, or is unknown.
         facts: What the format keeps about the object, for the manifest; see `Shard.facts`.
         last: Whether no further object can be had: the shard was replaced, or its server lost.
     """
@@ -193,7 +193,7 @@ class Extracted:
         return cls(key, "", error=error.placed, part=part, remedy=error.remedy, row=row, last=lost)
 
     def line(self) -> dict[str, Any]:
-        """As the manifest and the command line tell it: what may be empty, only where it says something."""
+        """As the manifest and the command line report it: what may be empty, only where it states something."""
         told = {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256}
         more = {"error": self.error, "part": self.part, "skipped": self.skipped, "state": self.state}
         return told | {name: value for name, value in more.items() if value}
@@ -212,12 +212,12 @@ def extract_objects(
 ) -> Generator[Extracted]:
     """Write objects into files of a folder, one after the other; a damaged one does not stop the others.
 
-    A file appears under its name only when it is complete. At the end `manifest.json` is written, which tells the key
+    A file appears under its name only when it is complete. At the end `manifest.json` is written, which reports the key
     of every file, and what the format keeps about it.
 
     Args:
         shard: Where the objects are.
-        refs: The objects. Where asking for the next one fails (an iterator that goes on after an error, such as
+        refs: The objects. Where requesting the next one fails (an iterator that goes on after an error, such as
             `map`), that is the result of this one.
         folder: Made when it is not there.
         options: How.
@@ -278,7 +278,7 @@ def write_object(
 
     Raises:
         UsageError: The file exists already.
-        SourceError: It cannot be written, or the object's bytes cannot be had.
+        SourceError: It cannot be written, or the object's bytes cannot be read.
         FormatError: The object is damaged.
         LimitExceeded: It is longer than the limit.
     """
@@ -345,7 +345,7 @@ class _Taking:
         try:
             return self._shard.facts(ref) if self._options.manifest else {}
         except ShardError:
-            # What is damaged there is told by what became of the content, or is no part of it.
+            # What is damaged there is reported by what became of the content, or is no part of it.
             return {}
 
     def _take_part(self, ref: ObjectRef, part: str, raw: str, facts: dict[str, Any]) -> Extracted:

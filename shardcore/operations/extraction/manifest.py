@@ -15,7 +15,7 @@ MANIFEST = "manifest.json"
 
 
 class ManifestWriter:
-    """Written line by line while objects are taken out; appears when it is complete.
+    """Written line by line while objects are extracted; appears when it is complete.
 
     Args:
         shard: Where the objects come from.

@@ -74,14 +74,14 @@ class Names:
         return self._made[parts]
 
     def _free(self, parent: str, text: str, whole: str, ending: str) -> str:
-        """Return a name in a folder that nobody has, and remember it."""
+        """Return a name in a folder that is free, and remember it."""
         clean = _cleaned(text)
         name = clean + ending
         if clean != text or _folded(parent + name) in self._taken:
             digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
             stem, own = _parted(clean)
             stem = _cut(stem, MAX_NAME_BYTES - 20)
-            # A key that comes again and again goes on where it was, instead of trying every number anew.
+            # A key that comes again and again goes on where it was, instead of trying every number again.
             digits = self._digits.get(digest, 7)
             name = text
             while name == text or _folded(parent + name) in self._taken:

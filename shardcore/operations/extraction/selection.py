@@ -153,9 +153,9 @@ def extract_each(
 def _all_refs(
     shard: Shard, match: str | None, kind: str | None, options: ExtractOptions, progress: Progress
 ) -> tuple[Iterator[ObjectRef], int]:
-    """Return all objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
+    """Return all objects that can be extracted, one at a time; where there is a view of the whole content, that alone.
 
-    Kinds that are parts of others (the chunks of a file) are left out unless they are asked for.
+    Kinds that are parts of others (the chunks of a file) are left out unless they are requested.
     """
     if shard.views and match is None and kind is None:
         return iter([shard.find(shard.views[0])]), 1
@@ -172,7 +172,7 @@ def _all_refs(
 
 
 class _MemberRefs:
-    """All objects of a data set that can be taken out, as its members finish, in order.
+    """All objects of a data set that can be extracted, as its members finish, in order.
 
     Members are closed again when their objects were taken. Iterating goes on after an error: one row that cannot be
     read does not end the others.
@@ -181,7 +181,7 @@ class _MemberRefs:
         shard: The data set.
         match: Only keys that match; None for all.
         kind: Only objects of this kind; None for all that are no parts of others.
-        options: Say which states are taken.
+        options: Report which states are taken.
         progress: Called after every member.
         unreadable: Called with each member that is left out, and why.
     """

@@ -163,7 +163,7 @@ def parse_address(text: str) -> Address:
 
 
 def _bucket_address(scheme: str, rest: str) -> Address:
-    """Return an address of a store: everything after the bucket is the key, as it stands."""
+    """Return an address of a store: everything after the bucket is the key, as stored."""
     bucket, _, key = rest.partition("/")
     if not bucket or any(letter in bucket for letter in "@?#:"):
         raise UsageError(f"an address in a store is {scheme}://bucket/key")

@@ -1,4 +1,4 @@
-"""Connections that opened shards share: one client for each place and credentials, its threads, and its cache."""
+"""Connections that opened shards share: one client per place and credentials, its threads, and its cache."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Connection:
 
 
 class ConnectionPool:
-    """The lines in use. Each is made once, under a lock, and closed when the last who uses it leaves."""
+    """The lines in use. Each is created once, under a lock, and closed when the last who uses it leaves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -125,7 +125,7 @@ class ConnectionPool:
                 unused.close()
 
     def _one_less(self) -> Connection | None:
-        """Return the line that nobody uses any more, if it is so with the next one that was given back."""
+        """Return the line that is not used any more, if it is so with the next one that was given back."""
         if not self._given_back:
             return None
         key = self._given_back.popleft()
@@ -138,7 +138,7 @@ class ConnectionPool:
 
 
 LINES = ConnectionPool()
-"""All lines of this process: clients are shared, whoever opens."""
+"""All lines of this process: clients are shared, the opener."""
 
 
 def _key(address: Address, options: RemoteOptions) -> _Key:

@@ -1,4 +1,4 @@
-"""Fetching one range: asked for again where it broke off, until it is whole, or given up."""
+"""Fetching one range: requested again where it broke off, until it is whole, or given up."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Fetch:
         """Fetch it.
 
         Raises:
-            RemoteError: It cannot be had.
+            RemoteError: It cannot be read.
             SourceChanged: It is another file by now.
-            CalledOff: Nobody wants it.
+            CalledOff: The request was cancelled.
         """
         self._remote.tried(self._attempt_at, self._flight.pause)
         return self._known
@@ -66,7 +66,7 @@ class Fetch:
     def _attempt_at(self, number: int) -> None:
         self._attempt = number
         if number and self._known.whole:
-            # The rest of a whole file cannot be asked for.
+            # The rest of a whole file cannot be requested.
             self._known.data, self._known.whole = bytearray(), False
         self._flight.check()
         try:
@@ -104,7 +104,7 @@ class Fetch:
                 self._receive(reply, body)
                 whole = True
         except (Broken, RemoteError, SourceChanged) as error:
-            # A transfer that nobody wants any more is broken off: that is no failure of the line.
+            # A transfer that is no longer needed is broken off: that is no failure of the line.
             note.failed(CALLED_OFF if flight.off else error)
             raise
         except CalledOff:
@@ -117,7 +117,7 @@ class Fetch:
             note.write(len(known.data) - before)
 
     def _receive(self, reply: Reply, body: Body) -> None:
-        """Read the body to its end, which has to be where it was said to be."""
+        """Read the body to its end, which has to be where it was stated to be."""
         data, limit = self._known.data, self._remote.options.whole_limit
         expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._flight.start)
         for piece in reply.pieces(self._address):
@@ -142,7 +142,7 @@ class Fetch:
 
 
 class _Note:
-    """One line of the tape, while it is written."""
+    """One line of the request log, while it is written."""
 
     def __init__(self, remote: RemoteSession, asked: RangeQuery, purpose: ReadPurpose, attempt: int) -> None:
         self._remote, self._asked, self._purpose, self._attempt = remote, asked, purpose, attempt

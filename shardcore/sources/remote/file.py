@@ -55,7 +55,7 @@ class RemoteFile:
         """Return what is known of the file; the first range is fetched when nothing is.
 
         Raises:
-            RemoteError: It cannot be had.
+            RemoteError: It cannot be read.
         """
         while self._pin is None:
             self.open()
@@ -85,8 +85,8 @@ class RemoteFile:
 
         Raises:
             SourceChanged: The file is another one by now.
-            RemoteError: The bytes cannot be had.
-            Cancelled: Nobody wants them any more.
+            RemoteError: The bytes cannot be read.
+            Cancelled: The job was cancelled.
         """
         if self.remote.closed:
             raise SourceError(f"{self.address.shown} is closed")
@@ -114,7 +114,7 @@ class RemoteFile:
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int) -> None:
-        """Fetch bytes that will probably be wanted, and wait for nothing."""
+        """Fetch bytes that will probably be needed, and wait for nothing."""
         if self._pin is None or self._whole is not None or self.remote.closed:
             return
         stop = min(stop, self._pin.size)
@@ -142,7 +142,7 @@ class RemoteFile:
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
-            RemoteError: It cannot be had, or is packed in an unknown way.
+            RemoteError: It cannot be read, or is packed in an unknown way.
         """
         pin = self.pin
         if pin.size > limit:
@@ -173,7 +173,7 @@ class RemoteFile:
             flight.call_off()
 
     def _check_size(self, wanted: list[tuple[int, int]]) -> None:
-        """Refuse what somebody wants to be asked about first.
+        """Refuse what the user wants to be asked about first.
 
         Raises:
             LargeRead: So many bytes would be fetched.
@@ -262,7 +262,7 @@ class RemoteFile:
             Fetch(self.remote, self._line, self.address, flight, known).run()
         except (ShardError, CalledOff) as error:
             self._end(flight, None, error)
-        except BaseException as error:  # noqa: BLE001 - whoever waits must not wait for ever
+        except BaseException as error:  # noqa: BLE001 - the waiting thread must not wait for ever
             self._end(flight, None, error)
         else:
             self._end(flight, known, None)
@@ -300,15 +300,15 @@ class RemoteFile:
         return data
 
     def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
-        """Fetch the first range, which tells how large the file is.
+        """Fetch the first range, which reports how large the file is.
 
         Args:
             first: How many bytes of the beginning are useful.
             at: The range that is, where it is another one.
 
         Raises:
-            RemoteError: It cannot be had.
-            Cancelled: Nobody wants it any more.
+            RemoteError: It cannot be read.
+            Cancelled: The job was cancelled.
         """
         with self._lock:
             if self._pin is not None:

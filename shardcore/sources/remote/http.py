@@ -23,7 +23,7 @@ _MOVED_BACK = (401, 403, 404, 410)
 
 
 class HttpTransport:
-    """Sends requests to web servers. Retries are counted by whoever asks, so that none happens unseen.
+    """Sends requests to web servers. Retries are counted by the caller, so that none happens unseen.
 
     Args:
         options: How servers are reached.
@@ -49,7 +49,7 @@ class HttpTransport:
         let_tell(self._pool)
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Ask for a range, and follow redirects; where they led is in the reply.
+        """Request a range, and follow redirects; where they led is in the reply.
 
         Raises:
             Broken: There was no answer.

@@ -41,12 +41,12 @@ class RemoteOptions:
         trusted: Stores that files may name: their endpoints, `AMAZON` for Amazon's, `ANY_STORE` for all. Without it, a
             zones file in a folder sends no request anywhere.
         limit_requests: At most so many requests for each opened thing.
-        limit_fetch: At most so many bytes for each opened thing; also how large a file may be that comes whole.
+        limit_fetch: At most so many bytes per opened thing; also how large a file may be that comes whole.
         cache_bytes: How many fetched bytes are kept.
         threads: Ranges that are read at the same time.
         connect_timeout: Seconds in which a server must take the connection.
         stall_timeout: Seconds in which at least one byte must come.
-        retries: How often a range is asked for again.
+        retries: How often a range is requested again.
         patience: Seconds that an opened thing may spend in trouble before all its reads fail.
     """
 

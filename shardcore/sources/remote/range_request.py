@@ -1,4 +1,4 @@
-"""One range on its way: who waits for it, and how it is called off."""
+"""One range on its way: who waits for it, and how it is cancelled."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RangeRequest:
     Attributes:
         start: First byte.
         stop: One past the last.
-        priority: How soon it is wanted.
+        priority: How soon it is needed.
         purpose: What it is for.
         data: The bytes, once they are there.
         error: Why there are none.
@@ -50,13 +50,13 @@ class RangeRequest:
         self._end: Callable[[], None] | None = None
 
     def join(self) -> bool:
-        """Return one more waits for it; False when it was called off already."""
+        """Return one more waits for it; False when it was cancelled already."""
         with self._lock:
             self._users += not self._off.is_set()
             return not self._off.is_set()
 
     def leave(self) -> None:
-        """One less waits for it; when nobody does, it is called off, and a transfer under way is ended."""
+        """One less waits for it; when nobody does, it is cancelled, and a transfer under way is ended."""
         with self._lock:
             self._users -= 1
             unwanted = self._users <= 0 and not self._done.is_set()
@@ -64,16 +64,16 @@ class RangeRequest:
             self.call_off()
 
     def call_off(self) -> None:
-        """End it, whoever waits."""
+        """End it, the waiting thread."""
         with self._lock:
             self._off.set()
-            # Under the lock, or the connection might serve somebody else by the time that it is ended.
+            # Under the lock, or the connection might serve somebody else when it is ended.
             if self._end is not None:
                 self._end()
 
     @property
     def off(self) -> bool:
-        """Return whether it was called off."""
+        """Return whether it was cancelled."""
         return self._off.is_set()
 
     def check(self) -> None:
@@ -86,7 +86,7 @@ class RangeRequest:
             raise CalledOff
 
     def pause(self, seconds: float) -> None:
-        """Wait before another attempt; no longer than it is wanted."""
+        """Wait before another attempt; no longer than it is needed."""
         self._off.wait(seconds)
         self.check()
 
@@ -94,17 +94,17 @@ class RangeRequest:
         """Say on which connection an answer is waited for, so that the waiting can be ended.
 
         Raises:
-            CalledOff: Nobody wants it.
+            CalledOff: The request was cancelled.
         """
         with self._lock:
             self._end = partial(hang_up, connection)
         self.check()
 
     def carries(self, reply: Reply) -> None:
-        """Say which answer is being read, so that it can be ended.
+        """Report which answer is being read, so that it can be ended.
 
         Raises:
-            CalledOff: Nobody wants it.
+            CalledOff: The request was cancelled.
         """
         with self._lock:
             self._end = reply.abort

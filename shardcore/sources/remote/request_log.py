@@ -1,4 +1,4 @@
-"""The tape: every request that an opened thing made, and what it cost."""
+"""The request log: every request that an opened thing made, and what it cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALLED_OFF = "called off"
 """The error of a request that nobody wanted any more."""
 
 KEPT = 100_000
-"""Records that a tape keeps; the totals count all."""
+"""Records that a request log keeps; the totals count all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Request:
     """One request, or one read that the cache answered.
 
     Attributes:
-        at: Seconds since the tape began.
+        at: Seconds since the request log began.
         method: `GET`, `HEAD` or `PUT`.
-        address: What was asked for, without secrets.
-        start: First byte that was asked for; None where no range was.
+        address: What was requested, without secrets.
+        start: First byte that was requested; None where no range was.
         stop: One past the last.
         purpose: What it was for.
         bytes: How many bytes of content came.
@@ -55,7 +55,7 @@ class Request:
     error: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As one line of a tape file."""
+        """As one line of a request log file."""
         found = asdict(self)
         found["purpose"] = self.purpose.value
         for name in ("at", "wait", "transfer"):
@@ -71,7 +71,7 @@ class RequestLog:
         bytes: How many bytes of content came.
         sent: How many bytes were sent.
         hits: How many reads the cache answered.
-        retries: How many of the requests asked for something again.
+        retries: How many of the requests requested something again.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class RequestLog:
 
     @property
     def now(self) -> float:
-        """Seconds since the tape began."""
+        """Seconds since the request log began."""
         return time.monotonic() - self._began
 
     @property
@@ -138,12 +138,12 @@ class RequestLog:
             self._notes[text] = None
 
     def learn_size(self, address: str, size: int) -> None:
-        """Say how large a file is that is read from."""
+        """Report how large a file is that is read from."""
         with self._lock:
             self._sizes[address] = size
 
     def learn_purposes(self, address: str, at: PurposeAt) -> None:
-        """Say what the bytes of a file are for, once it is open; what was read while nobody knew is named anew."""
+        """Report what the bytes of a file are for, once it is open; what was read while nobody knew is named again."""
         with self._lock:
             self._purposes[address] = at
             # Of data sets each member says so: looking at all records each time would take the square of the time.

@@ -30,7 +30,7 @@ class Broken(Exception):
     """A transfer that did not come to its end; it may be tried again.
 
     Attributes:
-        error: What is told when it is not.
+        error: What is reported when it is not.
         after: Seconds that the server asks to wait.
     """
 
@@ -102,7 +102,7 @@ class Reply:
             while piece := self._raw.read1(PIECE, decode_content=False):
                 yield piece
         except (_broken(), OSError, ValueError, AttributeError, RuntimeError) as error:
-            # The last three: it was closed under the reader, which is how a transfer is called off.
+            # The last three: it was closed under the reader, which is how a transfer is cancelled.
             raise Broken(failure(error, where)) from error
 
     def read_error(self) -> None:
@@ -139,7 +139,7 @@ class Transport(Protocol):
     anonymous: bool | None
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Ask for a range.
+        """Request a range.
 
         Raises:
             Broken: There was no answer; it may be asked again.
@@ -170,7 +170,7 @@ class ListingPage:
     Attributes:
         files: Names and sizes, relative to the folder.
         folders: Names of what lies below, without the slash.
-        token: What the next part is asked for with; empty after the last one.
+        token: What the next part is requested with; empty after the last one.
     """
 
     files: list[tuple[str, int]]

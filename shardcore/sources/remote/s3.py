@@ -47,8 +47,8 @@ def _descriptions() -> Any:
 class S3Transport:
     """Sends requests to one store, with one client for all threads.
 
-    Its own retries are off: they would happen unseen. A bucket in another region is asked for there (the answer says
-    in which). Buckets are never listed, and their location is never asked for.
+    Its own retries are off: they would happen unseen. A bucket in another region is requested there (the answer says
+    in which). Buckets are never listed, and their location is never requested.
 
     Args:
         options: How the store is reached.
@@ -59,8 +59,8 @@ class S3Transport:
         anonymous: Whether requests are not signed.
 
     Raises:
-        CredentialsRefused: The profile does not exist, or its credentials cannot be had.
-        UsageError: The endpoint makes no sense.
+        CredentialsRefused: The profile does not exist, or its credentials cannot be read.
+        UsageError: The endpoint is invalid.
     """
 
     anonymous: bool | None
@@ -80,7 +80,7 @@ class S3Transport:
                 raise UsageError("the endpoint cannot be used: it is an address such as https://host:9000") from error
             raise _without_answer(error, scheme) from error
         http = self._client._endpoint.http_session
-        # Its managers for proxies are made when they are needed, with the classes that the session keeps.
+        # Its managers for proxies are created when they are needed, with the classes that the session keeps.
         let_tell(http._manager)
         http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
         self._client.meta.events.register("before-send.s3", self._count)
@@ -122,7 +122,7 @@ class S3Transport:
         )
 
     def get(self, asked: RangeQuery) -> Reply:
-        """Ask for a range.
+        """Request a range.
 
         Raises:
             Broken: There was no answer.
@@ -140,7 +140,7 @@ class S3Transport:
         except NO_ANSWERS as error:
             raise broken_error(error, address) from error
         facts = answer["ResponseMetadata"]
-        # Of the body, the answer below it: it can be read as it comes, and called off.
+        # Of the body, the answer below it: it can be read as it comes, and cancelled.
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream)
 
     @property

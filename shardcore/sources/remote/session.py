@@ -109,7 +109,7 @@ class RemoteSession:
     # --- trouble -------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Let nothing more be asked for once the thing is lost.
+        """Let nothing more be requested once the thing is lost.
 
         Raises:
             RemoteError: It failed for good before.
@@ -132,7 +132,7 @@ class RemoteSession:
         """Do something that may fail for a while, again and again, until it works or there is no use.
 
         Args:
-            attempt: Does it; is told how often it was tried before. Raises `Broken` where another attempt may help.
+            attempt: Does it; is reported how often it was tried before. Raises `Broken` where another attempt may help.
             pause: Waits so many seconds; may raise to stop.
             alone: Whether its failure says nothing of the other reads.
 

@@ -49,7 +49,7 @@ class OpenedFiles:
         """Return the file at an address; its first range, of `first` bytes or that at `at`, has been fetched.
 
         Raises:
-            RemoteError: It cannot be had.
+            RemoteError: It cannot be read.
         """
         file = self.file(address, sibling=sibling, first=first, at=at)
         head = at[1] if at is not None and not at[0] else first
@@ -61,7 +61,7 @@ class OpenedFiles:
         """Return a file without a source over it; `first` bytes of its beginning are useful, or those at `at`.
 
         Raises:
-            RemoteError: It cannot be had.
+            RemoteError: It cannot be read.
         """
         self.check_absent(address)
         with self._lock:
@@ -85,7 +85,7 @@ class OpenedFiles:
         """Let only what was not sought in vain before pass.
 
         Raises:
-            RemoteError: What was told then.
+            RemoteError: What was reported then.
         """
         with self._lock:
             absent = self._absent.get(address)
@@ -124,10 +124,10 @@ class RemoteSource(Source):
         opened: The opened thing that it belongs to.
         file: The file.
         root: Whether it is the thing itself: closing it closes everything.
-        first: Bytes of its beginning that were asked for.
+        first: Bytes of its beginning that were requested.
 
     Raises:
-        RemoteError: It cannot be had.
+        RemoteError: It cannot be read.
     """
 
     near = False
@@ -161,12 +161,12 @@ class RemoteSource(Source):
         return self._file.loaded(start, stop)
 
     def prefetch(self, start: int, stop: int) -> None:
-        """Begin to fetch bytes that will probably be wanted."""
+        """Begin to fetch bytes that will probably be needed."""
         if not self._closed:
             self._file.prefetch(start, min(stop, self.size))
 
     def learn_purposes(self, at: PurposeAt) -> None:
-        """Say what the bytes at each offset are for."""
+        """Report what the bytes at each offset are for."""
         self.tape.learn_purposes(self.uri, at)
 
     def check_unchanged(self) -> None:
@@ -258,7 +258,7 @@ class RemoteFolder(Folder):
         return self._opened.knows(self._address.inside(name))
 
     def open_at(self, name: str, start: int, stop: int) -> RemoteSource:
-        """Open a file of which other bytes than the first are needed: they come with the request that tells the size.
+        """Open a file of which other bytes than the first are needed: they come with the request that reports the size.
 
         Raises:
             SourceError: Nothing is there, or the name leaves the folder.
@@ -274,7 +274,7 @@ class RemoteFolder(Folder):
 
         Raises:
             LimitExceeded: It has more than `limit` bytes.
-            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be had.
+            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be read.
         """
         return self._opened.file(self._address.inside(name), first=min(limit, MOST_PLAIN)).plain(limit)
 
@@ -306,7 +306,7 @@ class RemoteFolder(Folder):
                 raise NoSuchObject(text, status=error.status) from error
 
     def _page(self, where: Address, token: str, most: int) -> ListingPage:
-        """Return a part of a listing; asked for again when there is no answer."""
+        """Return a part of a listing; requested again when there is no answer."""
         remote = self._opened.remote
         transport = remote.line(where).transport
 
@@ -349,11 +349,11 @@ def open_remote(
 ) -> RemoteSource | RemoteFolder:
     """Open what lies at an address: a file, or a folder where it ends with a slash or no file is there.
 
-    Web addresses of stores are asked over HTTP, as they stand; where that is not enough (a folder, which HTTP cannot
+    Web addresses of stores are asked over HTTP, as stored; where that is not enough (a folder, which HTTP cannot
     list, or options that only a store knows), they are opened in their bucket. Of a file, `first` bytes are fetched.
 
     Raises:
-        RemoteError: Nothing is there, or it cannot be had.
+        RemoteError: Nothing is there, or it cannot be read.
     """
     in_store = address.store
     if in_store is not None and (options.asks_for_s3 or address.is_folder):

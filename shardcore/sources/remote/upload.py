@@ -33,7 +33,7 @@ class Upload:
     """Sends files to a bucket.
 
     Args:
-        remote: How it is reached, and the tape.
+        remote: How it is reached, and the request log.
         force: Whether objects that exist are replaced.
     """
 

@@ -53,12 +53,12 @@ class Pin:
 
     @property
     def match(self) -> str:
-        """The ETag that can be asked for: a strong one."""
+        """The ETag that can be requested: a strong one."""
         return "" if self.etag.startswith("W/") else self.etag
 
     @property
     def mark(self) -> str:
-        """Return what tells this content from others of the address; empty when the server says nothing."""
+        """Return what tells this content from others of the address; empty when the server states nothing."""
         return self.etag or self.version or self.modified
 
 
@@ -84,14 +84,14 @@ def body_of(
 
     Args:
         reply: The answer.
-        asked: What was asked for.
+        asked: What was requested.
         pin: What is known of the file; None for the first answer.
         whole_limit: How large a file may be that comes whole.
         anonymous: Whether the request was not signed, where it could have been; None where it could not.
 
     Raises:
         SourceChanged: It is another file by now.
-        RangeRefused: The bytes are not those that were asked for.
+        RangeRefused: The bytes are not those that were requested.
         Broken: The server cannot answer now.
         RemoteError: It does not want to, or there is nothing.
     """

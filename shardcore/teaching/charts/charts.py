@@ -1,4 +1,4 @@
-"""Charts as data: bins along an axis, what stands in each, and what each leads to. At most 4,000 bins."""
+"""Charts as data: bins along an axis, the content in each, and what each leads to. At most 4,000 bins."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Chart:
         title: What is shown.
         note: What the reader sees, and what it rests on.
         x: What is along, with its unit.
-        y: What stands in each bin, with its unit.
+        y: The content in each bin, with its unit.
         edges: Where the bins begin and end, shape `(n + 1,)`.
-        values: What stands in each, shape `(n,)`; NaN where nothing is known.
+        values: The content in each, shape `(n,)`; NaN where nothing is known.
         scale: How the axis is divided.
         ideal: What would stand there at best, shape `(n,)`, or None.
         ideal_name: What that is.
@@ -79,8 +79,8 @@ class Sizes:
         kinds: The kinds of which there are objects, with their numbers.
         edges: Bins of bytes, int64.
         counts: Objects in each, int64.
-        stored: Whether stored bytes are counted, because plain sizes are not known before reading.
-        unknown: Objects whose size is not known.
+        stored: Whether stored bytes are counted, because plain sizes are unknown before reading.
+        unknown: Objects whose size is unknown.
         total: Bytes of all of them.
         largest: Bytes of the largest.
         median: Bytes of the one in the middle.
@@ -132,10 +132,10 @@ def object_sizes(objects: Objects, kind: str = "", progress: Progress = no_progr
     Args:
         objects: All objects.
         kind: Which kind; the first of which there are any by default.
-        progress: Is told how far it is.
+        progress: Receives the progress.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     parts = []
     total = len(objects)
@@ -274,7 +274,7 @@ def load_sentence(load: Load) -> str:
 
 
 def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
-    """Return how many places hold 0, 1, 2 … things, against what chance would give; None where that says nothing."""
+    """Return how many places hold 0, 1, 2 … things, against what chance would give; None where that states nothing."""
     if not load.by_chance or load.places < 2:
         return None
     largest = int(load.counts.max())

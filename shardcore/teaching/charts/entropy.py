@@ -18,7 +18,7 @@ PAGE = 4096
 """Bytes of a sample."""
 
 LEAST = 256
-"""Bytes that a point stands for, at least: of fewer nothing can be said."""
+"""Bytes that a point stands for, at least: of fewer nothing can be stated."""
 
 MOST_SAMPLED = 256
 """Places that are sampled of a large file."""
@@ -95,11 +95,11 @@ def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_
 
     Args:
         source: The file.
-        progress: Is told how far it is.
+        progress: Receives the progress.
         loaded_only: Whether only bytes are looked at that are here already: nothing is fetched.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     edges = edges_of(source.size, MOST_SAMPLED)
     counts = np.zeros((len(edges) - 1, _VALUES), np.int64)
@@ -118,7 +118,7 @@ def whole_entropy(source: Source, progress: Progress = no_progress) -> Entropy:
     """Return the entropy of all bytes; read the file from end to end.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     edges, size = edges_of(source.size, MOST_POINTS), source.size
     counts = np.zeros((len(edges) - 1, _VALUES), np.int64)

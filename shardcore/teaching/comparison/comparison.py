@@ -26,7 +26,7 @@ class Comparison:
         rows: One for each format, in the order of the registry.
         count: Number of objects.
         content: Bytes of the objects.
-        notes: One sentence for each thing that was left out.
+        notes: One sentence per thing that was left out.
         own_codecs: Whether each format compresses by its default codec; otherwise contents are stored uncompressed.
     """
 
@@ -86,7 +86,7 @@ def compare(
 
 
 def left_out(contents: ComparedContents, count: int | None, size: int | None) -> tuple[str, ...]:
-    """Return one sentence for each thing that a choice of objects leaves out."""
+    """Return one sentence per thing that a choice of objects leaves out."""
     most = contents.most(size)
     if count is None or count <= most:
         return contents.notes

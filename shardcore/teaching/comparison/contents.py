@@ -54,7 +54,7 @@ class ComparedContents:
     Attributes:
         title: A name in few words.
         things: The objects to begin with, at least one.
-        notes: One sentence for each thing that was left out.
+        notes: One sentence per thing that was left out.
     """
 
     title: str
@@ -238,7 +238,7 @@ def _kept(name: str, size: int) -> bytes:
 def _built_in(name: str, turn: int, size: int) -> bytes:
     """Return the bytes of a turn: each is a stretch of its own."""
     start = turn * size
-    # Twice as many are created when more are wanted, and they begin with the same.
+    # Twice as many are created when more are needed, and they begin with the same.
     return _kept(name, max(1 << max(start + size - 1, 0).bit_length(), _LEAST))[start : start + size]
 
 

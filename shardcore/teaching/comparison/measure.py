@@ -42,7 +42,7 @@ Options = Mapping[str, Any]
 ACTIONS = ("append", "delete", "verify")
 
 MOST_PIECES = 14
-"""Sections that are told apart; where there are more, those of one name are one."""
+"""Sections that are reported apart; where there are more, those of one name are one."""
 
 LOOKED_UP = 3
 """Objects that are looked up, each from a cold start; the one in the middle of their costs counts."""

@@ -107,7 +107,7 @@ def _gaps(links: Sequence[tuple[int, int, Link]], figure_of: Sequence[int]) -> C
 
 
 def _heading(sheet: DrawingPage, drawing: Drawing) -> float:
-    """Return the title; and at its right, that this is not what the file says."""
+    """Return the title; and at its right, that this is not what the file states."""
     top = MARGIN - 4
     if drawing.what_if:
         wide = sheet.measure(WHAT_IF, SMALL, Face.BOLD)

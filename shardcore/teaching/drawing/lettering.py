@@ -13,7 +13,7 @@ Measure = Callable[[str, int, Face], float]
 SMALL = 11
 """Pixels: numbers, units, captions."""
 NORMAL = 13
-"""Pixels: what stands in a figure."""
+"""Pixels: the content in a figure."""
 LARGE = 16
 """Pixels: the title."""
 
@@ -45,7 +45,7 @@ def _wide(letter: str) -> float:
 
 
 def cut(text: str, room: float, size: int, face: Face, measure: Measure) -> str:
-    """Return a text that fits: whole, or its beginning and an ellipsis; empty where even that says nothing."""
+    """Return a text that fits: whole, or its beginning and an ellipsis; empty where even that states nothing."""
     if not text or measure(text, size, face) <= room:
         return text
     low, high = 0, len(text) - 1

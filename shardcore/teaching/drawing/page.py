@@ -1,4 +1,4 @@
-"""The sheet that a drawing is placed on: collects shapes and keeps texts apart from each other and within the page."""
+"""The dialog that a drawing is placed on: collects shapes and keeps texts apart from each other and within the page."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DrawingPage:
         measure: How wide texts are.
         links: The arrows within the figure that is placed, as pairs of item numbers; figures draw those they can.
         bounds: Where each item is, for arrows.
-        rows: The rows of tables that items stand in: arrows come to them from the side, if not from above.
+        rows: The rows of tables that items are stored in: arrows come to them from the side, if not from above.
         heads: The items of the first rows of tables, with the height between title and headings.
         feet: The items of the last rows: arrows leave them downwards.
     """
@@ -134,7 +134,7 @@ class DrawingPage:
 
         Args:
             place: The side that it is held at, and the middle of its line.
-            text: What it says.
+            text: What it states.
             size: In pixels.
             face: Its face.
             ink: Its colour.

@@ -115,7 +115,7 @@ class Text:
 
     Attributes:
         rect: The room that it takes.
-        text: What it says.
+        text: What it states.
         size: In pixels.
         face: Its face.
         ink: Its colour.

@@ -71,7 +71,7 @@ def _shape(picture: Picture, shape: Shape, colours: Colours) -> str:
 
 
 def tip_of(picture: Picture, item: int) -> str:
-    """Return what is told of an item when it is pointed at: its text, its sentence, and its bytes."""
+    """Return what is reported of an item when it is pointed at: its text, its sentence, and its bytes."""
     if item == NO_ITEM:
         return ""
     one = picture.items[item]

@@ -157,7 +157,7 @@ def _ground(painter: QPainter, colours: theme.Palette, share: Share, place: QRec
 
 
 class BudgetView(QTableView):
-    """Shows a budget. `chosen(share)` tells that somebody went to a row: by a click, by the arrows, by Enter."""
+    """Shows a budget. `chosen(share)` reports that somebody went to a row: by a click, by the arrows, by Enter."""
 
     chosen = Signal(object)
 

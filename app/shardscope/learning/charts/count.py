@@ -222,7 +222,7 @@ def _load_target(load: Load, grouped: BinnedLoad, first: int, last: int) -> BinT
 
 
 def spread_target(chart: Chart, first: int, last: int) -> BinTarget:
-    """Return what stands in bins of places by their number of things."""
+    """Return the content in bins of places by their number of things."""
     low, high = int(chart.edges[first]), int(chart.edges[last]) - 1
     count = int(chart.values[first:last].sum())
     amount = f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -76,7 +76,7 @@ class SaveButton(QToolButton):
 
 
 def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], object]) -> QFileDialog:
-    """Ask for a file, and write the numbers of a chart into it.
+    """Request a file, and write the numbers of a chart into it.
 
     Args:
         parent: Parent of the dialog.
@@ -91,7 +91,7 @@ def ask_save(parent: QWidget, name: str, text: str, told: Callable[[str, bool], 
 
 
 def write(text: str, told: Callable[[str, bool], object], path: str) -> None:
-    """Write a chart, and say whether that worked."""
+    """Write a chart, and report whether that worked."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -238,7 +238,7 @@ class ChartPages(QWidget):
         return found.second if found.second is not None and self._counts_places(found) else found.chart
 
     def _counts_places(self, found: ChartData) -> bool:
-        """Return whether places are counted by what they hold: many of them are, unless somebody said otherwise."""
+        """Return whether places are counted by what they hold: many of them are, unless the user said otherwise."""
         if found.second is None or found.chart is None:
             return False
         return len(found.chart) > FEW_PLACES if self._by_number is None else self._by_number
@@ -276,7 +276,7 @@ class ChartPages(QWidget):
         """Count what is shown, in a job, unless it is counted.
 
         Args:
-            anew: Whether something else is wanted than what is being counted.
+            anew: Whether something else is needed than what is being counted.
         """
         if self.visibleRegion().isEmpty() or self._session.shard is None or self.kind in self._found:
             return
@@ -351,10 +351,10 @@ class ChartPages(QWidget):
         self._show_more(found)
 
     def _make_room(self, *, drawn: bool | None = None) -> None:
-        """In a low dock the chart comes first, and what is said of it stands in its tip.
+        """In a low dock the chart comes first, and its tip shows the rest.
 
         Args:
-            drawn: Whether there is a chart; by what is known, unless given.
+            drawn: Whether there is a chart; default: as far as it is known.
         """
         found = self.found
         there = drawn if drawn is not None else found is not None and not found.why
@@ -478,9 +478,9 @@ class ChartPages(QWidget):
         return chart_csv(chart) if chart is not None else ""
 
     def ask_save(self) -> QFileDialog:
-        """Ask for a file, and write the numbers into it."""
+        """Request a file, and write the numbers into it."""
         return ask_save(self, self.kind.value, self.as_csv(), self._session.say)
 
     def ask_picture(self) -> QFileDialog:
-        """Ask for a file, and write a picture of the chart into it."""
+        """Request a file, and write a picture of the chart into it."""
         return ask_picture(self.budget if self.chart is None else self.plot, self.kind.value, self._session.say)

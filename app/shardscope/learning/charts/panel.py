@@ -11,7 +11,7 @@ from shardscope.session.session import Session
 
 
 class Charts(QWidget):
-    """Holds the charts once somebody looks.
+    """Holds the charts once the user looks.
 
     `filter_wanted(text)` carries a filter that shows the objects of what was chosen.
     """

@@ -125,7 +125,7 @@ def _decimal_steps(low: float, high: float, most: int) -> list[float]:
 class Plot(pg.PlotWidget):  # type: ignore[misc]
     """Shows a chart.
 
-    `pointed(first, last)` tells which bins are under the pointer or chosen by keys, `chosen(first, last)` that they
+    `pointed(first, last)` shows which bins are under the pointer or chosen by keys, `chosen(first, last)` that they
     were clicked, dragged over, or Enter was pressed; half-open, and `(-1, -1)` for none.
     """
 

@@ -108,7 +108,7 @@ class Controls(QWidget):
     """The controls of one sketch.
 
     Attributes:
-        reset: Returns to what the file says.
+        reset: Returns to what the file states.
     """
 
     changed = Signal(str, object)
@@ -139,7 +139,7 @@ class Controls(QWidget):
         self.setVisible(bool(controls))
 
     def show_values(self, values: Mapping[str, Any]) -> None:
-        """Other values, which nobody has to be told."""
+        """Other values, which nobody has to be reported."""
         for control in self._controls:
             self._set[control.name](values.get(control.name, control.value))
         self.reset.setEnabled(any(values.get(one.name, one.value) != one.value for one in self._controls))

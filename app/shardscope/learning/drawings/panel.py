@@ -121,11 +121,11 @@ class DrawingPanel(QWidget):
     item_chosen = Signal(object)
     """The `Item` that was clicked, or chosen by the keyboard."""
     bytes_wanted = Signal()
-    """Somebody wants to see the bytes."""
+    """The user wants to see the bytes."""
     drawn = Signal()
     """Another drawing is shown."""
     sketch_chosen = Signal(str)
-    """Somebody chose the sketch of that name."""
+    """The user chose the sketch of that name."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -230,7 +230,7 @@ class DrawingPanel(QWidget):
             self._point_out()
 
     def _point_out(self) -> None:
-        """Bring the keyboard to the item that was asked for."""
+        """Bring the keyboard to the item that was requested."""
         items = self.drawing.items if self.drawing is not None else ()
         number = next((n for n, item in enumerate(items) if item.name == self._item_wanted), -1)
         if self._item_wanted and number >= 0:
@@ -304,7 +304,7 @@ class DrawingPanel(QWidget):
         self._session.ask(work, self._take, failed=self._failed, key=("draw", self), priority=JobPriority.SCREEN)
 
     def _forget_changed(self, sketch: Sketch) -> None:
-        """Forget what was set of a control for which the file says something else now: of another lookup."""
+        """Forget what was set of a control for which the file states something else now: of another lookup."""
         known = self._known.setdefault(sketch.name, {})
         for control in sketch.controls:
             if known.get(control.name, control) != control:
@@ -363,7 +363,7 @@ class DrawingPanel(QWidget):
         return items[number] if 0 <= number < len(items) else None
 
     def _pointed(self, number: int) -> None:
-        """Light the bytes of an item, and all other items that stand for the same bytes."""
+        """Highlight the bytes of an item, and all other items that stand for the same bytes."""
         item = self.item(number)
         spans = item.spans if item is not None else ()
         self._session.point_at(spans)

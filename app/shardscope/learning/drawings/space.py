@@ -13,7 +13,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 560, 260
 
 @dataclass(frozen=True, slots=True)
 class DrawingRequest:
-    """A drawing that somebody wants to see; it may be there only when a lookup has ended.
+    """A drawing that the user wants to see; it may be there only when a lookup has ended.
 
     Attributes:
         name: The sketch; empty for the one that was looked at last.

@@ -1,4 +1,4 @@
-"""The view of a drawing: zoom, mouse, keyboard, and what is lit in it."""
+"""The view of a drawing: zoom, mouse, keyboard, and what is highlighted in it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def towards(stops: Sequence[Stop], current: int, across: int, down: int) -> int:
 
 
 def spoken(picture: Picture, stop: Stop) -> str:
-    """Return what is said of a stop."""
+    """Return what is stated of a stop."""
     item = picture.items[stop.item]
     if stop.grip is not None:
         return f"handle of {item.text or item.doc}, at {stop.grip.end:g}: the arrow keys move it"
@@ -235,7 +235,7 @@ _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class DrawingView(QGraphicsView):
-    """Shows a drawing as wide as it is itself; everything about items is told by their numbers.
+    """Shows a drawing as wide as it is itself; everything about items is reported by their numbers.
 
     Attributes:
         picture: What is shown, or None.
@@ -506,7 +506,7 @@ class DrawingView(QGraphicsView):
         self._say(stop)
 
     def _say(self, stop: Stop) -> None:
-        """Tell where the keyboard is, to screen readers too; what was told already is not told again."""
+        """Report where the keyboard is, to screen readers too; what was reported already is not told again."""
         said = spoken(self.picture, stop) if self.picture is not None else ""
         if said == self.accessibleDescription():
             return

@@ -103,7 +103,7 @@ class FormatPage(QWidget):
             self._light(selection)
 
     def _light(self, selection: Selection) -> None:
-        """Light the row of the selected field; it stays put when the reader is on it already."""
+        """Highlight the row of the selected field; it stays put when the reader is on it already."""
         found, row = self._format_page(), None
         if found is None or self.view.page is not found:
             return

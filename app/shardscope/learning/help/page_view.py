@@ -48,7 +48,7 @@ class PageView(QTextBrowser):
 
     @property
     def lit(self) -> str:
-        """The first words of the row that is lit, or empty."""
+        """The first words of the row that is highlighted, or empty."""
         if self._lit is None:
             return ""
         table, row = self._lit
@@ -62,7 +62,7 @@ class PageView(QTextBrowser):
         self.verticalScrollBar().setValue(0)
 
     def light(self, address: str) -> bool:
-        """Light the row of a table that has a link to an address, or begins with the word of it, and show it.
+        """Highlight the row of a table that has a link to an address, or begins with the word of it, and show it.
 
         Args:
             address: `field:3`, `word:digest`; empty to light none.

@@ -232,5 +232,5 @@ def _some_children(node: Node) -> Sequence[Node]:
     try:
         return node.children[:_MOST_CHILDREN] if isinstance(node.children, Children) else node.children
     except ShardError:
-        # What cannot be read has no field to show; the tree says why.
+        # What cannot be read has no field to show; the tree states why.
         return ()

@@ -1,4 +1,4 @@
-"""The sheet of shortcuts: read off the actions of the window when it opens, so that it cannot be out of date."""
+"""The dialog of shortcuts: read off the actions of the window when it opens, so that it cannot be out of date."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Shortcut:
     """An action that has keys.
 
     Attributes:
-        group: The menu it stands in, or the panel it belongs to.
+        group: The menu it is in, or the panel it belongs to.
         text: What it is called.
         keys: What to press, as this desktop writes it.
         action: The action.
@@ -217,7 +217,7 @@ class ShortcutDialog(QDialog):
 
 
 def show_shortcuts(window: QMainWindow) -> ShortcutDialog:
-    """Open the sheet, or bring the open one to the front."""
+    """Open the dialog, or bring the open one to the front."""
     # One that was closed is still there until the event loop deletes it.
     open_ones = [sheet for sheet in window.findChildren(ShortcutDialog) if sheet.isVisible()]
     sheet = open_ones[0] if open_ones else ShortcutDialog(window)

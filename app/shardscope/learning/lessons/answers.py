@@ -19,7 +19,7 @@ _NUMBER = re.compile(rf"(?P<number>[+-]?[0-9]+(\.[0-9]+)?(e[+]?[0-9]{{1,2}})?)(?
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer that somebody gave.
+    """An answer that the user gave.
 
     Attributes:
         text: What was typed, the number of the choice, from 0, or the name of the item.
@@ -38,7 +38,7 @@ class AnswerVerdict:
 
     Attributes:
         right: Whether it is right.
-        text: What is told.
+        text: What is reported.
         shown: Whether *Show me* gave the answer.
     """
 
@@ -48,7 +48,7 @@ class AnswerVerdict:
 
 
 def judged(question: Question, given: Given, scene: LessonScene) -> AnswerVerdict:
-    """Return whether an answer is right, and what is told.
+    """Return whether an answer is right, and what is reported.
 
     Raises:
         NotHereError: The answer needs what this file has not.

@@ -42,7 +42,7 @@ def is_fresh(uri: str) -> bool:
 
 
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
-    """Pack objects that nobody has seen into a new shard.
+    """Pack objects never seen before into a new shard.
 
     A lesson may come from a stranger: this reads and writes in the folder alone.
 
@@ -53,7 +53,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         random: Where the contents come from.
 
     Returns:
-        The shard: a file, or a folder where the lesson asks for one.
+        The shard: a file, or a folder where the lesson requests one.
 
     Raises:
         ShardError: It cannot be written, or an option names a file or folder.

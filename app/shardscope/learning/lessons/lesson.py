@@ -1,6 +1,6 @@
 """A lesson as it is written: a text in Markdown, read into steps. No Qt here.
 
-`docs/writing-lessons.md` is the description for those who write lessons; what it says is what is read here.
+`docs/writing-lessons.md` is the description for those who write lessons; what it states is what is read here.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Choice:
     Attributes:
         text: The sentence.
         right: Whether it is the answer.
-        why: What is told when it is chosen and wrong.
+        why: What is reported when it is chosen and wrong.
     """
 
     text: str
@@ -93,10 +93,10 @@ class Question:
         kind: What the answer is.
         answer: The answer, with values in braces; empty for a choice.
         choices: What can be chosen.
-        hints: Told one after the other, when asked for.
-        wrong: What is told when an answer is wrong: the answer, with values in braces, and the sentence. The empty
+        hints: Told one after the other, when requested.
+        wrong: What is reported when an answer is wrong: the answer, with values in braces, and the sentence. The empty
             answer stands for all others.
-        right: What is told when it is right.
+        right: What is reported when it is right.
     """
 
     prompt: str
@@ -133,7 +133,7 @@ class StepCondition:
         left: A number, with values in braces.
         sign: `>` or `=`.
         right: A number, with values in braces.
-        otherwise: What is told where it does not hold: half a sentence.
+        otherwise: What is reported where it does not hold: half a sentence.
         line: As it is written.
     """
 
@@ -159,7 +159,7 @@ class LessonStep:
         conditions: What has to hold in a file, or it is left out.
         fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
         line: Where it begins in the text, from 1.
-        places: What stands after the words of its lines, with the lines.
+        places: The content after the words of its lines, with the lines.
     """
 
     title: str
@@ -175,7 +175,7 @@ class LessonStep:
     places: tuple[tuple[str, int], ...] = ()
 
     def line_of(self, text: str) -> int:
-        """Return the line where a part of the step stands, from 1; that of the step where it is not known."""
+        """Return the line where a part of the step stands, from 1; that of the step where it is unknown."""
         return dict(self.places).get(text, self.line)
 
 

@@ -150,7 +150,7 @@ class LessonCard(QWidget):
         column.addLayout(row)
 
     def restate(self, uri: str) -> None:
-        """Say how far one has come, and offers the file that is open where the lesson can be walked through on it.
+        """Report how far one has come, and offers the file that is open where the lesson can be walked through on it.
 
         Args:
             uri: The file; empty where it is of another format, or none is open.
@@ -163,7 +163,7 @@ class LessonCard(QWidget):
         self.tell()
 
     def tell(self) -> None:
-        """Tell how far one has come, in this window or in another."""
+        """Report how far one has come, in this window or in another."""
         step, here = self._steps()
         self.state.tell(self._state(step, here))
         self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))

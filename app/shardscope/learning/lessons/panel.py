@@ -280,7 +280,7 @@ class LessonPanel(QWidget):
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
 
     def _tell_titles(self) -> None:
-        """In a low panel the title of the step stands in the place of the lesson's: the room goes to the text."""
+        """In a low panel the title of the step replaces that of the lesson: the room goes to the text."""
         lesson = self.player.lesson
         if lesson is None:
             return

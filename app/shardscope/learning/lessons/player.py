@@ -34,7 +34,7 @@ class LessonPlayer(QObject):
         lesson: The lesson, or None.
         number: The number of the current step, from 0.
         stage: The current step, found in the file; None while it is looked for.
-        verdict: What was said to the last answer; None before there is one.
+        verdict: What was stated to the last answer; None before there is one.
         hints: How many hints were given.
         trouble: Why the step cannot be shown, or empty.
         astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
@@ -109,7 +109,7 @@ class LessonPlayer(QObject):
     def replace(self, lesson: Lesson) -> None:
         """Go on with another text of the lesson that is tried, at the same step.
 
-        Fresh files stay where the text still asks for the same ones, so that what was found out about them holds.
+        Fresh files stay where the text still requests the same ones, so that what was found out about them holds.
         """
         before = self.lesson
         if before is None or not self.trying:
@@ -153,7 +153,7 @@ class LessonPlayer(QObject):
             self._folder = None
 
     def _clean(self) -> None:
-        """Remove fresh files that nobody needs any more."""
+        """Remove fresh files that is not needed any more."""
         old, self._old = self._old, []
         for folder in old:
             folder.cleanup()
@@ -162,7 +162,7 @@ class LessonPlayer(QObject):
         return self._session.request if self._session.shard is not None else None
 
     def _way_back(self) -> OpenRequest | None:
-        """Return what is opened after the lesson; None to stay with what is open, which somebody chose or broke."""
+        """Return what is opened after the lesson; None to stay with what is open, which the user chose or broke."""
         lesson, now = self.lesson, self._open_now()
         if lesson is None or now is None or self.astray or now.sandbox:
             return None
@@ -267,7 +267,7 @@ class LessonPlayer(QObject):
         self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=JobPriority.SCREEN)
 
     shown_answer = Signal(object)
-    """The `Given` that is the answer, when somebody asked to be shown it."""
+    """The `Given` that is the answer, when it is requested to be shown it."""
 
     def choose(self, given: Given) -> None:
         """Keep a choice, or an item of a drawing, until it is judged."""

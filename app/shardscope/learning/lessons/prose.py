@@ -18,7 +18,7 @@ _FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
 
 
 class Prose(QLabel):
-    """`clicked` tells that it was clicked. Hidden while it says nothing.
+    """`clicked` reports that it was clicked. Hidden while it states nothing.
 
     Args:
         tone: The name of a colour of `theme.Palette`.

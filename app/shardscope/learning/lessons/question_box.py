@@ -110,7 +110,7 @@ class QuestionBox(QWidget):
             self.selected.tell(shown(name))
 
     def tell(self, verdict: AnswerVerdict | None) -> None:
-        """Tell what is said to the answer."""
+        """Report what is stated to the answer."""
         if verdict is None:
             self.verdict.tell("")
         else:

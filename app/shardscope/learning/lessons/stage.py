@@ -90,7 +90,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
         The stage; where the file has not what the step needs, with the reason.
 
     Raises:
-        SourceError: The bytes cannot be had.
+        SourceError: The bytes cannot be read.
     """
     step = lesson.steps[number]
     scene = LessonScene(shard, key)
@@ -107,7 +107,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
     except ShardError as error:
         if isinstance(error, SourceError) and not isinstance(error, LargeRead):
             raise
-        # Damage, or more bytes than anybody asked for.
+        # Damage, or more bytes than anybody requested.
         return LessonStage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
 
 
@@ -136,7 +136,7 @@ def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tup
 
     Args:
         lesson: The lesson.
-        number: The step somebody wants to go to, from 0.
+        number: The step the user wants to go to, from 0.
         forward: Whether they come from a step before it, or begin there.
 
     Returns:
@@ -151,7 +151,7 @@ def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tup
 
 
 def _own_key(lesson: Lesson, shard: Shard) -> str:
-    """Return what the lesson asks for in other files than its sample: the first of its keys that is found, or empty."""
+    """Return what the lesson requests in other files than its sample: the first of its keys that is found, or empty."""
     for text in lesson.own_keys:
         try:
             key = LessonScene(shard).fill(text)
@@ -179,7 +179,7 @@ def pick_key(shard: Shard, random: Random | None = None) -> str:
 
 
 def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
-    """Return those that are keys, and of no other kind than people ask for: `chunk:…` is part of what others hold."""
+    """Return those that are keys, and of no other kind than people request: `chunk:…` is part of what others hold."""
     kinds = shard.objects.kinds
     return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
 
@@ -215,11 +215,11 @@ def _filled(question: Question, scene: LessonScene, step: LessonStep) -> Questio
 
     Wrong answers that are about something else than this file has are no mistakes here.
 
-    Choices stand in an order of their own, so that nobody learns where the right one stands.
+    Choices are stored in an order of their own, so that nobody learns where the right one stands.
     """
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
-    # What is said to answers has to be sayable before: nobody is told after the answer that it was none.
+    # What is stated to answers has to be sayable before: nobody is reported after the answer that it was none.
     for text in (question.prompt, *question.hints, question.right, *(choice.why for choice in question.choices)):
         with _at(step, text):
             scene.fill(text)

@@ -1,8 +1,8 @@
-"""The values that stand in braces in a lesson, read from the file that is open. No Qt here; may read.
+"""The values that are stored in braces in a lesson, read from the file that is open. No Qt here; may read.
 
 `{key}` is the key of the lesson; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}` and `{size of PATH}` are of a
 node; `{NAME in TITLE}` is a value of a step of the lookup; `{size of file}` and `{count of objects}` are of the whole;
-`{= 4465 + 40 * 3}` is calculated. Braces stand in braces: `{start of index/slot {slot in The slot}}`.
+`{= 4465 + 40 * 3}` is calculated. Braces are stored in braces: `{start of index/slot {slot in The slot}}`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NotHereError(Exception):
 
     Attributes:
         message: What is not there, in one sentence.
-        line: The line of the lesson that needs it, from 1; 0 where that is not known.
+        line: The line of the lesson that needs it, from 1; 0 where that is unknown.
     """
 
     def __init__(self, message: str) -> None:
@@ -70,7 +70,7 @@ class LessonScene:
     def prose(self, text: str) -> str:
         """A text in Markdown with its values, which stay what they are: nothing in a file becomes a link or a picture.
 
-        Numbers have commas, as everywhere in the window; keys and what stands in the monospaced face have none.
+        Numbers have commas, as everywhere in the window; keys and the content in the monospaced face have none.
 
         Raises:
             NotHereError: One of them is not in this file.
@@ -197,7 +197,7 @@ def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
 
 
 def _outermost(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of braces that stand in no others, `(opening, closing)`."""
+    """Yield the places of braces that are stored in no others, `(opening, closing)`."""
     depth, start = 0, 0
     for at, letter in enumerate(text):
         if letter == "{":

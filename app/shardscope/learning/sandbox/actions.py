@@ -73,7 +73,7 @@ class SandboxActions(QObject):
         self.switch.setChecked(self._sandbox.on)
 
     def update(self) -> None:
-        """Show what can be done, and say of the rest why it cannot."""
+        """Show what can be done, and report of the rest why it cannot."""
         sandbox, why_not = self._sandbox, self._sandbox.why_not
         self.switch.setEnabled(sandbox.on or not why_not)
         self.switch.setChecked(sandbox.on)

@@ -20,7 +20,7 @@ class SandboxBanner(QWidget):
     """A line over the bytes while there is a sandbox.
 
     Args:
-        sandbox: What it tells of.
+        sandbox: What it reports.
         actions: What its buttons press.
         parent: Where it stands.
     """

@@ -241,7 +241,7 @@ class SandboxPanel(QWidget):
         return self._results
 
     def _guide(self) -> None:
-        """Say what to do where there is nothing to tell of changes."""
+        """Report what to do where there is nothing to tell of changes."""
         there = self.report.topLevelItemCount() > 0
         self._results.setCurrentIndex(int(there))
         if self.sandbox.changes:
@@ -398,7 +398,7 @@ class SandboxPanel(QWidget):
         return self.tr("✓ Every object is returned as before, and no check detects the change.")
 
     def _others(self) -> tuple[Peer, ...]:
-        """Return what is known of other readers about what the checks say now."""
+        """Return what is known of other readers about what the checks state now."""
         impact = self.sandbox.impact
         if impact is None or not self._format:
             return ()

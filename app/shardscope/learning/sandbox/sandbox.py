@@ -40,8 +40,8 @@ class Sandbox(QObject):
         on: Whether there is a sandbox.
         changes: What was done, in order; what was typed last is opened soon after.
         undone: What was undone and can be done again, the next one last.
-        impact: What the changes did; None while that is not known.
-        error: Why it is not known; empty while it is being found out.
+        impact: What the changes did; None while that is unknown.
+        error: Why it is unknown; empty while it is being found out.
         leaving: Whether the file is being opened as it is on disk.
     """
 
@@ -133,7 +133,7 @@ class Sandbox(QObject):
     # --- switching ---
 
     def switch(self, on: bool) -> None:
-        """Lay a sandbox over the file, or take it away with its changes: whoever asks has been asked."""
+        """Lay a sandbox over the file, or take it away with its changes: the caller has been asked."""
         if on == self.on:
             return
         if on and self.member:
@@ -398,7 +398,7 @@ class Sandbox(QObject):
         self.compared.emit()
 
     def _note(self) -> None:
-        """Note what the file serves as it is on disk: opened anew, for what is open has changes."""
+        """Note what the file serves as it is on disk: opened again, for what is open has changes."""
         if self._session.jobs.newest(("before", self)) is not None:
             return
         request = self._session.request.broken((), self._expects)

@@ -21,7 +21,7 @@ EXAMPLES = 3
 """Paths that are shown beforehand."""
 
 FEW = 10_000
-"""Up to so many rows their sizes are read where they are not known yet."""
+"""Up to so many rows their sizes are read where they are unknown yet."""
 
 MOST_KEPT = 1 << 22
 """Rows of up to so many are kept by a preview, and not counted again when they are written."""
@@ -138,7 +138,7 @@ def _refs(wanted: ExtractionRequest, rows: list[int]) -> Iterator[ObjectRef]:
         try:
             yield wanted.shard.objects.ref(row)
         except ShardError:
-            # It has no name; what is wrong with it is told when it is written.
+            # It has no name; what is wrong with it is reported when it is written.
             continue
 
 

@@ -27,9 +27,9 @@ class Outlook:
     Attributes:
         objects: How many objects.
         size: Their bytes, as far as they are known.
-        unknown: Objects whose size is not known before reading.
+        unknown: Objects whose size is unknown before reading.
         unused: Slots without an object among the rows.
-        deleted: Tombstoned objects among the rows, which are not served unless that is asked for.
+        deleted: Tombstoned objects among the rows, which are not served unless that is requested.
         parts: Names of the parts that the first objects have.
         examples: The first files, relative to the folder.
         joined: Whether all objects are written into one file, one after the other.
@@ -71,7 +71,7 @@ class ExtractionRequest:
 
     @property
     def view(self) -> ObjectRef | None:
-        """The whole content, where everything is wanted and the format has a view of it; reads."""
+        """The whole content, where everything is needed and the format has a view of it; reads."""
         return self.shard.find(self.shard.views[0]) if self.rows is None and self.shard.views else None
 
     @property
@@ -96,7 +96,7 @@ class ExtractionRequest:
         return (rows[self.takes(objects.columns(rows))] for rows in self.pieces(progress))
 
     def pieces(self, progress: Progress) -> Iterator[Rows]:
-        """Yield the rows that were asked for, in pieces, whatever became of their objects.
+        """Yield the rows that were requested, in pieces, whatever became of their objects.
 
         Raises:
             ShardError: The index cannot be read.

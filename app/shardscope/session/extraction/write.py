@@ -39,7 +39,7 @@ class ExtractionOutcome:
     """The outcome of an extraction, or of what is done of it so far.
 
     Attributes:
-        total: Files that were to be written, as far as that is known.
+        total: Files that were to be written, where known.
         files: Files written.
         size: Their bytes.
         skipped: Files that existed already and stay.
@@ -196,7 +196,7 @@ class _Refs:
             raise
 
     def note(self, result: Taken) -> None:
-        """Say what became of an object; one of which nothing is known was noted on the way to it."""
+        """Report what became of an object; one of which nothing is known was noted on the way to it."""
         if result.row >= 0 or result.key is not None:
             self.failed[result.row] = None
 

@@ -1,4 +1,4 @@
-"""Opens remote addresses: asks for them, remembers how they were reached, and offers another way when one fails."""
+"""Opens remote addresses: requests them, remembers how they were reached, and offers another way when one fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConnectTask(QObject):
     Args:
         session: What is open.
         settings: Where ways are remembered, without secrets.
-        window: The parent of the sheet.
+        window: The parent of the dialog.
 
     Attributes:
         agreeing: Asks before much is fetched.
@@ -38,7 +38,7 @@ class ConnectTask(QObject):
         session.opened.connect(self._opened)
 
     def ask(self, request: OpenRequest | None = None, who: Who | None = None) -> AddressDialog:
-        """Ask for an address.
+        """Request an address.
 
         Args:
             request: What the fields begin with.
@@ -56,7 +56,7 @@ class ConnectTask(QObject):
         self._session.open(request.reached(as_anonymous(request.remote)))
 
     def needs_keys(self, uri: str) -> bool:
-        """Return whether keys have to be asked for before an address can be opened."""
+        """Return whether keys have to be requested before an address can be opened."""
         return self.connections.needs_keys(uri)
 
     def _opened(self, shard: Shard) -> None:

@@ -1,4 +1,4 @@
-"""The sheet that asks for a remote address: what was understood, as whom, by which endpoint, and what is allowed."""
+"""The dialog that requests a remote address: what was understood, as whom, by which endpoint, and what is allowed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from shardscope.widgets.plain_text import shown_lines
 from shardscope.widgets.tick_box import TickBox
 
 NAMED = 3
-"""Names of a folder that are told as examples."""
+"""Names of a folder that are reported as examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def probe(uri: str, options: RemoteOptions | None) -> list[Allowed]:
     """Try what an address allows: reading, reading of parts, listing; an error is the only line.
 
     Raises:
-        Cancelled: Nobody wants to know any more.
+        Cancelled: The job was cancelled.
     """
     tape, began = RequestLog(), time.monotonic()
     try:
@@ -269,7 +269,7 @@ class AddressDialog(QDialog):
         return next((one.url for one in ENDPOINTS if one.name == text), text)
 
     def options(self) -> RemoteOptions:
-        """Return what the fields say.
+        """Return what the fields state.
 
         Raises:
             UsageError: They contradict each other.

@@ -21,7 +21,7 @@ from shardscope.session.connections import Who, who_of
 
 
 class WhoChoice(QWidget):
-    """Three buttons in a row, and below them what the chosen one needs. `changed` tells that something is other.
+    """Three buttons in a row, and below them what the chosen one needs. `changed` reports that something is other.
 
     Attributes:
         buttons: The three choices.
@@ -118,7 +118,7 @@ class WhoChoice(QWidget):
         self.buttons[who].setChecked(True)
 
     def tell_profiles(self, names: tuple[str, ...]) -> None:
-        """Say which profiles there are."""
+        """Report which profiles there are."""
         self.profile.blockSignals(True)
         self.profile.clear()
         self.profile.addItem(self.tr("As the environment says"), "")

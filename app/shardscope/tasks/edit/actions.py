@@ -1,4 +1,4 @@
-"""The actions that change the open file, and the sign that says whether it may be changed."""
+"""The actions that change the open file, and the sign that states whether it may be changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EditActions(QObject):
 
     Attributes:
         allow: Lets the open file be changed.
-        verbs: One action for each verb, and for what takes it back where that is the same verb, in the order of menus.
+        verbs: One action per verb, and for what takes it back where that is the same verb, in the order of menus.
         undo: Puts back the last edit.
         write: Writes the typed bytes.
         undo_typed: Takes the last typed bytes back.
@@ -97,7 +97,7 @@ class EditActions(QObject):
             self.update()
 
     def update(self) -> None:
-        """Show what can be done, and say of the rest why it cannot."""
+        """Show what can be done, and report of the rest why it cannot."""
         switch, there = self._switch, self._switch.standing.verbs
         possible = not switch.standing.why_not
         self.allow.setEnabled(possible)
@@ -168,7 +168,7 @@ class EditChip(QToolButton):
         self._update()
 
     def tell_sandbox(self, changes: int | None) -> None:
-        """Say that what is shown is a sandbox.
+        """Report that what is shown is a sandbox.
 
         Args:
             changes: How many there are; None where there is no sandbox.

@@ -1,4 +1,4 @@
-"""The sheet that shows what an edit changes before it is made. It stands beside the bytes, which show it in place."""
+"""The dialog that shows what an edit changes before it is made. It is beside the bytes, which show it in place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from shardscope.widgets.tick_box import TickBox
 Roles = Qt.ItemDataRole
 
 SHORT, NARROW = 6, 3
-"""Bytes of old and new that stand in a row, with much room and with little."""
+"""Bytes of old and new that are stored in a row, with much room and with little."""
 LONG = 64
 """Bytes of them in the tooltip."""
 
@@ -50,7 +50,7 @@ class ChangeModel(TableModel):
 
     Attributes:
         things: The changes.
-        short: Bytes of old and new that stand in a row.
+        short: Bytes of old and new that are stored in a row.
     """
 
     titles = ("What", "Start", "Stop", "Old", "New")
@@ -99,7 +99,7 @@ TYPING_MILLISECONDS = 250
 
 SIZE = QSize(620, 460)
 NARROW_SHEET = 540
-"""In less width the list has fewer bytes, and where a change stops stands in the bytes alone."""
+"""In less width the list has fewer bytes, and where a change stops is stored in the bytes alone."""
 LEAST = 400
 """The smallest width in which all of a change can be read."""
 
@@ -107,7 +107,7 @@ LEAST = 400
 class EditDialog(QDialog):
     """Asks whether an edit is to be made.
 
-    `asked()` tells that something else is wanted, so that what changes must be looked for again; `row_chosen(row)`
+    `asked()` reports that something else is needed, so that what changes must be looked for again; `row_chosen(row)`
     carries a `ChangeRow`; `side_chosen(new)` whether new bytes are to be shown; `wanted(keep)` that the edit is to be
     made, and whether the old bytes are kept.
 
@@ -267,7 +267,7 @@ class EditDialog(QDialog):
     def _row(self, form: QGridLayout, words: str, line: QLineEdit) -> None:
         label = QLabel(words, self)
         label.setBuddy(line)
-        # Where there is little room the sheet scrolls; lines are not squeezed before it does.
+        # Where there is little room the dialog scrolls; lines are not squeezed before it does.
         line.ensurePolished()
         line.setMinimumHeight(line.sizeHint().height())
         number = form.rowCount() if form.count() else 0
@@ -284,7 +284,7 @@ class EditDialog(QDialog):
         self.apply.clicked.connect(lambda _: self.wanted.emit(not self.takedown.isChecked()))
         self.buttons.rejected.connect(self.reject)
 
-    # --- what it says ---
+    # --- what it states ---
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -316,7 +316,7 @@ class EditDialog(QDialog):
         index = self.table.currentIndex()
         return self.model.things[index.row()] if index.isValid() else None
 
-    # --- what it is told ---
+    # --- what it is reported ---
 
     def tell_busy(self) -> None:
         """Show that the changes are being computed."""
@@ -415,7 +415,7 @@ class EditDialog(QDialog):
 
 
 class _ChangesTable(QTableView):
-    """Takes what room is left; where there is less than for some rows, all of the sheet scrolls."""
+    """Takes what room is left; where there is less than for some rows, all of the dialog scrolls."""
 
     LEAST = 90
 

@@ -1,4 +1,4 @@
-"""Edits of the open file as people make them: the sheet, the job, and what became of it."""
+"""Edits of the open file as people make them: the dialog, the job, and what became of it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class News:
 
 
 class Editor(QObject):
-    """Opens sheets, and makes the edits they ask for.
+    """Opens sheets, and makes the edits they request.
 
     Args:
         session: What is open.
@@ -101,7 +101,7 @@ class Editor(QObject):
     # --- asking ---
 
     def ask(self, verb: Verb, *, back: bool = False, keys: tuple[str, ...] = ()) -> EditDialog | None:
-        """Open the sheet of an edit.
+        """Open the dialog of an edit.
 
         Args:
             verb: What is to be done.
@@ -142,7 +142,7 @@ class Editor(QObject):
         return sheet
 
     def ask_bytes(self, changes: Sequence[Change]) -> EditDialog | None:
-        """Open the sheet that writes typed bytes into the file.
+        """Open the dialog that writes typed bytes into the file.
 
         Args:
             changes: What was typed, in order.
@@ -159,7 +159,7 @@ class Editor(QObject):
         return sheet
 
     def ask_undo(self) -> EditDialog | None:
-        """Open the sheet that puts back the last edit."""
+        """Open the dialog that puts back the last edit."""
         if self._session.shard is None:
             return None
         sheet = self._sheet(
@@ -336,7 +336,7 @@ class Editor(QObject):
             self._verify(news)
 
     def _verify(self, news: News) -> None:
-        """Read back, in a job, what was written; only errors are told."""
+        """Read back, in a job, what was written; only errors are reported."""
 
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]

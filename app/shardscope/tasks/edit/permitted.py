@@ -29,7 +29,7 @@ class EditPermission:
         why_not: Why nothing may be changed, as a sentence; empty where it may.
         journal: Whether there is an edit that can be put back.
         interrupted: The journal of that edit where it did not come to its end; None where it did.
-        rekey: The options for writing it anew under another key; none where its format cannot.
+        rekey: The options for writing it again under another key; none where its format cannot.
     """
 
     verbs: tuple[Verb, ...] = ()

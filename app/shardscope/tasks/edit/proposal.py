@@ -72,7 +72,7 @@ class ChangeRow:
         what: What it is, in few words.
         start: The first byte.
         stop: One past the last: of the new bytes, or of those that are cut off.
-        old_start: The first old byte; another one than `start` where what stands before grows or shrinks.
+        old_start: The first old byte; another one than `start` where the content before grows or shrinks.
         old: The first old bytes.
         old_size: How many there are.
         new: The first new bytes.

@@ -1,4 +1,4 @@
-"""Writing what is open anew, under another key: a sheet with the options of the format, a job, and the new file."""
+"""Writing what is open again, under another key: a dialog with the options of the format, a job, and the new file."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from shardscope.widgets.plain_text import shown
 
 
 class RekeyDialog(QDialog):
-    """Asks how the new file differs, and where it goes. `wanted()` tells that it is to be written.
+    """Asks how the new file differs, and where it goes. `wanted()` reports that it is to be written.
 
     Args:
         options: What the format lets people choose.
-        target: Where it goes, unless somebody says otherwise.
+        target: Where it goes, unless the user says otherwise.
         parent: The window.
 
     Attributes:
@@ -121,7 +121,7 @@ class RekeyDialog(QDialog):
         return {name: value for name, value in found.items() if value is not None}
 
     def tell(self, text: str) -> None:
-        """Say what hinders, or nothing."""
+        """Report what hinders, or nothing."""
         self.trouble.setText(shown(text))
         self.trouble.setStyleSheet(f"color: {theme.of(self).error.name()};")
         self.trouble.setVisible(bool(text))
@@ -137,7 +137,7 @@ class RekeyDialog(QDialog):
 
 
 class RekeyTask(QObject):
-    """Opens the sheet, and writes the new file. `news` carries the `News`.
+    """Opens the dialog, and writes the new file. `news` carries the `News`.
 
     Args:
         session: What is open.
@@ -159,7 +159,7 @@ class RekeyTask(QObject):
         session.closed.connect(self._close)
 
     def ask(self) -> RekeyDialog | None:
-        """Open the sheet."""
+        """Open the dialog."""
         options, uri = self._switch.standing.rekey, self._session.uri
         if self._session.shard is None or not options:
             return None

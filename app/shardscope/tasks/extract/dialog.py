@@ -1,4 +1,4 @@
-"""The sheet that asks how objects become files; it knows at once how many, how large, and how they will be called."""
+"""The dialog that asks how objects become files; it knows at once how many, how large, and how they will be called."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _POLICY_WORDS = {
 class ExtractDialog(QDialog):
     """Asks how objects become files. Open it with `open()`.
 
-    `changed` tells that the choices are others: whoever made the sheet answers with `tell_outlook`. `wanted` is
+    `changed` reports that the choices are others: whoever made the dialog answers with `tell_outlook`. `wanted` is
     emitted when *Extract* was pressed; the answer is `ask_conflicts`, or `accept`.
 
     Args:
-        choices: What the sheet begins with.
+        choices: What the dialog begins with.
         folders: Folders to choose from; the first is chosen.
         parent: The window.
     """
@@ -245,7 +245,7 @@ class ExtractDialog(QDialog):
         for choice in (self.conflict, self.parts):
             choice.currentIndexChanged.connect(lambda _: self._now())
 
-    # --- what it says ---
+    # --- what it states ---
 
     @property
     def choices(self) -> Choices:
@@ -260,7 +260,7 @@ class ExtractDialog(QDialog):
 
     @property
     def options(self) -> ExtractOptions:
-        """Return how the objects are to be taken out, an answer about files that exist included."""
+        """Return how the objects are to be extracted, an answer about files that exist included."""
         parts = str(self.parts.currentData() or AS_USUAL)
         options = self.choices.options(deleted=self.deleted.isChecked(), parts=parts)
         return options if self._answer is None else replace(options, conflict=self._answer)
@@ -279,7 +279,7 @@ class ExtractDialog(QDialog):
         """Return whether files that exist are asked about."""
         return self._answer is None and self.choices.conflict == ASK
 
-    # --- what it is told ---
+    # --- what it is reported ---
 
     def tell_outlook(self, found: Outlook) -> None:
         """Show what would be written."""
@@ -289,7 +289,7 @@ class ExtractDialog(QDialog):
         self.resize(self.size().expandedTo(self.sizeHint()))
 
     def tell_error(self, error: BaseException) -> None:
-        """Show why that is not known, or why nothing can be written."""
+        """Show why that is unknown, or why nothing can be written."""
         self.left_out.setText(shown(plain_words(error)))
         self.left_out.show()
         self.show_choices()

@@ -1,4 +1,4 @@
-"""Extraction as people ask for it: the sheet, the job, and what became of it."""
+"""Extraction as people request it: the dialog, the job, and what became of it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Result:
 
 
 class ExtractTask(QObject):
-    """Opens the sheet, and does what it says.
+    """Opens the dialog, and does what it states.
 
     `started` and `finished` carry a `Result`.
 
@@ -74,7 +74,7 @@ class ExtractTask(QObject):
         self._last: dict[str, str] = {}
 
     def ask(self, rows: RowRanges | None) -> ExtractDialog | None:
-        """Open the sheet.
+        """Open the dialog.
 
         Args:
             rows: Rows of `Shard.objects`; None for everything.
@@ -145,12 +145,12 @@ class ExtractTask(QObject):
         job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
 
     def _resume(self, job: Job, wanted: ExtractionRequest) -> Job:
-        """Go on with what a job left open, once; files that are there stay, whatever was said of them before."""
+        """Go on with what a job left open, once; files that are there stay, whatever was stated of them before."""
         job.resume, job.note = None, self.tr("gone on with")
         self.session.jobs.changed.emit(job)
         return self.start(replace(_going_on(wanted), afresh=True))
 
-    # --- the sheet ---
+    # --- the dialog ---
 
     def _extraction(self, sheet: ExtractDialog, rows: RowRanges | None, open_: _Open) -> ExtractionRequest | None:
         shard = self.session.shard

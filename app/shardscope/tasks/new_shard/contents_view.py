@@ -105,7 +105,7 @@ class InputList(QTreeView):
 
 
 class ContentsView(QWidget):
-    """The inputs, and buttons to add and take away; `changed` tells that they are others."""
+    """The inputs, and buttons to add and take away; `changed` reports that they are others."""
 
     changed = Signal()
 

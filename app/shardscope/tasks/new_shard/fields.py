@@ -1,4 +1,4 @@
-"""Fields for the options of writing: their defaults are seen, and what is wrong with them stands beside them."""
+"""Fields for the options of writing: their defaults are seen, and what is wrong with them is beside them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class YesField(OptionField):
 
 
 class PathField(OptionField):
-    """A line for the path of a file, or for JSON text where the value is that, and a button that asks for a file."""
+    """A line for the path of a file, or for JSON text where the value is that, and a button that requests a file."""
 
     def __init__(self, option: Option) -> None:
         super().__init__(option)

@@ -62,7 +62,7 @@ CONVERTED = {"sha256": "the sha256 of each content is its key", "number": "they 
 
 
 class KeyRules(QWidget):
-    """Says what is converted, and asks for the rule; `changed` tells that it is another."""
+    """Says what is converted, and requests the rule; `changed` reports that it is another."""
 
     changed = Signal()
 
@@ -103,7 +103,7 @@ class KeyRules(QWidget):
         return KeyChoice(self.rule.currentData())
 
     def explain(self, writes: Writes) -> None:
-        """Say what the rule does in the chosen format."""
+        """Report what the rule does in the chosen format."""
         self.rule.setEnabled(writes.keys is not KeyRule.NONE)
         self.about.setText(shown(rule_text(self.choice, writes)))
         self.about.setStyleSheet(f"color: {theme.of(self).muted.name()};")
@@ -144,7 +144,7 @@ class Start:
     Attributes:
         formats: Those that are written.
         format: The name of the one that is chosen first.
-        folder: Where things go, and are looked for, when nothing says better.
+        folder: Where things go, and are looked for, when nothing states better.
         paths: Files and folders to pack.
         shard: What is to be converted, instead.
         request: How that was opened.
@@ -159,7 +159,7 @@ class Start:
 
 
 class PackForm(QWidget):
-    """Asks for all that a new shard needs; what it shows is told by `Desk`.
+    """Asks for all that a new shard needs; what it shows is reported by `Desk`.
 
     `contents_changed` tells that inputs are others, `changed` that anything is, `write_wanted` and `cancel_wanted` that
     a button was pressed.
@@ -250,7 +250,7 @@ class PackForm(QWidget):
         column.addLayout(foot)
 
     def _add(self, side: QVBoxLayout, title: str, widget: QWidget | None, beside: QWidget | None = None) -> QLabel:
-        """Return a part of the form under its title; `beside` stands at the right of the title."""
+        """Return a part of the form under its title; `beside` is stored at the right of the title."""
         head = QLabel(title, self)
         head.setTextFormat(Qt.TextFormat.PlainText)
         font = sized(head.font(), LARGE)
@@ -281,7 +281,7 @@ class PackForm(QWidget):
         self.buttons.accepted.connect(self._write)
         self.buttons.rejected.connect(self.cancel_wanted)
 
-    # --- what it says ---
+    # --- what it states ---
 
     @property
     def target(self) -> NewShardTarget | None:
@@ -338,7 +338,7 @@ class PackForm(QWidget):
         wrong = self.counted.problem(skip=self.skips) or self.options.problem or self.place.problem
         return wrong.removeprefix("✖ ") or (self._refused if self._final else "")
 
-    # --- what it is told ---
+    # --- what it is reported ---
 
     def tell_counted(self, counted: InputCount) -> None:
         """Show the counted inputs."""
@@ -431,7 +431,7 @@ class PackForm(QWidget):
         self.changed.emit()
 
     def refresh(self) -> None:
-        """Say what is missing or wrong; *Write* waits until nothing is."""
+        """Report what is missing or wrong; *Write* waits until nothing is."""
         blocked = self.blocked
         waiting = self.work is None
         self.write.setEnabled(not blocked and not waiting)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Take = Callable[[T | None, BaseException | None], None]
 
 SOON_MILLISECONDS = 250
-"""The plan is made when nothing has changed for as long."""
+"""The plan is created when nothing has changed for as long."""
 
 LOOK_MILLISECONDS = 100
 
@@ -69,7 +69,7 @@ class FormJobs(QObject):
         """Run work, and bring the result home if the form is still there."""
 
         def done(result: T | None, error: BaseException | None) -> None:
-            # One that was cancelled may have failed before it knew: that is about what was asked for before.
+            # One that was cancelled may have failed before it knew: that is about what was requested before.
             if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
                 take(result, error)
 
@@ -156,7 +156,7 @@ class FormJobs(QObject):
     # --- how far ---
 
     def _look(self) -> None:
-        """Tell how far counting and planning are."""
+        """Report how far counting and planning are."""
         if (job := self._jobs.newest(("count inputs", self))) is not None:
             if self._form.contents is not None:
                 self._form.contents.tell_busy(job.done_amount)

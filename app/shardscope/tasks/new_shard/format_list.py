@@ -82,7 +82,7 @@ class _FormatRows(QStyledItemDelegate):
 
 
 class FormatList(QListView):
-    """Chooses one format; `chosen` tells that it is another. As high as all of them."""
+    """Chooses one format; `chosen` reports that it is another. As high as all of them."""
 
     chosen = Signal()
 

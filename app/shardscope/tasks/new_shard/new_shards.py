@@ -1,4 +1,4 @@
-"""New shards as people ask for them: the sheet, the job that writes, and what came out."""
+"""New shards as people request them: the dialog, the job that writes, and what came out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardscope.tasks.new_shard.request import JobStage, NewShardJob, NewShardTa
 from shardscope.tasks.new_shard.result_page import ResultPage, WritingPage, result_text
 
 FULL = QSize(1240, 790)
-"""The size of the sheet where the window is larger than that."""
+"""The size of the dialog where the window is larger than that."""
 
 SMALL_PAGE = QSize(580, 190)
 """The size while it is written."""
@@ -38,7 +38,7 @@ _AROUND = 40
 class NewShardDialog(QDialog):
     """Shows the form, then how far writing is, then what came out. Open it with `open()`.
 
-    `write_wanted` tells that *Write* was pressed; the answer is `begin_writing`, and then `tell_written` or
+    `write_wanted` reports that *Write* was pressed; the answer is `begin_writing`, and then `tell_written` or
     `tell_failed`.
     """
 
@@ -74,7 +74,7 @@ class NewShardDialog(QDialog):
     def minimumSizeHint(self) -> QSize:
         return QSize(420, 300)
 
-    # --- what it is told ---
+    # --- what it is reported ---
 
     def begin_writing(self, name: str, stop: Callable[[], object]) -> None:
         """It is being written.
@@ -148,7 +148,7 @@ def dropped_paths(event: QDropEvent) -> list[str]:
 
 
 class NewShards(QObject):
-    """Opens the sheet, writes what it says, and opens what was written.
+    """Opens the dialog, writes what it states, and opens what was written.
 
     Args:
         session: What is open.
@@ -294,5 +294,5 @@ def _named_format(target: NewShardTarget) -> str | None:
 
 
 def watches(sheet: NewShardDialog) -> bool:
-    """Return whether somebody still looks at a sheet."""
+    """Return whether somebody still looks at a dialog."""
     return alive(sheet.close) and sheet.isVisible()

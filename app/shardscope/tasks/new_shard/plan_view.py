@@ -73,7 +73,7 @@ def swatch(role: SectionRole, widget: QWidget) -> QPixmap:
 
 
 class PlanView(QWidget):
-    """Shows a plan. `exact_wanted` asks for the exact one, where it is an estimate."""
+    """Shows a plan. `exact_wanted` requests the exact one, where it is an estimate."""
 
     exact_wanted = Signal()
 
@@ -143,7 +143,7 @@ class PlanView(QWidget):
         column.addWidget(self.tree, 1)
         column.addWidget(self.notes)
 
-    # --- what it is told ---
+    # --- what it is reported ---
 
     @property
     def planned(self) -> Planned | None:
@@ -161,7 +161,7 @@ class PlanView(QWidget):
         self.notes.hide()
 
     def show_busy(self, words: str) -> None:
-        """Tell how far planning is; the plan before stays as long."""
+        """Report how far planning is; the plan before stays as long."""
         self._say(words)
         self.exact.setEnabled(False)
 

@@ -20,7 +20,7 @@ from shardcore.shards.opening import create
 from shardcore.writing.plan import Plan, PlannedFile
 
 TOLD_FILES = 1_000
-"""Files whose objects are told by their kinds."""
+"""Files whose objects are reported by their kinds."""
 
 REPORT = ".report.json"
 
@@ -59,7 +59,7 @@ class NewShardTarget:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and what is told of it.
+    """A plan, and what is reported of it.
 
     Attributes:
         plan: The files.
@@ -98,7 +98,7 @@ class JobStage:
     Attributes:
         verifying: Whether it is written, and verified now.
         done: Objects.
-        total: All of them; 0 while not known.
+        total: All of them; 0 while unknown.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class NewShardJob(ABC):
 
     Attributes:
         target: Where, and how.
-        count: How many objects there are; 0 where that is not known.
+        count: How many objects there are; 0 where that is unknown.
     """
 
     target: NewShardTarget
@@ -241,7 +241,7 @@ class ConvertWork(NewShardJob):
     Attributes:
         shard: What is open.
         keys: The rule for keys.
-        deleted: Whether it was opened to serve tombstoned objects, which are taken then.
+        deleted: Whether it was opened to return tombstoned objects, which are taken then.
     """
 
     shard: Shard | None = None

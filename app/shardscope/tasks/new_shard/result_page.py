@@ -1,4 +1,4 @@
-"""Pages of the sheet after *Write* was pressed: how far it is, and what came out."""
+"""Pages of the dialog after *Write* was pressed: how far it is, and what came out."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class ResultPage(QWidget):
 
 
 def report_text(report: Report | None) -> str:
-    """Return what verification says, in a sentence."""
+    """Return what verification states, in a sentence."""
     if report is None:
         return "It was not verified."
     return f"Read back: {report.summary}"

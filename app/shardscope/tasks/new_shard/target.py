@@ -81,7 +81,7 @@ def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: b
         source: The address of that shard.
         format: The format to write.
         folder: Whether it is a folder of several files.
-        home: Where it goes when what is read is far away, or nothing yet.
+        home: Where it goes when what is read is remote, or nothing yet.
     """
     local = inputs or ((source,) if source and not is_address(source) else ())
     if local:

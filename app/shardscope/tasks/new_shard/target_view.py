@@ -33,7 +33,7 @@ WRONG = {
 
 
 class PlaceView(QWidget):
-    """Asks for the place; `changed` tells that it is another, or to be replaced."""
+    """Asks for the place; `changed` reports that it is another, or to be replaced."""
 
     changed = Signal()
 
@@ -127,7 +127,7 @@ class PlaceView(QWidget):
         return self.tr(WRONG.get(self._place.standing, ""))
 
     def offer(self, writes: Writes, *, folder: bool) -> None:
-        """Another format, or other contents: a file or a folder, as the format allows and as somebody chose.
+        """Another format, or other contents: a file or a folder, as the format allows and as the user chose.
 
         Args:
             writes: How the format is written.
@@ -142,7 +142,7 @@ class PlaceView(QWidget):
         self.blockSignals(False)
 
     def suggest(self, path: Path) -> None:
-        """A name to begin with; one that somebody typed stays."""
+        """A name to begin with; one that the user typed stays."""
         if self.line.text() in ("", self._suggested):
             self._suggested = str(path)
             self.line.setText(self._suggested)
@@ -168,7 +168,7 @@ class PlaceView(QWidget):
         self.state.setStyleSheet(f"color: {tone.name()};")
 
     def _choose(self) -> None:
-        """Somebody chose a file or a folder: that stays, where the format allows it."""
+        """The user chose a file or a folder: that stays, where the format allows it."""
         self._chosen = self.several.isChecked()
 
     def _ask(self) -> None:

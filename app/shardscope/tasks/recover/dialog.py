@@ -1,4 +1,4 @@
-"""The sheet that tells what is whole in a damaged file, and takes it out."""
+"""The dialog that reports what is whole in a damaged file, and takes it out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PLACE = int(Qt.ItemDataRole.UserRole)
 
 
 class RecoverDialog(QDialog):
-    """Lists what was found. `wanted()` tells that it is to be taken out.
+    """Lists what was found. `wanted()` reports that it is to be extracted.
 
     Args:
         name: The file.
@@ -174,7 +174,7 @@ class RecoverDialog(QDialog):
 
 
 class RecoverTask(QObject):
-    """Opens the sheet, looks, and writes.
+    """Opens the dialog, looks, and writes.
 
     Args:
         session: What is open.
@@ -196,7 +196,7 @@ class RecoverTask(QObject):
         session.jobs.changed.connect(self._progressed)
 
     def ask(self) -> RecoverDialog | None:
-        """Open the sheet, and look what there is."""
+        """Open the dialog, and look what there is."""
         if self._session.shard is None or self._session.shard.source is None:
             return None
         self._close()

@@ -37,7 +37,7 @@ from shardscope.widgets.table_model import THING_ROLE
 Index = QModelIndex | QPersistentModelIndex
 
 SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
-"""The letter of a severity; the word and the colour stand beside it."""
+"""The letter of a severity; the word and the colour is beside it."""
 
 DEPTHS = {
     Depth.STRUCTURE: "Headers, footers and where the parts lie",
@@ -92,7 +92,7 @@ class FindingsTable(QWidget):
         for button in self.buttons.values():
             bar.addWidget(button)
         bar.addStretch(1)
-        # Of one height whatever stands in it.
+        # Of one height whatever it shows.
         line = QWidget(self)
         line.setFixedHeight(self.stop.sizeHint().height())
         how = QHBoxLayout(line)

@@ -53,7 +53,7 @@ class HitModel(TableModel):
         self.show_things(range(len(hits)))
 
     def unnamed(self, first: int, last: int) -> list[int]:
-        """Return those of the rows `first` to `last`, both included, whose fields are not known."""
+        """Return those of the rows `first` to `last`, both included, whose fields are unknown."""
         return [row for row in range(max(first, 0), min(last + 1, len(self.hits))) if row not in self._paths]
 
     def set_paths(self, paths: Mapping[int, str]) -> None:

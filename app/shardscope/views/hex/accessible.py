@@ -1,7 +1,7 @@
 """The hex view for screen readers: the row of the caret as text, with the caret.
 
 A source has too many characters to be one text, so the text is the current row, as it is seen and copied. Where the
-caret is in the structure is said by `HexAccessibility.tell_place`.
+caret is in the structure is stated by `HexAccessibility.tell_place`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NULL = VoidPtr(0)
 
 
 class RowText:
-    """The row of a caret as one line of text, and where its bytes stand in it. No Qt.
+    """The row of the caret as one line of text, and the place of its bytes in that text. No Qt.
 
     Args:
         layout: The rows.
@@ -94,7 +94,7 @@ class HexAccessibility(QObject):
             QAccessible.updateAccessibility(QAccessibleTextCursorEvent(self.state.area, position))
 
     def tell_place(self, place: str) -> None:
-        """Say where in the structure the caret is."""
+        """Report where in the structure the caret is."""
         self.place = place
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.state.area, place))

@@ -39,7 +39,7 @@ class HexActions:
         find_next: The next hit.
         find_previous: The hit before.
         letters: Whether runs begin with a letter.
-        fields: Whether the fields stand beside the bytes.
+        fields: Whether the fields is beside the bytes.
         larger: Larger bytes.
         smaller: Smaller bytes.
     """

@@ -37,7 +37,7 @@ class PressThrough(QObject):
         place = event.globalPosition()
         under = QApplication.widgetAt(place.toPoint())
         if under is not None:
-            # Qt brings the release to nobody when the press closed a popup: both are told at once.
+            # Qt brings the release to nobody when the press closed a popup: both are reported at once.
             local = QPointF(under.mapFromGlobal(place))
             button, held, keys = event.button(), event.buttons(), event.modifiers()
             none = Qt.MouseButton.NoButton
@@ -85,7 +85,7 @@ class AddressBar(QWidget):
         )
         self.field.setClearButtonEnabled(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        # Inside the field: whatever it says, nothing beside the field moves.
+        # Inside the field: whatever it states, nothing beside the field moves.
         self.preview = Elided(greedy=True, parent=self.field)
         self.preview.setObjectName("addressPreview")
         self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)

@@ -33,7 +33,7 @@ class EntryMeaning:
 
     Attributes:
         deed: What is done.
-        text: What stands in the field then: an expression, a name or a key.
+        text: The content in the field then: an expression, a name or a key.
         words: How the choice is shown.
         offset: Where it goes; 0 for objects.
     """

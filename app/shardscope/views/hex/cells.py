@@ -52,7 +52,7 @@ class ByteCells:
         shade: Index of the section role times `SHADES` plus role times 2 plus parity.
         begins: `FieldRole` plus 1 where a run begins, else 0.
         before: Where the run begins that owns the byte before the first cell, counted from the first cell; `NO_RUN`
-            where that is not known, or there is none.
+            where that is unknown, or there is none.
         coloured: Whether the runs of all loaded bytes are known.
         gaps: The bytes that are not there.
     """
@@ -175,7 +175,7 @@ def _run_of(page: BytePage | None, offset: int) -> tuple[int, int, int, int] | N
 def _colour(
     page: BytePage, start: int, stop: int, first: int, shade: NDArray[np.uint16], begins: NDArray[np.uint8]
 ) -> bool:
-    """Write the shades of the bytes `[start, stop)` of a page; False when its runs are not known."""
+    """Write the shades of the bytes `[start, stop)` of a page; False when its runs are unknown."""
     runs = page.runs
     if runs is None:
         return False

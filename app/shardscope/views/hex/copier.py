@@ -56,7 +56,7 @@ class HexCopier(QObject):
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
     def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
-        """Put on the clipboard what somebody types to get at the selected bytes."""
+        """Put on the clipboard what the user types to get at the selected bytes."""
         if text := form(uri, self._state.selection.span, how):
             copy_lines(text)
             self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))

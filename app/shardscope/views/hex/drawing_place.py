@@ -43,7 +43,7 @@ class DrawingPlace(QObject):
     remembered_changed = Signal(object)
     """The sketches that were looked at last, by format."""
     item_chosen = Signal(str, str)
-    """The name of a sketch, and of the item that somebody chose in it; empty where it has none."""
+    """The name of a sketch, and of the item that the user chose in it; empty where it has none."""
     drawn = Signal()
     """Another drawing is shown."""
 
@@ -168,7 +168,7 @@ class DrawingPlace(QObject):
             self._learn()
 
     def _step_changed(self, walk: TraceWalk) -> None:
-        # The drawing of a step alone would come to the front before those that it stands beside are known.
+        # The drawing of a step alone would come to the front before those that it is beside are known.
         if self._known:
             self._refresh()
 
@@ -209,7 +209,7 @@ class DrawingPlace(QObject):
         """Bring the drawings to the front; as soon as it is known which there are.
 
         Args:
-            name: The sketch that is wanted; without it the one that was looked at last.
+            name: The sketch that is needed; without it the one that was looked at last.
             values: Values of its controls, as texts.
             item: The name of an item to point out.
         """
@@ -217,7 +217,7 @@ class DrawingPlace(QObject):
         self._show()
 
     def _show(self) -> None:
-        """Show what can be shown; a sketch that is wanted and not there yet waits for the lookup that has it."""
+        """Show what can be shown; a sketch that is needed and not there yet waits for the lookup that has it."""
         self._to_front = not self._known or not self.sketches
         if self._to_front:
             return
@@ -226,7 +226,7 @@ class DrawingPlace(QObject):
         self._bring(True)
         self._follow(self._session.selection)
         if self._learning:
-            return  # the same sketch of another lookup has other controls: what is wanted waits for it
+            return  # the same sketch of another lookup has other controls: what is needed waits for it
         if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
             wish, self._wish = self._wish, None
             panel.fulfil(wish)

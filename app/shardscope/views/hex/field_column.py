@@ -68,7 +68,7 @@ class FieldColumn(QObject):
     Attributes:
         names: The fields.
         wanted: Whether the user wants the column.
-        shown: Whether it is wanted and has room.
+        shown: Whether it is needed and has room.
         source: The source whose fields are shown.
     """
 

@@ -1,4 +1,4 @@
-"""The fields on the screen by name: asked for in jobs, stretch by stretch, and kept."""
+"""The fields on the screen by name: requested in jobs, stretch by stretch, and kept."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from shardscope.session.words import cut_end, cut_middle
 from shardscope.widgets.plain_text import shown
 
 STRETCH = 1024
-"""Bytes whose fields are asked for at once."""
+"""Bytes whose fields are requested at once."""
 
 KEPT = 256
 """Stretches that are kept; the longest unused go first."""
 
 MOST = 64
-"""Stretches asked for by one job."""
+"""Stretches requested by one job."""
 
 _NAME, _VALUE, _RECORD = 24, 26, 14
 
@@ -60,7 +60,7 @@ class NamedField:
 
 
 class FieldNames(QObject):
-    """The names and values of the fields of the sources of a page cache. `changed` tells that more are known."""
+    """The names and values of the fields of the sources of a page cache. `changed` reports that more are known."""
 
     changed = Signal()
 
@@ -78,7 +78,7 @@ class FieldNames(QObject):
         self.changed.emit()
 
     def want(self, name: str, start: int, stop: int) -> None:
-        """Ask for the fields that begin in `[start, stop)` of a source; of several wishes the newest wins."""
+        """Request the fields that begin in `[start, stop)` of a source; of several requests the newest wins."""
         numbers = range(start // STRETCH, -(-stop // STRETCH))
         missing = [number for number in numbers if (name, number) not in self._known][:MOST]
         if not missing:
@@ -96,7 +96,7 @@ class FieldNames(QObject):
         def done(found: list[tuple[NamedField, ...]] | None, error: BaseException | None) -> None:
             if current != self._round or isinstance(error, Cancelled):
                 return
-            # What cannot be named is not asked for again.
+            # What cannot be named is not requested again.
             for number, fields in zip(missing, found or [()] * len(missing), strict=True):
                 self._keep((name, number), fields)
             self.changed.emit()

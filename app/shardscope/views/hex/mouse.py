@@ -1,4 +1,4 @@
-"""The mouse in a hex view: select by dragging, light what the pointer is on, and tell what it is."""
+"""The mouse in a hex view: select by dragging, light what the pointer is on, and report what it is."""
 
 from __future__ import annotations
 

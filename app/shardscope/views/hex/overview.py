@@ -212,7 +212,7 @@ class Overview(QWidget):
         self._place_marks()
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        """Mark what is lit, and what leads where; those of other sources are seen there."""
+        """Mark what is highlighted, and what leads where; those of other sources are seen there."""
         self.lights, self._arrows = tuple(lights), tuple(arrows)
         self.update()
 

@@ -58,7 +58,7 @@ def paint_lights(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexS
 
 
 def paint_numbers(painter: QPainter, grid: HexGrid, palette: Palette, scene: HexScene) -> None:
-    """Paint the numbers of what is lit, at its upper left corner, where it stands in the way of no digit."""
+    """Paint the numbers of what is highlighted, at its upper left corner, where it covers no digit."""
     if not scene.lights:
         return
     painter.setFont(badge_font(grid.font))
@@ -318,7 +318,7 @@ class HexPainter:
         self.canvas.draw(painter, place, grid.row, grid.ratio, scene.top, keys, paint)
 
     def _key(self, scene: HexScene, row: int, scroll: float) -> Hashable:
-        """Return what a row looks like, besides its bytes and what `forget` is told of."""
+        """Return what a row looks like, besides its bytes and what `forget` receives."""
         start = self.grid.layout.row_start(scene.top + row)
         return scroll, _inside(scene.selection, start, start + self.grid.layout.width)
 
@@ -409,7 +409,7 @@ class HexPainter:
         if self._column is not None and self._column.shown:
             painter.drawStaticText(QPointF(self._column.left(grid), y), QStaticText("fields"))
         painter.restore()
-        # Whoever looks at bytes that are not in the file is told so where nothing else stands.
+        # Whoever looks at bytes that are not in the file is reported so where nothing else stands.
         proposed = scene.proposed
         words = "offset" if proposed is None else "new bytes" if proposed.shows_new else "old bytes"
         if proposed is None and scene.sandboxed is not None:

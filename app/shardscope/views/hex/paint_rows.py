@@ -183,7 +183,7 @@ class RowGlyphs:
         painter.drawText(start, text)
 
     def _places_of(self, kind: str, face: _Face, lefts: list[float], rows: int) -> list[QPointF]:
-        """Return the places of all characters of some rows, made once; more rows are added as they are wanted."""
+        """Return the places of all characters of some rows, made once; more rows are added as they are needed."""
         grid, known = self._grid, self._places.setdefault(kind, [])
         down = grid.letter_y if face is self._small else grid.text_y
         for row in range(len(known) // max(len(lefts), 1), rows):

@@ -99,7 +99,7 @@ class Naming:
 
 
 def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
-    """Return what stands before a path: the file, or the data set, whose paths begin with the member.
+    """Return the content before a path: the file, or the data set, whose paths begin with the member.
 
     Args:
         shard: What is open.
@@ -228,7 +228,7 @@ class HexPanel(QWidget):
         column.addWidget(self.legend)
 
     def add_beside_tabs(self, line: QWidget, last: QWidget) -> None:
-        """Add what stands beside the tabs, in the place of what is told of the bytes, and what comes last there."""
+        """Add what is beside the tabs, in the place of what is reported of the bytes, and what comes last there."""
         self._line.addWidget(line, 1)
         self._line.addWidget(last)
 
@@ -366,7 +366,7 @@ class HexPanel(QWidget):
         self.overview.set_findings(findings)
 
     def _lights_changed(self) -> None:
-        """Light bytes; where nothing is selected, those that a step computes with are brought into view."""
+        """Highlight bytes; where nothing is selected, those that a step computes with are brought into view."""
         lights, arrows = self._session.lights, self._session.arrows
         self.state.set_lights(lights, arrows)
         self.overview.set_lights(lights, arrows)

@@ -23,7 +23,7 @@ _HATCH = 0.45
 
 
 def with_new(cells: ByteCells, proposed: Proposed | None) -> ByteCells:
-    """Return the cells with the new bytes in them, where these are wanted.
+    """Return the cells with the new bytes in them, where these are needed.
 
     Bytes that are going to be cut off are blank. Where only the first of long new bytes are known, the others are as if
     they were not loaded.

@@ -74,7 +74,7 @@ class RowChoice(QObject):
         self.chip = QToolButton()
         self.chip.setObjectName("recordChip")
         self.chip.setCheckable(True)
-        # It comes and goes; the line that it stands in keeps its height.
+        # It comes and goes; the line that it is stored in keeps its height.
         self.chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
         self.chip.hide()
         self.chip.clicked.connect(self._pressed)

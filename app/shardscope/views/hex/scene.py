@@ -48,7 +48,7 @@ class HexScene:
         hits: What a search found in these rows, ascending.
         failed: Bytes in these rows that could not be read, and why.
         proposed: What is going to change, or None.
-        lights: What is lit, numbered.
+        lights: What is highlighted, numbered.
         arrows: What leads where.
         sandboxed: What was changed in a sandbox, or None.
         half: Whether the second digit of the byte with the caret is typed next.

@@ -78,7 +78,7 @@ class SearchHistory(QObject):
         self._at = max(to, -1)
         found = self._typed if self._at < 0 else self.entries[self._at]
         if found == now and by > 0 and self._at + 1 < len(self.entries):
-            # The latest search is still in the field: the one before it is wanted.
+            # The latest search is still in the field: the one before it is needed.
             self._at += 1
             return self.entries[self._at]
         return found
@@ -109,7 +109,7 @@ class SearchBar(QWidget):
     """Searches the source that is shown, as a job.
 
     `found` carries the `Span` of a hit, `patterns_changed` the patterns whose hits are to be marked, `hits_changed` the
-    `HitList`, `list_wanted` tells that it should be seen, `left` that the keyboard should go back to the bytes.
+    `HitList`, `list_wanted` reports that it should be seen, `left` that the keyboard should go back to the bytes.
 
     Args:
         selected: Gives the selected bytes of the source that is shown.
@@ -227,7 +227,7 @@ class SearchBar(QWidget):
         self.patterns_changed.emit(())
 
     def look(self, *, backward: bool = False) -> None:
-        """Look for the next hit after the caret, or the one before it; go on at the other end, and say so."""
+        """Look for the next hit after the caret, or the one before it; go on at the other end, and report so."""
         patterns = self._patterns()
         if not patterns:
             return
@@ -239,7 +239,7 @@ class SearchBar(QWidget):
             hit = find_next(source, patterns, job.progress, start, backward=backward)
             if hit is None or all_known or source.size > AT_ONCE:
                 return hit, None
-            # The first hit is not kept waiting for long; of a larger source the list is asked for by its button.
+            # The first hit is not kept waiting for long; of a larger source the list is requested by its button.
             return hit, self._listed(source, span.source, patterns, job)
 
         def done(result: tuple[NextHit | None, HitList | None]) -> None:

@@ -100,7 +100,7 @@ class HexState(QObject):
         pages: Where the bytes come from.
         name: Which source.
         sections: Sorted, tiling the source; empty when there are none.
-        layout: Where the bytes stand in rows.
+        layout: Where the bytes are stored in rows.
         grid: Where the cells stand on the screen.
         marks: The findings about the source.
         part: The part where the caret is strong.
@@ -109,7 +109,7 @@ class HexState(QObject):
         frames: The field of the caret, then its record; fewer where there are none.
         patterns: What was searched for: its hits are marked.
         proposed: What is going to change in some source, or None.
-        lights: What is lit, in all sources.
+        lights: What is highlighted, in all sources.
         arrows: What leads where, in all sources.
         sandboxed: What was changed of the file in a sandbox, or None.
         edits: Takes what is typed; None where the file is read only.
@@ -283,7 +283,7 @@ class HexState(QObject):
         self._look_otherwise()
 
     def set_proposed(self, proposed: Proposed | None) -> None:
-        """Mark what is going to change, and show it in place where that is wanted; the source stays as it is."""
+        """Mark what is going to change, and show it in place where that is needed; the source stays as it is."""
         self.proposed = proposed
         self.bytes_changed.emit()
         self.changed.emit()
@@ -300,7 +300,7 @@ class HexState(QObject):
             self.changed.emit()
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
-        """Light bytes, with their numbers, and draw arrows; those of other sources are seen there."""
+        """Highlight bytes, with their numbers, and draw arrows; those of other sources are seen there."""
         self.lights, self.arrows = tuple(lights), tuple(arrows)
         self.changed.emit()
 
@@ -328,7 +328,7 @@ class HexState(QObject):
         self._relayout(self.layout.size)
 
     def set_hover(self, run: tuple[int, int] | None) -> None:
-        """Light the run under the pointer."""
+        """Highlight the run under the pointer."""
         if run != self.hover:
             self.hover = run
             self.hovered.emit(Span(self.name, *run) if run is not None else None)

@@ -14,7 +14,7 @@ from shardscope.views.hex.tip import path_text
 from shardscope.widgets.elided import Elided
 
 VALUE = 220
-"""Pixels that what the bytes mean may ask for; it takes more where there is more."""
+"""Pixels that what the bytes mean may request; it takes more where there is more."""
 
 
 class HexStatus(QWidget):
@@ -37,7 +37,7 @@ class HexStatus(QWidget):
         row.addWidget(self.whole)
 
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
-        """Tell what is selected in a source of `size` bytes."""
+        """Report what is selected in a source of `size` bytes."""
         self.offset.setText(
             self.tr("offset {0}").format(f"{span.start:,} · {span.start:#x}") if size else self.tr("no bytes")
         )
@@ -73,7 +73,7 @@ class HexStatus(QWidget):
 
 
 def _value(path: Sequence[Node], span: Span, sections: Sequence[Section]) -> str:
-    """Return the field and its value; where it is stands in the path over the bytes."""
+    """Return the field and its value; where it is is stored in the path over the bytes."""
     if len(path) > 1:
         said = headline(path[-1])
         return f"{path[-1].name}: {said}" if said else path[-1].name

@@ -190,7 +190,7 @@ def stored_span(name: str) -> Span | None:
 
 
 def tab_title(name: str) -> str:
-    """Return what stands on the tab of a source."""
+    """Return the content on the tab of a source."""
     stored = stored_span(name)
     if stored is not None:
         return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(f"{stored.start:,}–{stored.stop:,}")

@@ -23,7 +23,7 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
 
     Args:
         offset: The byte.
-        path: From the source down to the smallest node that owns the byte; empty while it is not known.
+        path: From the source down to the smallest node that owns the byte; empty while it is unknown.
         sections: Of the source.
         marks: Findings about the byte, the worst first.
     """
@@ -49,7 +49,7 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
 
 
 def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -> str:
-    """Return the path in words: `index › slot 3 › key`; the section while the path is not known."""
+    """Return the path in words: `index › slot 3 › key`; the section while the path is unknown."""
     if len(path) > 1:
         return " › ".join(cut_middle(node.name) for node in path[1:])
     section = section_at(sections, offset)

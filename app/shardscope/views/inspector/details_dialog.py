@@ -1,4 +1,4 @@
-"""The passport of a selection as a sheet: looked at, copied, saved as a picture or a page."""
+"""The passport of a selection as a dialog: looked at, copied, saved as a picture or a page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CardView(QWidget):
         return card_document(self._card, colours, self._size)
 
     def tell_role(self, role: SectionRole) -> None:
-        """Say which section the bytes lie in, once that is known."""
+        """Set the section in which the bytes lie."""
         self._role = role
         self.update()
 

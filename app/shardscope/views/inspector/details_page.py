@@ -1,4 +1,4 @@
-"""A card as a page: laid out for the screen, a picture, or a sheet of paper."""
+"""A card as a page: laid out for the screen, a picture, or a dialog of paper."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _style(colours: theme.Palette) -> str:
 def _html(card: Card, source_size: int | None) -> str:
     file = escape(cut_middle(card.file, LONGEST_FILE))
     file += f" · {plural(source_size, 'byte')}" if source_size is not None else ""
-    # The number of an entry says nothing without what it is an entry of.
+    # The number of an entry states nothing without what it is an entry of.
     alone = card.name.startswith("[") and len(card.path) > 2
     name = f"{card.path[-2]} {card.name}" if alone else card.name
     above = " › ".join(escape(name) for name in card.path[1 : -2 if alone else -1])

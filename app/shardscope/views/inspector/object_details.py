@@ -62,7 +62,7 @@ def object_rows(ref: ObjectRef, details: Mapping[str, Detail] = MappingProxyType
 
 
 def _extra_rows(ref: ObjectRef, details: Mapping[str, Detail]) -> list[DetailRow]:
-    """Return what the format knows besides; what is said already, or is nothing, is left out."""
+    """Return what the format knows besides; what is stated already, or is nothing, is left out."""
     facts = {name: value for name, value in ref.extras.items() if name not in _SAID_ALREADY and not _is_nothing(value)}
     rows = []
     for name, value in facts.items():
@@ -84,7 +84,7 @@ def _is_raw(value: object) -> bool:
 
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping):
-        # One line for each fact.
+        # One line per fact.
         return "\n".join(f"{name}: {said(one, MOST_LETTERS)}" for name, one in value.items())
     return said(value, MOST_LETTERS)
 

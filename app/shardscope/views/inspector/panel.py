@@ -155,7 +155,7 @@ class _Bytes:
 class Inspector(QScrollArea):
     """Follows the selection of a session; reads the few bytes that it shows by jobs.
 
-    `page_wanted()` tells that the row of the selected field on the page of its format is to be shown.
+    `page_wanted()` reports that the row of the selected field on the page of its format is to be shown.
     """
 
     page_wanted = Signal()

@@ -126,7 +126,7 @@ class Numbers(QTableWidget):
         """Show the readings of the bytes.
 
         Args:
-            data: The bytes; None: they are not there yet, and nothing is said about them.
+            data: The bytes; None: they are not there yet, and nothing is stated about them.
             own: The type and order of the field that begins here, as layouts state it; that reading is bold.
         """
         if data is None:

@@ -192,7 +192,7 @@ class ObjectActions(QObject):
     # --- check ---
 
     def check_selected(self) -> Job | None:
-        """Read the selected objects to their ends; tell size and SHA-256 of one, or how many are sound."""
+        """Read the selected objects to their ends; report size and SHA-256 of one, or how many are sound."""
         chosen = self._table.selected_ranges()
         if not len(chosen):
             return None

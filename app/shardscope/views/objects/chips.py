@@ -14,9 +14,9 @@ GAP = 4
 
 
 class Chips(QWidget):
-    """One line; what does not fit is in a menu at its end, so that it never asks for room.
+    """One line; what does not fit is in a menu at its end, so that it never requests room.
 
-    `chosen(name, value)` tells that a chip was clicked: `state` or `kind`, and which.
+    `chosen(name, value)` reports that a chip was clicked: `state` or `kind`, and which.
     """
 
     spoken_role = QAccessible.Role.Grouping
@@ -38,7 +38,7 @@ class Chips(QWidget):
         self.more.hide()
 
     def show_census(self, census: Census | None) -> None:
-        """Make a chip for each kind, where there are several, and for each state."""
+        """Create a chip for each kind, where there are several, and for each state."""
         for button in self.buttons.values():
             button.deleteLater()
             button.hide()

@@ -82,7 +82,7 @@ class ColumnVisibility(QObject):
             action.setCheckable(True)
             action.setChecked(column.name in self._table.visible_columns)
             action.setToolTip(column.doc)
-            # Later, when the menu is gone: the table is laid out anew.
+            # Later, when the menu is gone: the table is laid out again.
             action.triggered.connect(
                 lambda wanted, name=column.name: QTimer.singleShot(0, self, lambda: self.choose(name, wanted))
             )

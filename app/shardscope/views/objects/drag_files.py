@@ -34,7 +34,7 @@ _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
 
 
 class TooLarge(Exception):
-    """A selection that is not written without being asked for."""
+    """A selection that is not written without being requested."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def prepare(
 
     Raises:
         TooLarge: The objects have more bytes than `limit`.
-        SourceError: The bytes cannot be had, or the files cannot be written.
+        SourceError: The bytes cannot be read, or the files cannot be written.
     """
     columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
     dead = columns.state == State.TOMBSTONED
@@ -193,7 +193,7 @@ def prepare_node(
 
     Raises:
         TooLarge: There are more bytes than `limit`.
-        SourceError: The bytes cannot be had, or the file cannot be written.
+        SourceError: The bytes cannot be read, or the file cannot be written.
     """
     if node.row is not None and _is_object(shard, node):
         return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
@@ -231,7 +231,7 @@ def _is_object(shard: Shard, node: DraggedNode) -> bool:
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:
-    """Tell how many bytes are written, and end where there is too much."""
+    """Report how many bytes are written, and end where there is too much."""
     done = 0
 
     def each_piece(size: int) -> None:

@@ -230,7 +230,7 @@ class DragOut(QObject):
 
         Args:
             then: Takes them when they are ready.
-            whole: Whether they are wanted, however large; else only small ones are written, quietly.
+            whole: Whether they are needed, however large; else only small ones are written, quietly.
         """
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
@@ -249,7 +249,7 @@ class DragOut(QObject):
                 return
         key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
-            # It is being written since the press; whoever waits takes it then.
+            # It is being written since the press; the waiting thread takes it then.
             self._then = then or self._then
             return
         self._then = then

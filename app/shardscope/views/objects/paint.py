@@ -35,7 +35,7 @@ class _PaintedRow:
     Attributes:
         texts: Cut to the width of their columns.
         places: Where each begins, from the left of its column.
-        state: The state, None while it is not known.
+        state: The state, None while it is unknown.
         share: The size beside the largest, from 0 to 1.
     """
 

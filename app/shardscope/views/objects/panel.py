@@ -38,7 +38,7 @@ class FileSeeker(QObject):
 
     Args:
         session: What is open.
-        note: Takes what is to be told: that it is looked for, then how that ended.
+        note: Takes what is to be reported: that it is looked for, then how that ended.
         parent: The panel.
     """
 
@@ -83,7 +83,7 @@ PAUSE_MILLISECONDS = 60
 
 
 class SelectionSums(QObject):
-    """Follows the selection of a table; `changed()` tells that `text` is another."""
+    """Follows the selection of a table; `changed()` reports that `text` is another."""
 
     changed = Signal()
 
@@ -216,7 +216,7 @@ MANY_ROWS = 1_000_000
 class ObjectPanel(QWidget):
     """Follows the selection of the session, and makes it.
 
-    `bytes_wanted()` tells that the user went from an object to its bytes: whoever shows them may take the keyboard.
+    `bytes_wanted()` reports that the user went from an object to its bytes: whoever shows them may take the keyboard.
     """
 
     bytes_wanted = Signal()
@@ -284,7 +284,7 @@ class ObjectPanel(QWidget):
         bar.setSpacing(6)
         bar.addWidget(self.filter, 1)
         bar.addWidget(self.chips)
-        # Of one height whatever stands in it, and never wider than the line above: no state changes the size.
+        # Of one height whatever it shows, and never wider than the line above: no state changes the size.
         line = QWidget(self)
         line.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         foot = self._foot = QHBoxLayout(line)
@@ -368,7 +368,7 @@ class ObjectPanel(QWidget):
         self._update()
 
     def _count(self) -> None:
-        """Look at all rows in a job, for chips, bars and columns that say the same everywhere."""
+        """Look at all rows in a job, for chips, bars and columns that state the same everywhere."""
 
         def learn(census: Census | None) -> None:
             self.model.largest = census.largest if census is not None else 0
@@ -406,7 +406,7 @@ class ObjectPanel(QWidget):
         self._set_filter(" ".join([*words, HIDE] if hidden else words))
 
     def _show_filter(self) -> None:
-        """Chips and menus say what the text says."""
+        """Chips and menus say what the text states."""
         self.chips.show_filter(self.filter.text())
         self.hide_unused.setChecked(HIDE in self.filter.text().split())
 
@@ -457,7 +457,7 @@ class ObjectPanel(QWidget):
         def failed(error: BaseException) -> None:
             self._say(plain_words(error), view)
             if isinstance(error, LooksAtAll) and self._view is view:
-                # Until somebody agrees, the rows stay as they are.
+                # Until the user agrees, the rows stay as they are.
                 self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
 
         def find(*, whole: bool) -> None:
@@ -479,7 +479,7 @@ class ObjectPanel(QWidget):
         find(whole=not self._large_ahead)
 
     def _say(self, note: str, view: View) -> None:
-        """Say what became of a view, if it is still the one that is wanted."""
+        """Report what became of a view, if it is still the one that is needed."""
         if self._view is view:
             self.table.dim(False)
             self._note, self._refused = note, True
@@ -550,12 +550,12 @@ class ObjectPanel(QWidget):
 
     @property
     def _large_ahead(self) -> bool:
-        """Return whether looking at all rows fetches so much from another machine that it is asked for first."""
+        """Return whether looking at all rows fetches so much from another machine that it is requested first."""
         return self._session.request.is_remote and self._session.index_ahead > AUTO_INDEX_BYTES
 
     @property
     def _total(self) -> int:
-        """Return how many rows there are, as far as that is known."""
+        """Return how many rows there are, where known."""
         return len(self._session.listing) if self._session.listing is not None else 0
 
     def _update(self) -> None:

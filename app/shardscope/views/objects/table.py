@@ -98,7 +98,7 @@ class ObjectTable(QTableView):
         for one in (header, rows):
             # Headers ask whether a whole column is selected, which costs a call for each row: theirs never is.
             one.setSelectionModel(QItemSelectionModel(model, one))
-        # Room for the sign of the order beside titles that stand at the right.
+        # Room for the sign of the order beside titles that are at the right.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._measure()
         model.modelReset.connect(self._size_columns)
@@ -128,7 +128,7 @@ class ObjectTable(QTableView):
                 self._measure()
 
     def set_largest(self, offset: int) -> None:
-        """Say how large offsets are, so that they fit."""
+        """Report how large offsets are, so that they fit."""
         self._largest = offset
         self._size_columns()
 

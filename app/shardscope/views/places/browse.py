@@ -22,7 +22,7 @@ UP = ".."
 class FolderBrowser(QObject):
     """Folder of a store, and the names that were listed so far.
 
-    `moved` tells that another folder is shown, `listed(places)` that more names came, `told` that the state is other.
+    `moved` reports that another folder is shown, `listed(places)` that more names came, `told` that the state is other.
 
     Attributes:
         uri: The folder; empty while none is shown.
@@ -47,7 +47,7 @@ class FolderBrowser(QObject):
 
     @property
     def busy(self) -> bool:
-        """Return whether names are being asked for."""
+        """Return whether names are being requested."""
         return self._session.jobs.newest(("browse", self)) is not None
 
     def go(self, uri: str, way: RemoteOptions | None = None) -> Job:
@@ -55,7 +55,7 @@ class FolderBrowser(QObject):
 
         Args:
             uri: Its address.
-            way: How it is reached; None as somebody said before.
+            way: How it is reached; None as the user said before.
         """
         self._leave()
         self._way = way if way is not None else self._session.reach(uri)
@@ -72,7 +72,7 @@ class FolderBrowser(QObject):
         self.uri, self.places, self.more, self.problem = "", [], False, ""
 
     def want_more(self) -> None:
-        """Ask for the next page, when there is one and nothing is under way."""
+        """Request the next page, when there is one and nothing is under way."""
         if self._pages is not None and self.more and not self.busy:
             self._ask()
 

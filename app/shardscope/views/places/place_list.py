@@ -19,7 +19,7 @@ from shardscope.widgets.elided import cut_text
 from shardscope.widgets.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, PlaceModel
 
 SET_IN = 16
-"""Pixels by which a place stands in below the one that it belongs to."""
+"""Pixels by which a place is stored in below the one that it belongs to."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -60,7 +60,7 @@ class PlaceDelegate(QStyledItemDelegate):
 
 
 class PlaceList(QListView):
-    """`gone(index)` is told of a click or Return."""
+    """`gone(index)` is emitted by a click or Return."""
 
     gone = Signal(object)
 

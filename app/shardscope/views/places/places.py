@@ -46,7 +46,7 @@ MOST_FILES = 100_000
 """Files of a folder that are listed."""
 
 NEAR_THE_END = 100
-"""So many rows before the end of what is listed the next page is asked for."""
+"""So many rows before the end of what is listed the next page is requested."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -61,7 +61,7 @@ class Group(Enum):
 
 
 class PlacesPanel(QWidget):
-    """Members are shown at once; `chosen(uri)` asks for something else to be opened."""
+    """Members are shown at once; `chosen(uri)` requests something else to be opened."""
 
     chosen = Signal(object)
 
@@ -267,7 +267,7 @@ class PlacesPanel(QWidget):
         QTimer.singleShot(0, self, self._want_more)
 
     def _want_more(self) -> None:
-        """Ask for the next page when the end of what is listed comes near."""
+        """Request the next page when the end of what is listed comes near."""
         if self.group is Group.NEAR and self.browsing.uri and self.isVisible():
             last = self.list.indexAt(QPoint(1, self.list.viewport().height() - 1)).row()
             if last < 0 or last + NEAR_THE_END >= self.model.rowCount():

@@ -76,7 +76,7 @@ def node_menu(tree: QTreeView, session: Session, deeds: NodeMenuActions, path: t
     """Return the menu of a node.
 
     Args:
-        tree: Where it was asked for.
+        tree: Where it was requested.
         session: What is open.
         deeds: What the tree does.
         path: The nodes from the root down to it.
@@ -168,11 +168,11 @@ _Place = tuple[str, Span]
 
 @dataclass(frozen=True)
 class LitNodes:
-    """The nodes on the way to what is lit.
+    """The nodes on the way to what is highlighted.
 
     Attributes:
-        ends: The nodes that are lit themselves.
-        ways: Those around them, which are lit while they are closed.
+        ends: The nodes that are highlighted themselves.
+        ways: Those around them, which are highlighted while they are closed.
     """
 
     ends: dict[_Place, list[Light]] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class LitNodes:
 
 
 def lit_nodes(shard: Shard, lights: Iterable[Light]) -> LitNodes:
-    """Return the nodes of what is lit; may read. What no node explains lights none."""
+    """Return the nodes of what is highlighted; may read. What no node explains lights none."""
     found = LitNodes()
     for light in lights:
         try:
@@ -212,7 +212,7 @@ BAR = 4
 """Pixels of the bar left of a name."""
 
 _BESIDE = 16
-"""Pixels of a name's cell that neither the bar, nor the name, nor the numbers of what is lit have."""
+"""Pixels of a name's cell that neither the bar, nor the name, nor the numbers of what is highlighted have."""
 
 _EDGE = 8
 """Pixels of a cell beside its text."""
@@ -276,7 +276,7 @@ class NodeDelegate(QStyledItemDelegate):
         painter.drawRoundedRect(place, 1, 1)
 
     def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """The numbers of what is lit, at the right end of the name."""
+        """The numbers of what is highlighted, at the right end of the name."""
         lights = self._lights(index)
         if not lights:
             return
@@ -307,7 +307,7 @@ class StructureTree(QTreeView):
 
     Attributes:
         session: What is open.
-        lit: Which rows are lit.
+        lit: Which rows are highlighted.
     """
 
     look_up_requested = Signal(object)
@@ -380,7 +380,7 @@ class StructureTree(QTreeView):
         return theme.of(self).section(role) if isinstance(role, SectionRole) else None
 
     def _lights_changed(self) -> None:
-        """Find the nodes of what is lit, in a job."""
+        """Find the nodes of what is highlighted, in a job."""
         lights = self.session.lights
 
         def take(lit: LitNodes) -> None:
@@ -447,7 +447,7 @@ class StructureTree(QTreeView):
         return node_menu(self, self.session, deeds, path)
 
     def look_up_row(self, row: int) -> None:
-        """Ask for the lookup of the object of a row; reading its key is a job."""
+        """Request the lookup of the object of a row; reading its key is a job."""
 
         def take(key: str | None) -> None:
             if key is not None:

@@ -19,7 +19,7 @@ from shardscope.widgets.plain_text import shown
 from shardscope.widgets.wrap_text import WrapText
 
 FAILED = "failed"
-"""The lookup could not be made: no key of the format, or bytes that cannot be had."""
+"""The lookup could not be made: no key of the format, or bytes that cannot be read."""
 
 _LOOKS = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""The trace panel: type a key, and walk its lookup step by step; each step lights the bytes it looked at."""
+"""The trace panel: type a key, and walk its lookup step by step; each step highlights the bytes it looked at."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class TracePanel(QWidget):
         self._tell()
 
     def _show_costs(self, *_: object) -> None:
-        """The steps tell what they cost here, or what a first reader pays, which is measured when somebody asks."""
+        """The steps report what they cost here, or what a first reader pays, which is measured when it is requested."""
         walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:
@@ -199,7 +199,7 @@ class TracePanel(QWidget):
         self._compare_key()
 
     def _compare_key(self, *_: object) -> None:
-        """The outcome is that of the key in the field, or is told to be of another."""
+        """The outcome is that of the key in the field, or is reported to be of another."""
         # Of a beginning that was looked up, the trace has the whole key.
         walk, text = self._session.walk, self.field.text()
         keys = {walk.key.strip(), walk.trace.key if walk.trace is not None else walk.key}

@@ -1,4 +1,4 @@
-"""The parts of the trace panel: where a step stands in the lookup, and the sign of how it ended."""
+"""The parts of the trace panel: where a step is stored in the lookup, and the sign of how it ended."""
 
 from __future__ import annotations
 

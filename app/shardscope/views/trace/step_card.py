@@ -63,7 +63,7 @@ def with_commas(value: Any) -> str:
 def values_of(step: Step) -> QWidget | None:
     """Name and values in the font of bytes, and what they mean; None for a step without any.
 
-    What a value means stands beside it where names and values are short, else below it; what several mean, once.
+    What a value means is beside it where names and values are short, else below it; what several mean, once.
     """
     if not step.values:
         return None
@@ -145,7 +145,7 @@ def _add(grid: QGridLayout, line: int, row: _ValueRow, *, beside: bool, known: b
 
 
 class NumberSign(QWidget):
-    """The number of some bytes, as it stands at them everywhere.
+    """The number of some bytes, as stored at them everywhere.
 
     Attributes:
         number: The number.
@@ -212,11 +212,11 @@ class StepPlaces(QWidget):
 class StepCard(QWidget):
     """One step: number, title, sentence, why, values, bytes, cost.
 
-    `chosen` tells that it was clicked, `followed` carries a `Span` that was clicked.
+    `chosen` reports that it was clicked, `followed` carries a `Span` that was clicked.
 
     Attributes:
         step: The step.
-        progress: Where it stands in the walk.
+        progress: Where it is stored in the walk.
     """
 
     chosen = Signal()
@@ -270,7 +270,7 @@ class StepCard(QWidget):
         for widget in (self.values, self.places):
             if widget is not None:
                 widget.setVisible(current)
-        # Of a step that only computes it is said already that it looks at nothing.
+        # Of a step that only computes it is stated already that it looks at nothing.
         paid = not self.step.computed or self.step.requests > 0
         self.cost.setVisible((current and paid) or self._cold is not None)
         self.setCursor(Qt.CursorShape.ArrowCursor if current else Qt.CursorShape.PointingHandCursor)

@@ -222,7 +222,7 @@ class KeyMenu(QToolButton):
     """Menu of the suggested keys, also shown while there are steps.
 
     Args:
-        offers: What asks for the keys, and is told which one is chosen.
+        offers: What requests the keys, and is reported which one is chosen.
     """
 
     def __init__(self, offers: KeyOffers) -> None:

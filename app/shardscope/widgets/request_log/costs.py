@@ -73,7 +73,7 @@ def seconds_text(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums of a tape.
+    """The sums of a request log.
 
     Attributes:
         requests: Number of requests.

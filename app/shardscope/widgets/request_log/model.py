@@ -1,4 +1,4 @@
-"""The requests of a tape as a Qt table model: the first ended first."""
+"""The requests of a request log as a Qt table model: the first ended first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_PAUSE = 0.02
 
 
 class RequestColumns:
-    """Records in the order in which they ended, and one array for each thing that is computed with.
+    """Records in the order in which they ended, and one array per thing that is computed with.
 
     Attributes:
         records: The records themselves.
@@ -46,7 +46,7 @@ class RequestColumns:
 
     @property
     def begin(self) -> Times:
-        """Seconds at which each was asked for."""
+        """Seconds at which each was requested."""
         return self._times[0, : len(self)]
 
     @property
@@ -192,7 +192,7 @@ class RequestLogModel(TableModel):
         """Show another tape.
 
         Args:
-            tape: The tape, or None.
+            tape: The request log, or None.
             main: The address of what is open; requests for others are listed with their name.
         """
         self._tape, self._main = tape, main

@@ -110,7 +110,7 @@ def place_stretches(
         first: The number of the first item.
         top: Where the lanes begin.
         lanes: The lane of each item.
-        named: Items whose text stands beside the ruler.
+        named: Items whose text is beside the ruler.
         down: Whether the first lane is the upper one; otherwise it is the one at the axis below.
     """
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)

@@ -151,7 +151,7 @@ class RequestLogPanel(QWidget):
 
     @property
     def totals(self) -> Totals:
-        """The sums of the tape."""
+        """The sums of the request log."""
         tape = self.model.tape
         if tape is None:
             return Totals(0, 0, 0.0)
@@ -181,7 +181,7 @@ class RequestLogPanel(QWidget):
             self._session.select_span(span, self)
 
     def span_of(self, record: Request) -> Span | None:
-        """The bytes that a request asked for, in the words of what is open; None where it asked for none of these."""
+        """The bytes that a request requested, in the words of what is open; None where it requested none of these."""
         shard = self._session.shard
         if shard is None or record.start is None or record.stop is None or not record.bytes:
             return None
