@@ -53,7 +53,7 @@ class Links:
         return Pointing(span, target, why)
 
 
-class Table(RecordTable):
+class PointerTable(RecordTable):
     """Rows of one record, one field of which points to bytes.
 
     The layout of a format declares a subclass: the attributes say what a row is, the methods what its values mean.

@@ -1,4 +1,4 @@
-"""What a format is given to open something, and the shard of what could not be opened."""
+"""Context of an opening, and the shard of bytes that cannot be opened."""
 
 from __future__ import annotations
 

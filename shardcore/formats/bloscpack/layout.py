@@ -24,7 +24,7 @@ from shardcore.model.record import Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.model.table import Table
+from shardcore.model.table import PointerTable
 
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)
@@ -313,7 +313,7 @@ class BloscpackGeometry:
         return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
 
 
-class OffsetTable(Table):
+class OffsetTable(PointerTable):
     """The offsets: one slot per chunk, then spare ones.
 
     Args:

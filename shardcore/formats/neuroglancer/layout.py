@@ -21,7 +21,7 @@ from shardcore.model.objects import State
 from shardcore.model.record import Columns, Differs, Field, Record
 from shardcore.model.record import FieldRole as Role
 from shardcore.model.span import Span
-from shardcore.model.table import Links, Table
+from shardcore.model.table import Links, PointerTable
 
 SHARD_INDEX_ENTRY = Record(
     "shard index entry",
@@ -138,7 +138,7 @@ def range_fault_text(fault: int, minishard: int, start: int, end: int, index_siz
     return ""
 
 
-class ShardIndex(Table):
+class ShardIndex(PointerTable):
     """The shard index: for each minishard, the bytes of its index.
 
     Args:

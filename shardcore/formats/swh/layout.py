@@ -20,7 +20,7 @@ from shardcore.model.objects import State
 from shardcore.model.record import Differs, Field, FieldRole, Record
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.span import Span
-from shardcore.model.table import Table
+from shardcore.model.table import PointerTable
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"
@@ -256,7 +256,7 @@ class SwhGeometry:
         return FormatError(message, span=length_span(offset))
 
 
-class SlotTable(Table):
+class SlotTable(PointerTable):
     """The index: one slot per value of the hash function.
 
     Args:

@@ -27,7 +27,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import State
 from shardcore.model.section import Section, SectionRole, tile
 from shardcore.model.span import Span
-from shardcore.model.table import Links, Table
+from shardcore.model.table import Links, PointerTable
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
@@ -44,7 +44,7 @@ TAIL_FAULT = f"an info block begins here with letters of {IDENT.decode()}, but i
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
 
 
-class InfoList(Table):
+class InfoList(PointerTable):
     """A list of the info block, one entry per chunk; hashes and stored ends refer to the chunk's record.
 
     Args:

@@ -39,7 +39,7 @@ class Comparison:
 
     @property
     def about(self) -> str:
-        """What is packed, and how it is stored, in one line."""
+        """The packed objects and their layout, in one line."""
         codec = "default codec of each format" if self.own_codecs else "uncompressed in all formats"
         return f"{self.title} · {plural(self.count, 'object')}, {plural(self.content, 'byte')} · {codec}"
 
