@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, shown_key
 from shardcore.model.byte_shares import Share, Use
 from shardcore.model.children import Deferred
-from shardcore.model.drawing import Sketch, moved_sketches
 from shardcore.model.finding import Depth, Report
 from shardcore.model.member_nodes import placed, placed_error, placed_span, relocating
 from shardcore.model.node import Node
@@ -35,6 +34,7 @@ from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
 if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
     from shardcore.model.record import Value
     from shardcore.model.section import Section
 
@@ -497,6 +497,8 @@ class DataSet(Shard):
 
     def placed_sketches(self, sketches: Sequence[Sketch], name: str) -> tuple[Sketch, ...]:
         """Sketches of a member, in the words of the data set."""
+        from shardcore.model.drawing import moved_sketches
+
         return moved_sketches(sketches, lambda span: placed_span(span, name))
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported
@@ -16,14 +16,11 @@ from shardcore.formats.bloscpack.bcolz import (
     BcolzColumn,
 )
 from shardcore.formats.bloscpack.bcolz_objects import chunk_of
-from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
 from shardcore.formats.bloscpack.step_values import MEANINGS
-from shardcore.formats.bloscpack.worker import Worker
 from shardcore.model.children import Deferred
-from shardcore.model.drawing import Sketch
 from shardcore.model.finding import Depth, Findings, Report
 from shardcore.model.node import Node
 from shardcore.model.number_words import grouped_digits, plural
@@ -40,6 +37,10 @@ from shardcore.shards.trace import FOUND, Trace
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.worker import Worker
+    from shardcore.model.drawing import Sketch
 
 
 class BloscpackDataSet(DataSet):
@@ -60,7 +61,11 @@ class BloscpackDataSet(DataSet):
         self, folder: Folder, columns: Sequence[BcolzColumn], texts: dict[str, bytes], context: OpenContext
     ) -> None:
         # One process decompresses for all files: each would start its own.
-        self._worker = Worker() if context.values.get("isolated") else None
+        self._worker: Worker | None = None
+        if context.values.get("isolated"):
+            from shardcore.formats.bloscpack.worker import Worker
+
+            self._worker = Worker()
         rest = {name: value for name, value in context.values.items() if name != "isolated"}
         self._context = replace(context, values=rest)
         self._texts = texts | {name: text for column in columns for name, text in column.texts.items()}
@@ -96,6 +101,8 @@ class BloscpackDataSet(DataSet):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Those of the file that a lookup ended in; of its first file where it found a whole column, or is none."""
+        from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+
         if trace is not None and trace.member in self._by_name:
             return super().sketches(trace)
         first = self.first_member if trace is None else self._first_file(trace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,15 @@ from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, OffsetTable, blosc_header_span, section
 from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
 from shardcore.formats.bloscpack.offsets import Offsets
-from shardcore.formats.bloscpack.worker import Worker
 from shardcore.model.section import Section, tile
 from shardcore.model.span import Span
 from shardcore.model.table import Links
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.cache import Once
 from shardcore.sources.base import Source
+
+if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.worker import Worker
 
 
 class BloscpackFile:
@@ -71,6 +73,8 @@ class BloscpackFile:
         Args:
             worker: The process, which its owner ends; by default one that ends with the file.
         """
+        from shardcore.formats.bloscpack.worker import Worker
+
         if worker is None:
             worker = self._worker = self._worker or Worker()
         self.content.decoder = worker.decompress

@@ -16,7 +16,15 @@ from shardcore.formats.bloscpack.blosc1 import read_chunk_header, write_chunk_he
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.encode import CODECS, LARGEST, Recipe
 from shardcore.formats.bloscpack.header import MAX_CHUNKS
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, HEADER_V3, OFFSET, UNKNOWN, HeaderOption, section
+from shardcore.formats.bloscpack.layout import (
+    CHUNK_HEADER,
+    CHUNK_SIZE,
+    HEADER_V3,
+    OFFSET,
+    UNKNOWN,
+    HeaderOption,
+    section,
+)
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
 from shardcore.formats.bloscpack.metadata import write_metadata_section
 from shardcore.model.number_words import grouped_digits
@@ -26,7 +34,6 @@ from shardcore.model.span import Span
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
 
-CHUNK_SIZE = 1 << 20
 SPARE_FACTOR = 10
 TYPESIZE = 8
 SLOTS_AT_ONCE = 1 << 16

@@ -30,6 +30,8 @@ MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)
 MAX_CHUNK = 2**31 - 1 - 16
 """The largest uncompressed size of a chunk: a Blosc buffer counts its own 16-byte header in 31 bits."""
+CHUNK_SIZE = 1 << 20
+"""Uncompressed bytes of a chunk by default."""
 UNKNOWN = -1
 """Value of an unknown count, size or offset."""
 

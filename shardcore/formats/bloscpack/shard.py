@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
-from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.keys import ALL
-from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
+from shardcore.formats.bloscpack.layout import CHUNK_SIZE, HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
 from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
@@ -32,6 +30,7 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, PIECE
 
 if TYPE_CHECKING:
+    from shardcore.formats.bloscpack.chunk_scene import ChunkScene
     from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
@@ -108,6 +107,8 @@ class BloscpackShard(FileShard):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return the spans of a chunk and its blocks, and the bytes of one block; without a lookup, of the first."""
+        from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+
         return sketches_of(ChunkScene(lambda: self.file, trace))
 
     def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:

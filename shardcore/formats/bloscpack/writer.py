@@ -12,7 +12,8 @@ from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.encode import compressed
 from shardcore.formats.bloscpack.file_folder import SUFFIX
-from shardcore.formats.bloscpack.file_writer import CHUNK_SIZE, NewFile, Packing
+from shardcore.formats.bloscpack.file_writer import NewFile, Packing
+from shardcore.formats.bloscpack.layout import CHUNK_SIZE
 from shardcore.formats.bloscpack.npy import ENDING, InputContent, array_metadata, chunks_of, content_of, spool_beside
 from shardcore.model.text import short
 from shardcore.sources.base import check_name

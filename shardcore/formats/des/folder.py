@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
-from shardcore.formats.des.address_figures import bits_figure
-from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
-from shardcore.formats.des.charts import numbers
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
@@ -24,7 +21,6 @@ from shardcore.formats.des.step_values import MEANINGS
 from shardcore.formats.des.tree import content_part
 from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.model.children import Deferred
-from shardcore.model.drawing import Sketch
 from shardcore.model.node import Node
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
@@ -41,6 +37,9 @@ from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Figure, Sketch
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
@@ -169,6 +168,8 @@ class DesDataSet(DataSet):
         return (*files, LoadSource("numbers", "Objects under each shard number", files[0].reads, self._number_load))
 
     def _number_load(self, progress: Progress) -> Load:
+        from shardcore.formats.des.charts import numbers
+
         self.load_index(progress)
         if self.n_bits is None:
             raise UsageError("n_bits is not known: the names of the files do not say, and no zones file does")
@@ -214,10 +215,15 @@ class DesDataSet(DataSet):
         some = f"{len(found):,} of {plural(all_of_them, 'file')}" if all_of_them else plural(len(found), "file")
         text += f": {'the one file' if some == '1 of 1 file' else some} may hold it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
+        figures: tuple[Figure, ...] = ()
+        if look.telling:
+            from shardcore.formats.des.address_figures import bits_figure
+
+            figures = (bits_figure(key.text, route),)
         look.step(
             "Route",
             text,
-            shown=(bits_figure(key.text, route),) if look.telling else (),
+            shown=figures,
             why="The file is computed from the uid alone: every reader opens the same one, without a server.",
             **values,
             candidates=found[:100],
@@ -226,6 +232,8 @@ class DesDataSet(DataSet):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """The address of a uid: which file it leads to, and the walk in it; of the first uid where none is given."""
+        from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
+
         member = self.first_member if trace is None else walked_last(trace)
         if not self.is_open(member) and (not self.listed or member not in self._by_name):
             member = ""

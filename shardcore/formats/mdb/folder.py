@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from shardcore.errors import NotAShard, ShardError, SourceError, says_absent
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbKey, MdbLookup
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_of
-from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.xorbs import Xorbs
-from shardcore.model.drawing import Sketch
 from shardcore.model.source_name import SourceName
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
@@ -23,6 +21,9 @@ from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
 
 SUFFIX = ".mdb"
 
@@ -81,6 +82,8 @@ class MdbDataSet(DataSet):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return those of the shard that a lookup ended in; without one, of the first shard."""
+        from shardcore.formats.mdb.sketch_scene import MdbScene
+
         if trace is None:
             first = self.first_member
             return self.placed_sketches(sketches_of(MdbScene(lambda: self._file(first), None)), first) if first else ()

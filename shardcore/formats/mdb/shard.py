@@ -18,7 +18,6 @@ from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, NO
 from shardcore.formats.mdb.lookup import KEY_FORM, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_pieces
-from shardcore.formats.mdb.sketch_scene import MdbScene
 from shardcore.formats.mdb.step_values import MEANINGS
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import Xorbs
@@ -32,6 +31,7 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, SourcePart
 
 if TYPE_CHECKING:
+    from shardcore.formats.mdb.sketch_scene import MdbScene
     from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
@@ -92,6 +92,8 @@ class MdbShard(FileShard):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Files over xorbs, a file cut in two ways, the short entrance; see `Shard.sketches`."""
+        from shardcore.formats.mdb.sketch_scene import MdbScene
+
         key = self.parse_key(trace.key) if trace is not None else None
         return sketches_of(MdbScene(lambda: self.file, key, self.file))
 

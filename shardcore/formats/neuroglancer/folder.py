@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from shardcore.errors import (
     UsageError,
     says_absent,
 )
-from shardcore.formats.neuroglancer.bits_figures import route_drawing
-from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import KeySpace, parse_info
 from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
@@ -44,7 +42,6 @@ from shardcore.formats.neuroglancer.spec_origin import (
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.model.children import Deferred
-from shardcore.model.drawing import Sketch, StaticSketch
 from shardcore.model.finding import Depth, Finding, Report, Severity
 from shardcore.model.keys import NUMBERS
 from shardcore.model.node import Node
@@ -60,6 +57,9 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder, Source
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Drawing, Sketch
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +235,15 @@ class NeuroglancerDataSet(DataSet):
                 why="The file of a key is computed, so a missing one is an answer: no other file needs a look.",
                 inputs=self.origin.fields_at("minishard_bits", "shard_bits"),
                 file=missing,
-                draw=lambda: route_drawing(self.origin.spec, key, self._there),
+                draw=lambda: self._route_drawing(key),
             )
             return ()
         return (name,)
+
+    def _route_drawing(self, key: KeyLocation) -> Drawing:
+        from shardcore.formats.neuroglancer.bits_figures import route_drawing
+
+        return route_drawing(self.origin.spec, key, self._there)
 
     @property
     def _there(self) -> tuple[int, ...]:
@@ -247,6 +252,9 @@ class NeuroglancerDataSet(DataSet):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return the drawing of a key in its file, and that file; without a lookup, of the first key."""
+        from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
+        from shardcore.model.drawing import StaticSketch
+
         place = None if trace is None else self.parse_key(trace.key)
         key = None if place is None else place.key
         # Of a lookup the member is open, if it is there: the lookup came to it.
@@ -255,7 +263,7 @@ class NeuroglancerDataSet(DataSet):
         sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
         if place is None:
             return self.placed_sketches((sketch,), name) if inside else ()
-        routing = StaticSketch("files", "Files", route_drawing(self.origin.spec, place, self._there))
+        routing = StaticSketch("files", "Files", self._route_drawing(place))
         return (*(self.placed_sketches((sketch,), name) if inside else (sketch,)), routing)
 
     def _file_of(self, name: str) -> NeuroglancerFile:

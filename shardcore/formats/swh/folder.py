@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import PurePosixPath
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
-from shardcore.formats.swh.drawn_key import KeyedScene
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
 from shardcore.formats.swh.objects import KEY_FORM
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.formats.swh.step_values import MEANINGS
-from shardcore.model.drawing import Sketch
 from shardcore.model.number_words import plural
 from shardcore.model.parallel import in_order
 from shardcore.shards.dataset import DataSet, Member
@@ -26,6 +24,9 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.drawing import Sketch
 
 SUFFIX = ".shard"
 """Usual suffix; neuroglancer has the same, so that the magic decides."""
@@ -104,6 +105,8 @@ class SwhDataSet(DataSet):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """Return what is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
+        from shardcore.formats.swh.drawn_key import KeyedScene
+
         if trace is not None:
             return super().sketches(trace)
         if not (first := self.first_member):

@@ -278,8 +278,7 @@ def test_one_process_decompresses_for_all_files(monkeypatch: pytest.MonkeyPatch)
             """As the real one."""
             self.closed = True
 
-    monkeypatch.setattr("shardcore.formats.bloscpack.bcolz_dataset.Worker", FakeWorker)
-    monkeypatch.setattr("shardcore.formats.bloscpack.file.Worker", FakeWorker)
+    monkeypatch.setattr("shardcore.formats.bloscpack.worker.Worker", FakeWorker)
     with opened_column(isolated=True) as shard:
         shard.read_array()
     assert [(worker.calls, worker.closed) for worker in made_workers] == [(13, True)]
