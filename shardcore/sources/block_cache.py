@@ -1,7 +1,7 @@
-"""The block cache: what was fetched of remote files, kept as long as it fits.
+"""Block cache: bytes of remote files that were fetched, up to a limit.
 
-A block is a stretch of a file as it was fetched, of whatever length: blocks of one length would fetch what nobody
-requested, and lookups would cost more than their formats promise. Blocks of one file do not overlap.
+A block is a range of a file as it was fetched, of any length: blocks of one length would fetch more than was requested,
+and lookups would cost more than their formats promise. Blocks of one file do not overlap.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Piece = tuple[int, bytes]
 
 
 AHEAD = 4 << 20
-"""At most so many bytes are read ahead of somebody who reads a file from one end to the other."""
+"""Most bytes that are read ahead when a file is read from one end to the other."""
 
 
 class ReadAhead:
-    """Somebody who takes one stretch of a file after the other, and how far to fetch beyond what he requests."""
+    """Read-ahead of a reader that reads one range of a file after the other."""
 
     def __init__(self) -> None:
         self._next = self._run = 0
@@ -52,6 +52,7 @@ class BlockCache:
         self._lock = threading.Lock()
         self._starts: dict[str, list[int]] = {}
         self._blocks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._held: set[str] = set()
         self._size = 0
 
     @property
@@ -64,21 +65,45 @@ class BlockCache:
         with self._lock:
             return self._pieces(identity, start, stop)
 
-    def put(self, identity: str, start: int, data: bytes) -> None:
-        """Keep bytes of a file; those that are there already stay as they are."""
+    def put(self, identity: str, start: int, data: bytes, *, hold: bool = False) -> None:
+        """Keep bytes of a file; those that are there already stay as they are.
+
+        Args:
+            identity: Identity of the file.
+            start: Offset of the bytes.
+            data: The bytes.
+            hold: Whether the file stays beyond the limit until `release`.
+        """
         with self._lock:
+            if hold:
+                self._held.add(identity)
             for first, last in missing(self._pieces(identity, start, start + len(data)), start, start + len(data)):
                 part = data if last - first == len(data) else data[first - start : last - start]
                 insort(self._starts.setdefault(identity, []), first)
                 self._blocks[identity, first] = part
                 self._size += len(part)
-            while self._size > self._limit and self._blocks:
-                (name, first), block = self._blocks.popitem(last=False)
-                self._size -= len(block)
-                starts = self._starts[name]
-                del starts[bisect_left(starts, first)]
-                if not starts:
-                    del self._starts[name]
+            self._trim()
+
+    def release(self, identity: str) -> None:
+        """Hold a file no longer: the limit applies to it again."""
+        with self._lock:
+            self._held.discard(identity)
+            self._trim()
+
+    def _trim(self) -> None:
+        """Remove the blocks that were not used for longest, as far as no file holds them."""
+        held = 0
+        while self._size > self._limit and held < len(self._blocks):
+            name, first = next(iter(self._blocks))
+            if name in self._held:
+                self._blocks.move_to_end((name, first))
+                held += 1
+                continue
+            self._size -= len(self._blocks.pop((name, first)))
+            starts = self._starts[name]
+            del starts[bisect_left(starts, first)]
+            if not starts:
+                del self._starts[name]
 
     def _pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
         starts = self._starts.get(identity, [])

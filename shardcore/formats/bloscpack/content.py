@@ -112,12 +112,6 @@ class ChunkReader:
         self.table = table
         self.decoder = decoder
         self._starts: NDArray[np.int64] | None = None
-        self._ahead: Stored | None = None
-
-    def ahead(self, number: int) -> Stored:
-        """Read a chunk that is going to be requested next, and keep it until then; errors as for `stored`."""
-        self._ahead = stored = self.stored(number)
-        return stored
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
         """Read a chunk with its digest; one range when its length can be derived beforehand.
@@ -132,9 +126,6 @@ class ChunkReader:
             FormatError: It cannot be found, or its header is impossible.
             SourceError: The bytes cannot be read.
         """
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.number == number:
-            return ahead
         through = source or self.source
         place = self.table.place(number, through)
         try:

@@ -174,7 +174,7 @@ class BloscpackObjects(Objects):
         if row < len(walk.places) and walk.places[row] == place:
             return read_chunk_header(bytes(walk.headers), row * CHUNK_HEADER.size)
         try:
-            return self._content.ahead(row).header
+            return self._content.stored(row).header
         except FormatError:
             return read_chunk_header(self._file.source.read(place, place + CHUNK_HEADER.size))
 

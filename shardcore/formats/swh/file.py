@@ -116,7 +116,6 @@ class SwhFile:
         self._function: Once[WholeFunction] = Once()
         self._tail: Once[dict[str, Any]] = Once()
         self._order: Once[SlotOrder] = Once()
-        self._ahead: tuple[int, bytes] = (0, b"")
         self._last = slots
 
     # --- the index -------------------------------------------------------------------------------------------------
@@ -249,10 +248,6 @@ class SwhFile:
 
     # --- the objects -----------------------------------------------------------------------------------------------
 
-    def keep_ahead(self, start: int, data: bytes) -> None:
-        """Keep bytes that a lookup fetched with the length of an object; reading that object uses them up."""
-        self._ahead = (start, data)
-
     def pieces(self, content: Span) -> Iterator[bytes]:
         """Yield the content of an object in pieces.
 
@@ -263,12 +258,6 @@ class SwhFile:
             FormatError: The length in front of it states something else.
             SourceError: The bytes cannot be read.
         """
-        start, data = self._ahead
-        self._ahead = (0, b"")
-        if start + OBJECT.size == content.start and len(data) - OBJECT.size >= content.size:
-            check_length(data, content)
-            yield data[OBJECT.size : OBJECT.size + content.size]
-            return
         at, lead = content.start, OBJECT.size
         while at < content.stop or lead:
             stop = min(at + PIECE, content.stop)

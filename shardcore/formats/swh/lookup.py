@@ -399,7 +399,6 @@ class SwhLookup:
         """Step 11: the length, and with a guess the content."""
         stop = self._geometry.index_start
         window = source.read(offset, min(offset + OBJECT.size + guess, stop))
-        self._file.keep_ahead(offset, window)
         size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])
         if (error := self._geometry.too_long(offset, size)) is not None:
             raise error

@@ -44,7 +44,6 @@ class RemoteFile:
         self._flights: list[RangeRequest] = []
         self._opening: RangeRequest | None = None
         self._pin: Pin | None = None
-        self._whole: bytes | None = None
         self._location = ""
         self._identity = ""
         self._other = ReadPurpose.PAYLOAD if sibling else ReadPurpose.INDEX
@@ -93,10 +92,6 @@ class RemoteFile:
         wanted = [(start, stop) for start, stop in ranges if stop > start]
         if not wanted:
             return [b"" for _ in ranges]
-        whole = self._whole
-        if whole is not None and not fresh:
-            self._tell_hit(wanted)
-            return [whole[start:stop] for start, stop in ranges]
         self._check_size(wanted)
         pieces, flights = self._plan(wanted, fresh=fresh)
         if not flights:
@@ -115,7 +110,7 @@ class RemoteFile:
 
     def prefetch(self, start: int, stop: int) -> None:
         """Fetch bytes that will probably be needed, and wait for nothing."""
-        if self._pin is None or self._whole is not None or self.remote.closed:
+        if self._pin is None or self.remote.closed:
             return
         stop = min(stop, self._pin.size)
         with self._lock:
@@ -125,8 +120,6 @@ class RemoteFile:
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """Return the parts of `[start, stop)` that are here."""
-        if self._whole is not None:
-            return ((start, stop),)
         if self._pin is None:
             return ()
         found: list[tuple[int, int]] = []
@@ -163,10 +156,11 @@ class RemoteFile:
 
     def let_go(self) -> None:
         """Leave it to the cache how much is kept: thousands of files may come whole, one after the other."""
-        self._whole = None
+        self._line.blocks.release(self._identity)
 
     def close(self) -> None:
         """End what is under way."""
+        self.let_go()
         with self._lock:
             flights = [*self._flights, *([self._opening] if self._opening is not None else [])]
         for flight in flights:
@@ -291,8 +285,8 @@ class RemoteFile:
             self._identity = f"{self.address.shown}#{pin.size}-{mark}"
             self.remote.tape.learn_size(self.address.shown, pin.size)
         if known.whole:
-            self._whole = data
-            self._line.blocks.put(self._identity, 0, data)
+            # Without ranges every read would fetch the whole file again: it stays while the file is open.
+            self._line.blocks.put(self._identity, 0, data, hold=True)
             data = data[flight.start : flight.stop]
         elif data:
             self._line.blocks.put(self._identity, flight.start, data)

@@ -303,3 +303,14 @@ def test_blocks() -> None:
     cache.put("b", 0, bytes(50))
     assert cache.size <= 100
     assert missing(cache.pieces("a", 0, 80), 0, 80) == [(40, 80)]
+
+
+def test_held_files_stay_beyond_the_limit() -> None:
+    """A file that is held is not evicted, whatever its size; once released, the limit applies to it."""
+    cache = BlockCache(100)
+    cache.put("whole", 0, bytes(300), hold=True)
+    cache.put("a", 0, bytes(80))
+    assert len(cache.pieces("whole", 0, 300)) == 1
+    cache.release("whole")
+    assert cache.size <= 100
+    assert not cache.pieces("whole", 0, 300)
