@@ -100,6 +100,7 @@ _MODULES = {
         ("inspect", "info tree explain trace verify locate"),
         ("draw", "draw"),
         ("chart", "chart"),
+        ("show", "show"),
         ("extract", "ls get extract"),
         ("salvage", "salvage"),
         ("pack", "pack convert rekey"),

@@ -34,6 +34,7 @@ from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
 if TYPE_CHECKING:
+    from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.drawing import Sketch
     from shardcore.model.record import Value
     from shardcore.model.section import Section
@@ -542,6 +543,13 @@ class DataSet(Shard):
         """Return the files that an object becomes, as the member it lies in has it."""
         with relocating(ref.shard):
             return self.member(ref.shard).file_names(inside_member(ref))
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the layout of an object, as its member states it."""
+        if not ref.shard:
+            return super().array_layout(ref)
+        with relocating(ref.shard):
+            return self.member(ref.shard).array_layout(inside_member(ref))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return what the member keeps about an object."""

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, Unsupported, UsageError
+from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
 from shardcore.model.finding import Depth, Finding, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
@@ -362,6 +363,31 @@ class Shard(ABC):
         """
         return b"".join(bounded(self, self.ref_of(ref), limit))
 
+    def array(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return an object as a NumPy array; read-only.
+
+        Arrays are what the format states to be one (`array_layout`), and contents that are `.npy` files.
+
+        Raises:
+            UsageError: It is no array.
+            Unsupported: The elements are encoded in a way that is not decoded here.
+            LimitExceeded: It has more than `limit` bytes.
+            FormatError: The stored bytes are damaged, or do not fit the array.
+            SourceError: The bytes cannot be read.
+        """
+        wanted = self.ref_of(ref)
+        layout = self.array_layout(wanted)
+        data = self.read(wanted, limit=limit)
+        if layout is None:
+            from shardcore.codecs.npy import MAGIC, npy_layout
+
+            if not data.startswith(MAGIC):
+                raise UsageError(f"{short(wanted.key)} is no array")
+            layout = npy_layout(data)
+        if layout.encoding != RAW:
+            raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+        return layout.of(data)
+
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
         """Return an object that is given by itself or by its key."""
         return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
@@ -404,6 +430,14 @@ class Shard(ABC):
             ShardError: The member of a data set that holds the object cannot be opened.
         """
         return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the layout of an object that the format states to be an array; None for other objects.
+
+        Raises:
+            FormatError: The format states one, but it is invalid.
+        """
+        return None
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return the metadata of an object as values of JSON, for packing it again. See `extract`.

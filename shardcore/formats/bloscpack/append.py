@@ -211,7 +211,7 @@ class _Append:
         Raises:
             UsageError: What is appended is no whole number of places of that axis, or the metadata has no room.
         """
-        array, section = self._shard.array, self._file.metadata
+        array, section = self._shard.whole_layout, self._file.metadata
         if array is None or section is None:
             for label, content in self._contents:
                 if content.array is not None:

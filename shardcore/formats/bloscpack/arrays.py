@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import math
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Unsupported
+from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.number_words import plural
 from shardcore.model.text import SHOWN, short
 
@@ -29,44 +27,7 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
     return str(np.lib.format.dtype_to_descr(dtype))
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayInfo:
-    """Array that the whole content is.
-
-    Attributes:
-        dtype: Type of an element.
-        shape: Elements along each axis.
-        order: `C` (last axis fastest) or `F` (first axis fastest).
-    """
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    order: str
-
-    @property
-    def nbytes(self) -> int:
-        """Uncompressed bytes of the array."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    @property
-    def stride(self) -> int:
-        """Uncompressed bytes from one place of the first axis to the next, in C order; `shape` is not empty."""
-        return math.prod(self.shape[1:]) * self.dtype.itemsize
-
-    def of(self, data: bytes) -> NDArray[Any]:
-        """Return the array that bytes are; read-only.
-
-        Raises:
-            FormatError: They are more or fewer than the array has.
-        """
-        if self.nbytes != len(data):
-            described = plural(self.nbytes, "byte")
-            raise FormatError(f"the metadata describes an array of {described}; the content has {len(data):,}")
-        flat = np.frombuffer(data, self.dtype) if len(data) else np.zeros(0, self.dtype)
-        return flat.reshape(self.shape, order="C" if self.order == "C" else "F")
-
-
-def array_info(metadata: Any) -> ArrayInfo | None:
+def array_info(metadata: Any) -> ArrayLayout | None:
     """Return the array that the metadata describes, or None when it describes none.
 
     Args:
@@ -83,7 +44,7 @@ def array_info(metadata: Any) -> ArrayInfo | None:
         raise FormatError(f"metadata: {_short(shape)} is not the shape of an array")
     if order not in ("C", "F"):
         raise FormatError(f"metadata: the order of an array is C or F, not {_short(order)}")
-    return ArrayInfo(parse_dtype(metadata.get("dtype")), tuple(shape), order)
+    return ArrayLayout(parse_dtype(metadata.get("dtype")), tuple(shape), order)
 
 
 def parse_dtype(text: Any) -> np.dtype[Any]:
@@ -133,11 +94,6 @@ def _fields(descr: list[Any], room: list[int]) -> list[Any]:
         kind = _fields(kind, room) if isinstance(kind, list) else _type_string(kind) if isinstance(kind, str) else kind
         fields.append((name, kind, *(tuple(s) if isinstance(s, list) else s for s in shape)))
     return fields
-
-
-def is_length(value: Any) -> TypeGuard[int]:
-    """Return whether a JSON value can be a number of elements or bytes."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _short(value: Any) -> str:

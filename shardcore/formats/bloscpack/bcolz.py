@@ -16,7 +16,8 @@ from typing import Any
 
 from shardcore.codecs.json_text import parse_json
 from shardcore.errors import ExternalMissing, FormatError
-from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, ArrayInfo, is_length, parse_dtype
+from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, parse_dtype
+from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.number_words import plural
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
@@ -67,7 +68,7 @@ class BcolzColumn:
     """
 
     name: str
-    array: ArrayInfo
+    array: ArrayLayout
     chunklen: int
     cbytes: int
     files: tuple[ChunkFile, ...]
@@ -209,14 +210,14 @@ def _span(name: str, size: int) -> Span:
     return Span(str(SourceName(name)), 0, size)
 
 
-def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, bytes], lead: str) -> ArrayInfo:
+def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, bytes], lead: str) -> ArrayLayout:
     """Type and shape of a column; both files have to agree about its bytes."""
     span, kind_span = (_span(lead + name, len(texts[lead + name])) for name in (SIZES, STORAGE))
     shape, nbytes = sizes.get("shape"), sizes.get("nbytes")
     if not isinstance(shape, list) or not 1 <= len(shape) <= MAX_DIMENSIONS or not all(is_length(n) for n in shape):
         raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not the shape of a column", span=span)
     try:
-        array = ArrayInfo(parse_dtype(storage.get("dtype")), tuple(shape), "C")
+        array = ArrayLayout(parse_dtype(storage.get("dtype")), tuple(shape), "C")
     except FormatError as error:
         error.span = kind_span
         raise

@@ -9,7 +9,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent
-from shardcore.formats.bloscpack.arrays import ArrayInfo
 from shardcore.formats.bloscpack.bcolz import (
     SIZES,
     STORAGE,
@@ -21,6 +20,7 @@ from shardcore.formats.bloscpack.bcolz_objects import BcolzChunks, column_ref
 from shardcore.formats.bloscpack.elements import element_at, tell_none
 from shardcore.formats.bloscpack.keys import ALL, BloscpackKey, KeyRequest, parse_key
 from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Findings
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
@@ -64,7 +64,7 @@ class BloscpackColumn(BloscpackDataSet):
         self._rows = {file.name: row for row, file in enumerate(self.column.files)}
 
     @property
-    def array(self) -> ArrayInfo:
+    def whole_layout(self) -> ArrayLayout:
         """Return how the whole content is a NumPy array."""
         return self.column.array
 
@@ -90,7 +90,7 @@ class BloscpackColumn(BloscpackDataSet):
             FormatError: A chunk is damaged.
             LimitExceeded: It has more than `limit` bytes.
         """
-        return self.array.of(self.read(self.find(ALL), limit=limit))
+        return self.whole_layout.of(self.read(self.find(ALL), limit=limit))
 
     def parse_key(self, text: str) -> BloscpackKey:
         """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
@@ -143,7 +143,7 @@ class BloscpackColumn(BloscpackDataSet):
         """From an element of the column to its first plain byte."""
         place = Span(STORAGE, 0, len(self._texts[STORAGE]))
         try:
-            element = element_at(key.index, self.array)
+            element = element_at(key.index, self.whole_layout)
         except KeyAbsent as error:
             tell_none(error, look, place)
             raise

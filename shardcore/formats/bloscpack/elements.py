@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from shardcore.errors import KeyAbsent, UsageError
-from shardcore.formats.bloscpack.arrays import ArrayInfo
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.shards.trace import Look
@@ -71,7 +71,7 @@ def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
     look.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
 
 
-def element_at(index: tuple[int, ...], array: ArrayInfo) -> Element:
+def element_at(index: tuple[int, ...], array: ArrayLayout) -> Element:
     """Return an element of an array; negative numbers count from the end, as in NumPy.
 
     Raises:

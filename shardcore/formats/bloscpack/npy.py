@@ -6,27 +6,22 @@ import io
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
-from shardcore.errors import FormatError, SourceError, UsageError, reason_of
-from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info
+from shardcore.codecs.npy import npy_layout
+from shardcore.errors import FormatError, SourceError, Unsupported, UsageError, reason_of
+from shardcore.formats.bloscpack.arrays import array_info
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.number_words import grouped_digits, plural
-from shardcore.model.text import short
 from shardcore.writing.writer import Data, Sized, pieces_of
 
 NPY_MAGIC = b"\x93NUMPY"
 ENDING = ".npy"
 IN_MEMORY = 16 << 20
 """A content of unknown size is held in memory up to here, and in a temporary file from here on."""
-_READERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 _HEAD = 1 << 16
 """Bytes in which the header of a `.npy` file has to end."""
 
@@ -45,7 +40,7 @@ class InputContent:
 
     size: int
     pieces: Pieces
-    array: ArrayInfo | None = None
+    array: ArrayLayout | None = None
 
 
 def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> InputContent:
@@ -67,11 +62,11 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
     if size is None:
         size, pieces = _spooled(pieces, spool)
     who = label or "the content"
-    array: ArrayInfo | None = None
+    array: ArrayLayout | None = None
     if name.lower().endswith(ENDING):
         head, pieces = _ahead(pieces)
         if head.startswith(NPY_MAGIC):
-            array, used = _read_npy(head, who)
+            array, used = _npy_array(head, who)
             pieces, size = _without(pieces, used), size - used
     if array is None:
         array = array_of_facts(facts, who)
@@ -81,7 +76,7 @@ def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spoo
     return InputContent(size, pieces, array)
 
 
-def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayInfo | None:
+def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayLayout | None:
     """Return the array that facts describe, or None where they describe none.
 
     Raises:
@@ -98,7 +93,7 @@ def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayInfo | None:
         raise UsageError(f"{who}: {error.message.removeprefix('metadata: ')}") from None
 
 
-def array_metadata(array: ArrayInfo) -> dict[str, Any]:
+def array_metadata(array: ArrayLayout) -> dict[str, Any]:
     """Return the metadata that describes an array, member by member as the reference writes it."""
     dtype = array.dtype
     return {
@@ -201,22 +196,16 @@ def _without(pieces: Pieces, count: int) -> Pieces:
         count = max(count - len(piece), 0)
 
 
-def _read_npy(head: bytes, who: str) -> tuple[ArrayInfo, int]:
+def _npy_array(head: bytes, who: str) -> tuple[ArrayLayout, int]:
     """Return the array of a `.npy` file, and the bytes of its header.
 
     Raises:
         UsageError: The header is invalid, or the elements are Python objects.
     """
-    stream = io.BytesIO(head)
     try:
-        version = np.lib.format.read_magic(stream)
-        if version not in _READERS:
-            raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0 and 2.0 are")
-        shape, fortran, dtype = _READERS[version](stream)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise UsageError(f"{who}: the .npy header is invalid: {short(str(error))}") from error
-    if dtype.hasobject:
-        raise UsageError(f"{who}: elements that are Python objects are not packed")
-    # NumPy takes an array of one axis, or of nothing, for C order whatever its header states.
-    transposed = fortran and sum(length != 1 for length in shape) > 1 and all(shape)
-    return ArrayInfo(dtype, tuple(shape), "F" if transposed else "C"), stream.tell()
+        layout = npy_layout(head)
+    except Unsupported as error:
+        raise UsageError(f"{who}: elements that are Python objects are not packed") from error
+    except FormatError as error:
+        raise UsageError(f"{who}: {error.message}") from error
+    return replace(layout, start=0), layout.start

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded, UsageError
-from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
+from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, array_info, dtype_text
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.keys import ALL
@@ -20,6 +20,7 @@ from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.offsets import read_offsets
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS, Key
 from shardcore.model.number_words import grouped_digits, plural
@@ -85,13 +86,21 @@ class BloscpackShard(FileShard):
         return self.file.metadata_value()
 
     @property
-    def array(self) -> ArrayInfo | None:
+    def whole_layout(self) -> ArrayLayout | None:
         """Return how the whole content is a NumPy array, or None when the metadata does not state.
 
         Raises:
             FormatError: The metadata says so, but is invalid.
         """
         return array_info(self.metadata)
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the array that the whole content is; of a chunk, its elements in one row."""
+        layout = self.whole_layout
+        if layout is None or ref.key == ALL:
+            return layout
+        count, rest = divmod(ref.size, layout.dtype.itemsize or 1)
+        return ArrayLayout(layout.dtype, (count,), "C") if count > 0 and not rest else None
 
     @property
     def declared_objects(self) -> int | None:
@@ -144,7 +153,7 @@ class BloscpackShard(FileShard):
             FormatError: It describes another number of bytes than there are.
             LimitExceeded: It has more than `limit` bytes.
         """
-        info = self.array
+        info = self.whole_layout
         if info is None:
             raise UsageError("the metadata describes no array")
         return info.of(self.file.content.whole(limit=limit))
@@ -153,7 +162,7 @@ class BloscpackShard(FileShard):
         """Type, shape and order of the array, the metadata besides, and the size of chunks unless it is the default."""
         if str(ref.key) != ALL:
             return {}
-        metadata, info, header = self.metadata, self.array, self.file.header
+        metadata, info, header = self.metadata, self.whole_layout, self.file.header
         # The chunk of a file that has only one is as large as its content.
         chunks = {"chunk_size": header.chunk_size} if header.nchunks > 1 and 0 < header.chunk_size != CHUNK_SIZE else {}
         if info is None:

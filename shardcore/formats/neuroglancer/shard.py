@@ -32,6 +32,7 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
 
 if TYPE_CHECKING:
+    from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.drawing import Sketch
     from shardcore.model.record import Value
     from shardcore.shards.trace import Trace
@@ -113,6 +114,15 @@ class NeuroglancerShard(FileShard):
     def origin(self) -> Origin:
         """The key space and how it became known."""
         return self.file.origin
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the layout of a chunk of a volume; None for meshes, skeletons and annotations."""
+        space = self.origin.space
+        if space.scale is None or ref.key is None:
+            return None
+        from shardcore.formats.neuroglancer.volume import chunk_layout
+
+        return chunk_layout(space, int(ref.key))
 
     @property
     def parameters(self) -> str:

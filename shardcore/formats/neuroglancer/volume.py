@@ -14,6 +14,7 @@ import numpy.typing as npt
 from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
+from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.number_words import plural
 
 DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
@@ -87,6 +88,25 @@ def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
     return np.where(valid, sizes, -1)
 
 
+def chunk_layout(space: KeySpace, key: int) -> ArrayLayout:
+    """Return the layout of the decoded value of a chunk: axes x, y, z and channel, x varies fastest.
+
+    Raises:
+        Unsupported: The data type is unknown.
+        FormatError: No cell has this key.
+    """
+    scale, grid, dtype = _typed(space)
+    box = box_of(scale, decode(key, grid))
+    return ArrayLayout(
+        dtype,
+        (*box.shape, scale.num_channels),
+        "F",
+        axes=("x", "y", "z", "channel"),
+        begin=(*box.begin, 0),
+        encoding=scale.encoding,
+    )
+
+
 def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generic]:
     """Return the decoded value of a chunk as an array of shape `(x, y, z, channel)`, read-only.
 
@@ -94,20 +114,27 @@ def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generi
         Unsupported: The encoding is not `raw`, or the data type is unknown.
         FormatError: No cell has this key, or the length is not that of the cell.
     """
-    scale, grid, dtype = _raw_type(space)
-    shape = (*box_of(scale, decode(key, grid)).shape, scale.num_channels)
-    if len(data) != math.prod(shape) * dtype.itemsize:
-        text = f"{'×'.join(map(str, shape))} values of {dtype.name} take {math.prod(shape) * dtype.itemsize:,}"
+    layout = chunk_layout(space, key)
+    if layout.encoding != RAW:
+        raise Unsupported(f"chunks encoded as {layout.encoding!r} are not decoded here")
+    if len(data) != layout.nbytes:
+        text = f"{'×'.join(map(str, layout.shape))} values of {layout.dtype.name} take {layout.nbytes:,}"
         raise FormatError(f"chunk {key} has {plural(len(data), 'byte')}; {text}")
-    return np.frombuffer(data, dtype).reshape(shape, order="F")
+    return layout.of(data)
 
 
 def _raw_type(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
     """Scale, grid and type of the voxels of raw chunks."""
+    scale, grid, dtype = _typed(space)
+    if scale.encoding != RAW:
+        raise Unsupported(f"chunks encoded as {scale.encoding!r} are not decoded here")
+    return scale, grid, dtype
+
+
+def _typed(space: KeySpace) -> tuple[VolumeScale, tuple[int, ...], np.dtype[np.generic]]:
+    """Scale, grid and type of the voxels, whatever their encoding."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} has no voxels")
-    if space.scale.encoding != "raw":
-        raise Unsupported(f"chunks encoded as {space.scale.encoding!r} are not decoded here")
     if space.scale.data_type not in DATA_TYPES:
         raise Unsupported(f"voxels of type {space.scale.data_type!r} are not known")
     return space.scale, space.grid, np.dtype(space.scale.data_type).newbyteorder("<")

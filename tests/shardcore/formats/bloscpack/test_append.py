@@ -120,7 +120,7 @@ def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
     with shardcore.create(tmp_path / "a.blp", format="bloscpack") as writer:
         writer.add(None, (tmp_path / "in.npy").read_bytes(), name="in.npy")
     appended(tmp_path / "a.blp", (tmp_path / "more.npy").read_bytes(), "more.npy")
-    np.testing.assert_array_equal(whole(tmp_path / "a.blp")[1].array.shape, (30, 20))  # type: ignore[union-attr]
+    np.testing.assert_array_equal(whole(tmp_path / "a.blp")[1].whole_layout.shape, (30, 20))  # type: ignore[union-attr]
     with shardcore.open(tmp_path / "a.blp") as shard:
         assert isinstance(shard, BloscpackShard)
         np.testing.assert_array_equal(shard.read_array(), array)

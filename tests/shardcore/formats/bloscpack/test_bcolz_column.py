@@ -30,7 +30,7 @@ def test_a_column_has_type_and_shape() -> None:
     """The meta files say what the chunks are; the bytes after the last item do not count."""
     assert shardcore.detect(COLUMN).why == "bcolz column, meta/storage"
     with opened_column() as shard:
-        assert (shard.array.dtype, shard.array.shape) == (np.dtype("float64"), (500, 3))
+        assert (shard.whole_layout.dtype, shard.whole_layout.shape) == (np.dtype("float64"), (500, 3))
         assert shard.fields["column.shape"] == "[500, 3]"
         assert shard.views == ("all",)
         assert [member.name for member in shard.members] == [f"data/__{number}.blp" for number in range(13)]
@@ -252,7 +252,7 @@ def test_record_types(column: Path) -> None:
         edit(column / "meta/storage", dtype=dtype)
         edit(column / "meta/sizes", shape=[500], nbytes=12000)
         with opened_column(column) as shard:
-            assert shard.array.dtype.names == ("x", "y", "z")
+            assert shard.whole_layout.dtype.names == ("x", "y", "z")
             np.testing.assert_array_equal(shard.read_array()["z"], samples()[:, 2])
 
 

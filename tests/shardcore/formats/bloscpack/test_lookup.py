@@ -8,9 +8,9 @@ import pytest
 
 import shardcore
 from shardcore.errors import BadChecksum, KeyAbsent, UsageError
-from shardcore.formats.bloscpack.arrays import ArrayInfo
 from shardcore.formats.bloscpack.elements import element_at
 from shardcore.formats.bloscpack.keys import KeyRequest, parse_key
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.span import Span
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample
@@ -79,7 +79,7 @@ def test_elements_in_fortran_order() -> None:
     """Every element of a small array leads to its own bytes, in either order."""
     for order in ("C", "F"):
         array = np.arange(24, dtype="<u2").reshape((2, 3, 4), order="C")
-        info = ArrayInfo(array.dtype, array.shape, order)
+        info = ArrayLayout(array.dtype, array.shape, order)
         flat = array.tobytes(order=order)
         for place in np.ndindex(*array.shape):
             byte = element_at(place, info).byte

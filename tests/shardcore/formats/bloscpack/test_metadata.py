@@ -9,7 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported, UsageError
-from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, parse_dtype
+from shardcore.formats.bloscpack.arrays import array_info, parse_dtype
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
@@ -21,6 +21,7 @@ from shardcore.formats.bloscpack.metadata import (
     write_metadata_section,
 )
 from shardcore.formats.bloscpack.shard import BloscpackShard
+from shardcore.model.array_layout import ArrayLayout
 from shardcore.model.finding import Severity
 from shardcore.model.span import Span
 from shardcore.testing import walk
@@ -304,7 +305,7 @@ def test_other_metadata_describes_no_array() -> None:
 
 def test_size_of_an_array_is_counted_in_whole_numbers() -> None:
     """A shape whose product exceeds 64 bits does not wrap."""
-    assert ArrayInfo(np.dtype("<f8"), (2**40, 2**40), "C").nbytes == 2**83
+    assert ArrayLayout(np.dtype("<f8"), (2**40, 2**40), "C").nbytes == 2**83
 
 
 def test_an_array_comes_back() -> None:

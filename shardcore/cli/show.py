@@ -1,0 +1,57 @@
+"""The command that shows the content of an object: show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, opens
+from shardcore.cli.output import print_json
+from shardcore.errors import UsageError
+from shardcore.model.number_words import plural
+
+if TYPE_CHECKING:
+    from shardcore.operations.content.results import Content
+
+
+@opens
+def show(
+    uri: Uri,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the object.", show_default=False)],
+    json: Json = False,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a slice of an array as PNG.")] = None,
+    index: Annotated[
+        str | None, typer.Option("--index", metavar="N,…", help="Slice: index of each axis after the second.")
+    ] = None,
+    force: Force = False,
+    how: Opening = USUAL,
+) -> int:
+    """Show an object as what it is: text, table, picture, array, tensors, archive."""
+    from shardcore.cli.content_output import content_json, print_content
+    from shardcore.operations.content.recognise import content
+
+    with how.open(uri) as shard:
+        found = content(shard, key)
+    if png is not None:
+        _write_png(found, png, index, force=force)
+    elif index is not None:
+        raise UsageError("--index is only used with --png")
+    if json:
+        print_json(content_json(found))
+    elif png is None:
+        print_content(found)
+    return 0
+
+
+def _write_png(found: Content, target: Path, index: str | None, *, force: bool) -> None:
+    from shardcore.cli.content_output import png_of, slice_of
+    from shardcore.operations.content.results import ArrayContent
+    from shardcore.writing.temporary import write_whole
+
+    if not isinstance(found, ArrayContent):
+        raise UsageError(f"--png needs an array; this is {found.title}")
+    if not found.complete:
+        raise UsageError(f"--png needs the whole array; {plural(len(found.data), 'byte')} were read")
+    write_whole(target, [png_of(slice_of(found.array, index))], force=force)

@@ -1,0 +1,83 @@
+"""Layout of an array in the bytes of a content: element type, shape, order, axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError
+from shardcore.model.number_words import plural
+
+RAW = "raw"
+"""Encoding of elements that are stored one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLayout:
+    """Layout of an array.
+
+    Attributes:
+        dtype: Type of an element.
+        shape: Elements along each axis.
+        order: `C` (last axis fastest) or `F` (first axis fastest).
+        axes: Names of the axes; empty where they have none.
+        begin: Coordinates of the first element; empty for zeros.
+        encoding: Encoding of the elements: `raw`, or one of the format (`jpeg`, `compressed_segmentation`).
+        start: Offset of the first element in the content.
+        block: Edge lengths of an encoding by blocks; empty where it has none.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    order: str
+    axes: tuple[str, ...] = ()
+    begin: tuple[int, ...] = ()
+    encoding: str = RAW
+    start: int = 0
+    block: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Uncompressed bytes of the array."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def stride(self) -> int:
+        """Uncompressed bytes from one place of the first axis to the next, in C order; `shape` is not empty."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    def of(self, data: bytes) -> NDArray[Any]:
+        """Return the array of some bytes, from `start` on; read-only.
+
+        Raises:
+            FormatError: They are more or fewer than the array has.
+        """
+        size = len(data) - self.start
+        if self.nbytes != size:
+            described = plural(self.nbytes, "byte")
+            raise FormatError(f"the metadata describes an array of {described}; the content has {size:,}")
+        flat = np.frombuffer(data, self.dtype, offset=self.start) if size else np.zeros(0, self.dtype)
+        return flat.reshape(self.shape, order="C" if self.order == "C" else "F")
+
+    def bytes_of(self, index: Sequence[int]) -> tuple[int, int]:
+        """Return the bytes `[start, stop)` of the content that hold the element at an index, where it is `raw`."""
+        at = int(np.ravel_multi_index(tuple(index), self.shape, order="C" if self.order == "C" else "F"))
+        start = self.start + at * self.dtype.itemsize
+        return start, start + self.dtype.itemsize
+
+    def index_at(self, offset: int) -> tuple[int, ...] | None:
+        """Return the index of the element that has a byte of the content; None where none does."""
+        at = (offset - self.start) // self.dtype.itemsize if self.dtype.itemsize else -1
+        if self.encoding != RAW or not 0 <= at < math.prod(self.shape):
+            return None
+        return tuple(int(n) for n in np.unravel_index(at, self.shape, order="C" if self.order == "C" else "F"))
+
+
+def is_length(value: Any) -> TypeGuard[int]:
+    """Return whether a JSON value can be a number of elements or bytes."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63

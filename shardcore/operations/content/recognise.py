@@ -1,0 +1,190 @@
+"""Recognition of a content: from what the format states, from magic numbers, then as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from shardcore.codecs.npy import MAGIC as NPY_MAGIC
+from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.operations.content.archives import is_tar, tar_content, zip_content
+from shardcore.operations.content.results import (
+    ArchiveContent,
+    ArrayContent,
+    BytesContent,
+    Content,
+    PictureContent,
+    ShardContent,
+)
+from shardcore.operations.content.tensors import (
+    GGUF,
+    gguf_content,
+    is_safetensors,
+    npy_content,
+    safetensors_content,
+)
+from shardcore.operations.content.text import text_content
+from shardcore.shards.registry import all_formats
+
+if TYPE_CHECKING:
+    from shardcore.model.keys import Key
+    from shardcore.model.objects import ObjectRef
+    from shardcore.shards.shard import Shard
+
+HEAD = 1 << 20
+"""Bytes of the beginning from which a content is recognised, and of a text that are shown at first."""
+
+WHOLE = 64 << 20
+"""Bytes up to which pictures, arrays and archives are read whole."""
+
+_STRING = re.compile(rb"[\x20-\x7e\t]{5,}")
+_MOST_STRINGS = 10_000
+_SHARD_MARK = 4
+"""Bytes of a mark from which a nested shard is recognised by it alone."""
+
+_PICTURES = (
+    (0, b"\x89PNG\r\n\x1a\n", "png"),
+    (0, b"\xff\xd8\xff", "jpeg"),
+    (0, b"GIF87a", "gif"),
+    (0, b"GIF89a", "gif"),
+    (8, b"WEBP", "webp"),
+    (0, b"II*\0", "tiff"),
+    (0, b"MM\0*", "tiff"),
+)
+_COMPRESSED = (
+    (b"\x1f\x8b\x08", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"),
+)
+
+
+def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> Content:
+    """Return the content of an object as what it is.
+
+    Args:
+        shard: The shard.
+        ref: The object, or its key.
+        limit: Bytes that are read at most. Default: 1 MiB of texts and unknown bytes, 64 MiB of what is only of use
+            as a whole: pictures, arrays, archives.
+
+    Returns:
+        One of the classes of `shardcore.operations.content.results`. What cannot be decoded is a `BytesContent` with
+        the reason in `note`.
+
+    Raises:
+        KeyAbsent: There is no such key.
+        FormatError: The stored bytes are damaged.
+        SourceError: The bytes cannot be read.
+        UsageError: The limit is not positive.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit={limit}: at least one byte is needed")
+    wanted = shard.ref_of(ref)
+    layout, reason = _layout_of(shard, wanted)
+    size = wanted.size
+    head = shard.read_range(wanted, 0, min(limit or HEAD, size if size >= 0 else HEAD), limit=limit or HEAD)
+    if size < 0 and len(head) < (limit or HEAD):
+        size = len(head)
+
+    def whole() -> bytes:
+        most = limit or WHOLE
+        if not 0 <= size <= most or len(head) == size:
+            return head
+        return shard.read_range(wanted, 0, size, limit=most)
+
+    if layout is not None and layout.encoding == RAW:
+        return _array(layout, whole(), size)
+    name = next(iter(shard.file_names(wanted).values()), "")
+    try:
+        found = _by_magic(head, size, whole) or text_content(head, size, name)
+    except FormatError as error:
+        found, reason = None, error.message
+    return found or _bytes(head, size, reason)
+
+
+def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
+    """Return where bytes `[start, stop)` of a content are stored.
+
+    Where the content is stored uncompressed and in one piece, the span is exact and in the file. Elsewhere it is in the
+    source of decoded bytes (`Span.source`), if the shard has one, or the span of the stored object.
+    """
+    if not ref.spans:
+        return None
+    stored = ref.spans[0]
+    size = stored.stop - stored.start
+    if ref.codec == "none" and size == ref.size:
+        return Span(stored.source, stored.start + start, stored.start + stop)
+    name = str(SourceName.parse(stored.source).decoded(stored.start, stored.stop))
+    try:
+        decoded = shard.bytes_of(name).size
+    except ShardError:
+        return stored
+    return Span(name, start, stop) if stop <= decoded == ref.size else stored
+
+
+def _layout_of(shard: Shard, ref: ObjectRef) -> tuple[ArrayLayout | None, str]:
+    try:
+        return shard.array_layout(ref), ""
+    except FormatError as error:
+        return None, error.message
+
+
+def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
+    title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
+    if size >= 0 and layout.start + layout.nbytes != size:
+        return _bytes(data, size, f"an array of {layout.nbytes:,} bytes was expected, the content has {size:,}")
+    return ArrayContent(title, size, data, "", layout)
+
+
+def _by_magic(head: bytes, size: int, whole: Callable[[], bytes]) -> Content | None:
+    for at, magic, format in _PICTURES:
+        if head.startswith(magic, at):
+            width, height = _dimensions(head, format)
+            return PictureContent(f"{format.upper()} picture", size, whole(), "", format, width, height)
+    if head.startswith(NPY_MAGIC):
+        return npy_content(whole(), size)
+    if head.startswith(GGUF):
+        return gguf_content(head, size)
+    if is_safetensors(head):
+        return safetensors_content(head, size)
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return zip_content(whole(), size)
+    if is_tar(head):
+        return tar_content(whole(), size)
+    for magic, format in _COMPRESSED:
+        if head.startswith(magic):
+            return ArchiveContent(f"{format} file", size, head, "", format)
+    for one in all_formats():
+        marks = tuple(mark for mark in (*one.begins, *one.marks) if len(mark) >= _SHARD_MARK)
+        if marks and head.startswith(marks):
+            return ShardContent(f"shard: {one.title}", size, head, "", one.name, f"begins with the magic of {one.name}")
+    return None
+
+
+def _dimensions(head: bytes, format: str) -> tuple[int, int]:
+    if format == "png" and len(head) >= 24:
+        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    if format == "gif" and len(head) >= 10:
+        return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+    return 0, 0
+
+
+def _bytes(data: bytes, size: int, note: str) -> BytesContent:
+    import puremagic
+
+    title = ""
+    try:
+        title = next((match.name for match in puremagic.magic_string(data[:4096]) if match.confidence >= 0.5), "")
+    except (puremagic.PureError, ValueError, LookupError):
+        title = ""
+    found = []
+    for match in _STRING.finditer(data):
+        found.append((match.start(), match[0].decode("ascii")))
+        if len(found) >= _MOST_STRINGS:
+            break
+    return BytesContent(title or ("Empty" if size == 0 else "Bytes"), size, data, note, tuple(found))

@@ -1,0 +1,222 @@
+"""Results of `content`: one class per kind of content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.model.array_layout import ArrayLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Content of an object.
+
+    Attributes:
+        title: Short description for people: `PNG picture`, `Python source`.
+        size: Bytes of the whole content; -1 where the shard does not state it.
+        data: The bytes that were read, from the beginning.
+        note: Reason why the content is not shown as what it is, or empty.
+    """
+
+    kind: ClassVar[str] = "bytes"
+
+    title: str
+    size: int
+    data: bytes = field(repr=False)
+    note: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Return whether all bytes were read."""
+        return self.size == len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class BytesContent(Content):
+    """Bytes of an unknown kind.
+
+    Attributes:
+        strings: Printable strings in the bytes that were read: offset and text.
+    """
+
+    strings: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent(Content):
+    """Text.
+
+    Attributes:
+        text: The decoded text.
+        encoding: Name of the encoding, as Python spells it.
+        language: Name of the programming or markup language, as Pygments spells it; empty for plain text.
+        line_starts: Offset of each line in the content, int64 of shape `(lines,)`.
+    """
+
+    kind: ClassVar[str] = "text"
+
+    text: str = ""
+    encoding: str = "utf-8"
+    language: str = ""
+    line_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+
+    def line_bytes(self, line: int) -> tuple[int, int]:
+        """Return the bytes `[start, stop)` of a line, counted from 0, with its line end."""
+        start = int(self.line_starts[line])
+        return start, int(self.line_starts[line + 1]) if line + 1 < len(self.line_starts) else len(self.data)
+
+    def line_at(self, offset: int) -> int:
+        """Return the line that has a byte of the content."""
+        return max(int(np.searchsorted(self.line_starts, offset, "right")) - 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonContent(TextContent):
+    """JSON.
+
+    Attributes:
+        value: The parsed value.
+    """
+
+    kind: ClassVar[str] = "json"
+
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableContent(TextContent):
+    """Rows of text with a delimiter: CSV or TSV. The lines of `line_starts` are its rows.
+
+    Attributes:
+        delimiter: The delimiter.
+        rows: Cells of the rows that were read; the first row has the names of the columns.
+    """
+
+    kind: ClassVar[str] = "table"
+
+    delimiter: str = ","
+    rows: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PictureContent(Content):
+    """Encoded picture.
+
+    Attributes:
+        format: `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`.
+        width: Pixels; 0 where the header was not read.
+        height: Pixels.
+    """
+
+    kind: ClassVar[str] = "picture"
+
+    format: str = ""
+    width: int = 0
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayContent(Content):
+    """Array of numbers.
+
+    Attributes:
+        layout: Type, shape and order of the elements.
+    """
+
+    kind: ClassVar[str] = "array"
+
+    layout: ArrayLayout = field(default_factory=lambda: ArrayLayout(np.dtype("u1"), (0,), "C"))
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The array; read-only. `complete` has to be true.
+
+        Raises:
+            FormatError: The content has more or fewer bytes than the array.
+        """
+        return self.layout.of(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Tensor in a file of tensors.
+
+    Attributes:
+        name: Its name.
+        dtype: Type of an element, as the format spells it.
+        shape: Elements along each axis.
+        start: First byte in the content.
+        stop: One past the last byte; -1 where the type has an unknown size.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorsContent(Content):
+    """Header of a file of tensors.
+
+    Attributes:
+        tensors: The tensors, in the order of the header.
+        metadata: Metadata of the file.
+    """
+
+    kind: ClassVar[str] = "tensors"
+
+    tensors: tuple[Tensor, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMember:
+    """Member of an archive.
+
+    Attributes:
+        name: Its path in the archive.
+        size: Uncompressed bytes; -1 where unknown.
+        start: First byte of the member in the content, its header included where it precedes the data.
+        stop: One past the last byte; -1 where unknown.
+    """
+
+    name: str
+    size: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveContent(Content):
+    """Archive or compressed file.
+
+    Attributes:
+        format: `zip`, `tar`, `gzip`, `zstd`, `bzip2` or `xz`.
+        members: The members that were found; empty for compressed files.
+    """
+
+    kind: ClassVar[str] = "archive"
+
+    format: str = ""
+    members: tuple[ArchiveMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShardContent(Content):
+    """Shard inside a shard.
+
+    Attributes:
+        format: Name of its format.
+        why: Reason of the detection.
+    """
+
+    kind: ClassVar[str] = "shard"
+
+    format: str = ""
+    why: str = ""

@@ -1,0 +1,171 @@
+"""Files of tensors: safetensors and GGUF headers, and `.npy`."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from shardcore.codecs.json_text import parse_json
+from shardcore.codecs.npy import npy_layout
+from shardcore.errors import FormatError
+from shardcore.model.array_layout import ArrayLayout, is_length
+from shardcore.operations.content.results import ArrayContent, Content, Tensor, TensorsContent
+
+GGUF = b"GGUF"
+
+_MOST_TENSORS = 1 << 20
+_SAFETENSORS = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+# Type number: name, elements of a block, bytes of a block (ggml).
+_GGML = {
+    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110), 12: ("Q4_K", 256, 144),
+    13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4),
+    27: ("I64", 1, 8), 28: ("F64", 1, 8), 30: ("BF16", 1, 2),
+}  # fmt: skip
+_GGML_ARRAYS = {"F32": "<f4", "F16": "<f2", "I8": "|i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "F64": "<f8"}
+_VALUES = ("<B", "<b", "<H", "<h", "<I", "<i", "<f", "<?", "", "", "<Q", "<q", "<d")
+_STRING, _LIST = 8, 9
+
+
+def npy_content(data: bytes, size: int) -> Content:
+    """Return the array of a `.npy`.
+
+    Raises:
+        FormatError: The header is invalid, or the elements are Python objects.
+    """
+    layout = npy_layout(data)
+    needed = layout.start + layout.nbytes
+    if size >= 0 and needed != size:
+        raise FormatError(f"invalid .npy: the array needs {needed:,} bytes, the content has {size:,}")
+    return ArrayContent("NumPy array", size, data, "", layout)
+
+
+def is_safetensors(data: bytes) -> bool:
+    """Return whether bytes begin like a safetensors file: the length of a JSON object, and the object."""
+    return len(data) > 9 and data[8:9] == b"{" and 2 <= int.from_bytes(data[:8], "little") <= 100_000_000
+
+
+def safetensors_content(data: bytes, size: int) -> Content:
+    """Return the tensors of a safetensors file.
+
+    Raises:
+        FormatError: The header is invalid, or longer than the bytes that were read.
+    """
+    length = int.from_bytes(data[:8], "little")
+    if 8 + length > len(data):
+        raise FormatError(f"safetensors header of {length:,} bytes; {len(data):,} bytes were read")
+    header = parse_json(data[8 : 8 + length].rstrip(b" "), "the safetensors header")
+    if not isinstance(header, dict):
+        raise FormatError("invalid safetensors header: no JSON object")
+    metadata = header.pop("__metadata__", {})
+    tensors = tuple(_safetensor(name, entry, 8 + length, size) for name, entry in header.items())
+    return TensorsContent("safetensors", size, data, "", tensors, metadata if isinstance(metadata, dict) else {})
+
+
+def _safetensor(name: str, entry: Any, base: int, size: int) -> Tensor:
+    offsets: Any = entry.get("data_offsets") if isinstance(entry, dict) else None
+    shape: Any = entry.get("shape") if isinstance(entry, dict) else None
+    lists = isinstance(offsets, list) and len(offsets) == 2 and isinstance(shape, list)
+    if not lists or not all(is_length(number) for number in offsets + shape):
+        raise FormatError(f"invalid safetensors header: tensor {name[:80]!r} has no valid shape and data_offsets")
+    start, stop = base + offsets[0], base + offsets[1]
+    if start > stop or 0 <= size < stop:
+        raise FormatError(f"invalid safetensors header: tensor {name[:80]!r} is outside the file")
+    return Tensor(name, str(entry.get("dtype")), tuple(shape), start, stop)
+
+
+def tensor_layout(tensor: Tensor) -> ArrayLayout | None:
+    """Return the layout of a tensor, from its own first byte on; None where NumPy does not have the type."""
+    text = _SAFETENSORS.get(tensor.dtype) or _GGML_ARRAYS.get(tensor.dtype)
+    layout = ArrayLayout(np.dtype(text), tensor.shape, "C") if text else None
+    return layout if layout is not None and layout.nbytes == tensor.stop - tensor.start else None
+
+
+class _Reader:
+    """Values of a GGUF header, one after the other.
+
+    Args:
+        data: The bytes that were read.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def take(self, size: int) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            FormatError: The header is longer than the bytes that were read.
+        """
+        if size > len(self._data) - self.at:
+            raise FormatError(f"the GGUF header is longer than the {len(self._data):,} bytes that were read")
+        self.at += size
+        return self._data[self.at - size : self.at]
+
+    def number(self, form: str) -> Any:
+        """Return the next number."""
+        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def string(self) -> str:
+        """Return the next string."""
+        return self.take(self.number("<Q")).decode("utf-8", "replace")
+
+    def value(self, kind: int, depth: int = 0) -> Any:
+        """Return the next value of a type; of a list, its length and first values."""
+        if kind == _STRING:
+            return self.string()
+        if kind == _LIST and depth < 4:
+            inner, count = self.number("<I"), self.number("<Q")
+            if inner < len(_VALUES) and _VALUES[inner]:
+                width = struct.calcsize(_VALUES[inner])
+                data = self.take(width * count)
+                return [v for (v,) in struct.iter_unpack(_VALUES[inner], data[: 16 * width])]
+            if count > len(self._data):
+                raise FormatError(f"invalid GGUF header: a list of {count:,} values")
+            return [self.value(inner, depth + 1) for _ in range(count)][:16]
+        if kind >= len(_VALUES) or not _VALUES[kind]:
+            raise FormatError(f"invalid GGUF header: type {kind} of a value")
+        return self.number(_VALUES[kind])
+
+
+def gguf_content(data: bytes, size: int) -> Content:
+    """Return the tensors of a GGUF file.
+
+    Raises:
+        FormatError: The header is invalid, or longer than the bytes that were read.
+    """
+    reader = _Reader(data)
+    reader.take(4)
+    version = reader.number("<I")
+    if version not in (2, 3):
+        raise FormatError(f"GGUF version {version} is not supported (supported: 2, 3)")
+    count, pairs = reader.number("<Q"), reader.number("<Q")
+    metadata: dict[str, Any] = {}
+    for _ in range(pairs):
+        name = reader.string()
+        metadata[name] = reader.value(reader.number("<I"))
+    found = []
+    for _ in range(count):
+        name, rank = reader.string(), reader.number("<I")
+        shape = tuple(reader.number("<Q") for _ in range(min(rank, 8)))
+        found.append((name, shape, reader.number("<I"), reader.number("<Q")))
+        if len(found) > _MOST_TENSORS:
+            raise FormatError(f"invalid GGUF header: {count:,} tensors")
+    alignment = metadata.get("general.alignment", 32)
+    step = alignment if isinstance(alignment, int) and 0 < alignment <= 1 << 20 else 32
+    base = -(-reader.at // step) * step
+    tensors = []
+    for name, shape, kind, offset in found:
+        dtype, block, width = _GGML.get(kind, (f"type {kind}", 0, 0))
+        start = base + offset
+        stop = start + math.prod(shape) // block * width if block else -1
+        # GGUF lists the fastest axis first.
+        tensors.append(Tensor(name, dtype, shape[::-1], start, stop))
+    return TensorsContent("GGUF", size, data, "", tuple(tensors), metadata)

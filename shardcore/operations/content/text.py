@@ -1,0 +1,152 @@
+"""Text, JSON and tables: detection of encoding, language and delimiter."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.json_text import parse_json
+from shardcore.errors import FormatError
+from shardcore.operations.content.results import Content, JsonContent, TableContent, TextContent
+
+SAMPLE = 1 << 16
+"""Bytes from which the encoding is detected."""
+
+LANGUAGE_SAMPLE = 4096
+"""Characters from which the language is guessed where the name does not tell."""
+
+_SURE = 0.3
+"""Rank of Pygments from which a guess is used."""
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CODE = re.compile(r"^(def|class|import|from|#include|package)\b", re.MULTILINE)
+_TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_MOST_ROWS = 100_000
+_MOST_COLUMNS = 4096
+
+
+def text_content(data: bytes, size: int, name: str) -> Content | None:
+    """Return the content as text, JSON or a table; None where the bytes are no text.
+
+    Args:
+        data: The bytes that were read.
+        size: Bytes of the whole content.
+        name: Name of the file, for its ending; may be empty.
+    """
+    encoding = encoding_of(data, complete=size == len(data))
+    if encoding is None:
+        return None
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(data, final=size == len(data))
+    starts = line_starts(data, encoding)
+    if (rows := table_rows(text, name)) is not None:
+        delimiter, found = rows
+        title = "TSV table" if delimiter == "\t" else "CSV table"
+        return TableContent(title, size, data, "", text, encoding, "", starts, delimiter, found)
+    if size == len(data) and text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
+        try:
+            value = parse_json(text.lstrip("\ufeff \t\r\n").encode(), "the content")
+        except FormatError:
+            pass
+        else:
+            return JsonContent("JSON", size, data, "", text, encoding, "JSON", starts, value)
+    language = language_of(text, name)
+    return TextContent(language or "Text", size, data, "", text, encoding, language, starts)
+
+
+def encoding_of(data: bytes, *, complete: bool) -> str | None:
+    """Return the encoding of a text; None where the bytes are no text.
+
+    Args:
+        data: The beginning of the content.
+        complete: Whether it is all of it; else the last character may be cut.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return encoding
+    if b"\0" in data[:SAMPLE]:
+        return None
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(data, final=complete)
+    except UnicodeDecodeError:
+        return _legacy_encoding(data[:SAMPLE])
+    # Escape and form feed occur in texts; other control characters hardly ever do.
+    return "utf-8" if len(_CONTROL.findall(text[:SAMPLE])) <= len(text) // 100 else None
+
+
+def _legacy_encoding(sample: bytes) -> str | None:
+    import charset_normalizer
+
+    if sum(byte < 9 or 14 <= byte < 27 for byte in sample) > len(sample) // 100:
+        return None
+    best = charset_normalizer.from_bytes(sample, steps=4, chunk_size=1024).best()
+    if best is None or best.percent_chaos > 10:
+        return None
+    return best.encoding
+
+
+def line_starts(data: bytes, encoding: str) -> NDArray[np.int64]:
+    """Return the offsets at which lines begin: after each LF; int64 of shape `(lines,)`."""
+    width, feed = {"utf-16": (2, "\n".encode("utf-16-le")), "utf-32": (4, "\n".encode("utf-32-le"))}.get(
+        encoding, (1, b"\n")
+    )
+    if width > 1 and data.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        feed = feed[::-1]
+    units = np.frombuffer(data, f"<u{width}", len(data) // width)
+    ends = np.flatnonzero(units == int.from_bytes(feed, "little")) + 1
+    starts = np.concatenate([[0], ends]).astype(np.int64) * width
+    return starts[starts < max(len(data), 1)]
+
+
+def table_rows(text: str, name: str) -> tuple[str, tuple[tuple[str, ...], ...]] | None:
+    """Return delimiter and rows of a table; None where the text is none.
+
+    A text is a table if its name ends so, or if its first lines have equally many tabs.
+    """
+    delimiter = _TABLES.get(name[name.rfind(".") :].lower() if "." in name else "", "")
+    lines = text[:SAMPLE].splitlines()[:8]
+    if not delimiter:
+        counts = {line.count("\t") for line in lines}
+        if len(lines) < 3 or len(counts) != 1 or counts == {0}:
+            return None
+        delimiter = "\t"
+    rows: list[tuple[str, ...]] = []
+    try:
+        for row in csv.reader(text.splitlines(), delimiter=delimiter):
+            rows.append(tuple(row[:_MOST_COLUMNS]))
+            if len(rows) >= _MOST_ROWS:
+                break
+    except csv.Error:
+        return None
+    return (delimiter, tuple(rows)) if rows else None
+
+
+def language_of(text: str, name: str) -> str:
+    """Return the language of a text, as Pygments spells it; empty where none is likely."""
+    from pygments.lexers import get_lexer_for_filename, guess_lexer
+    from pygments.util import ClassNotFound
+
+    try:
+        found = get_lexer_for_filename(name).name if name else ""
+    except ClassNotFound:
+        found = ""
+    if found:
+        return "" if found == "Text only" else found
+    sample = text[:LANGUAGE_SAMPLE]
+    if not sample.startswith(("#!", "<")) and not _CODE.search(sample):
+        return ""
+    try:
+        lexer = guess_lexer(sample)
+    except ClassNotFound:
+        return ""
+    return lexer.name if lexer.analyse_text(sample) >= _SURE else ""

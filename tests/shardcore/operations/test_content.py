@@ -1,0 +1,251 @@
+"""Contents: each kind is recognised, its parts lie where they are said to, and hostile input is bounded."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.operations.content.tensors import tensor_layout
+
+SAMPLES = Path("resources/samples")
+PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + struct.pack(">II", 640, 480) + bytes(5)
+
+
+def content_of(data: bytes, tmp_path: Path, name: str = "a") -> shardcore.Content:
+    """The content of an object with these bytes, stored in a shard that keeps names."""
+    path = tmp_path / "x.des"
+    with shardcore.create(path, format="des", force=True) as writer:
+        writer.add(name, data)
+    with shardcore.open(path) as shard:
+        return shardcore.content(shard, name)
+
+
+def npy(array: np.ndarray[Any, Any]) -> bytes:
+    """The bytes of a .npy."""
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def safetensors(tensors: dict[str, np.ndarray[Any, Any]]) -> bytes:
+    """The bytes of a safetensors file, 32-bit floats."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    body = b""
+    for name, array in tensors.items():
+        data = array.astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def gguf() -> bytes:
+    """A GGUF file of version 3 with one tensor of 2 × 3 floats."""
+
+    def string(text: str) -> bytes:
+        return struct.pack("<Q", len(text)) + text.encode()
+
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + string("general.name") + struct.pack("<I", 8) + string("tiny")
+    head += string("w") + struct.pack("<IQQIQ", 2, 3, 2, 0, 0)
+    return head + bytes(-len(head) % 32) + np.arange(6, dtype="<f4").tobytes()
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    """The bytes of a zip archive."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def tarred(members: dict[str, bytes]) -> bytes:
+    """The bytes of a tar archive."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind", "title"),
+    [
+        ("a", b"", "text", "Text"),
+        ("a", b"one\ntwo\n", "text", "Text"),
+        ("a.py", b"import os\nprint(1)\n", "text", "Python"),
+        ("a", "gr\u00fc\u00dfe".encode("utf-16"), "text", "Text"),
+        ("a", b'{"a": [1, 2]}', "json", "JSON"),
+        ("a.csv", b"x,y\n1,2\n", "table", "CSV table"),
+        ("a", b"x\ty\n1\t2\n3\t4\n", "table", "TSV table"),
+        ("a", PNG, "picture", "PNG picture"),
+        ("a", b"\x1f\x8b\x08" + bytes(20), "archive", "gzip file"),
+        ("a", b"SWHShard" + bytes(100), "shard", "shard: Software Heritage Read Shard"),
+        ("a", bytes(range(256)), "bytes", "Bytes"),
+    ],
+)
+def test_kinds(name: str, data: bytes, kind: str, title: str, tmp_path: Path) -> None:
+    """Each kind of content is recognised by its bytes and its name."""
+    found = content_of(data, tmp_path, name)
+    assert (found.kind, found.title.replace("Empty", "Text")) == (kind, title)
+    assert found.size == len(data)
+
+
+def test_lines_have_their_bytes(tmp_path: Path) -> None:
+    """The bytes of a line are those of the content, in one-byte and two-byte encodings."""
+    for encoding in ("utf-8", "utf-16"):
+        data = "one\nzw\u00f6lf\n\nend".encode(encoding)
+        found = content_of(data, tmp_path)
+        assert isinstance(found, shardcore.TextContent)
+        parts = [data[slice(*found.line_bytes(line))] for line in range(len(found.line_starts))]
+        assert b"".join(parts) == data
+        assert len(parts) == 4
+        assert all(found.line_at(found.line_bytes(line)[0]) == line for line in range(4))
+
+
+def test_arrays_have_their_bytes(tmp_path: Path) -> None:
+    """Changing the bytes of an element changes that element alone, in both orders."""
+    for order in ("C", "F"):
+        array = np.asarray(np.arange(24, dtype="<i4").reshape(2, 3, 4), order=order)
+        data = npy(array)
+        found = content_of(data, tmp_path)
+        assert isinstance(found, shardcore.ArrayContent)
+        np.testing.assert_array_equal(found.array, array)
+        start, stop = found.layout.bytes_of((1, 2, 3))
+        changed = bytearray(data)
+        changed[start:stop] = np.int32(-1).tobytes()
+        again = content_of(bytes(changed), tmp_path)
+        assert isinstance(again, shardcore.ArrayContent)
+        assert np.argwhere(again.array != array).tolist() == [[1, 2, 3]]
+        assert found.layout.index_at(start) == (1, 2, 3)
+        assert found.layout.index_at(0) is None
+
+
+def test_tensors_have_their_bytes(tmp_path: Path) -> None:
+    """The tensors of safetensors and GGUF files are arrays at the offsets that are listed."""
+    one, two = np.arange(6, dtype="<f4").reshape(2, 3), np.ones(4, "<f4")
+    for data, names in ((safetensors({"one": one, "two": two}), ["one", "two"]), (gguf(), ["w"])):
+        found = content_of(data, tmp_path)
+        assert isinstance(found, shardcore.TensorsContent)
+        assert [tensor.name for tensor in found.tensors] == names
+        tensor = found.tensors[0]
+        layout = tensor_layout(tensor)
+        assert layout is not None
+        np.testing.assert_array_equal(layout.of(data[tensor.start : tensor.stop]), one)
+
+
+def test_members_of_archives(tmp_path: Path) -> None:
+    """Zip and tar members are listed with their sizes; their bytes lie in the ranges that are stated."""
+    members = {"a.txt": b"one", "b/c.bin": bytes(1000)}
+    for data in (zipped(members), tarred(members)):
+        found = content_of(data, tmp_path)
+        assert isinstance(found, shardcore.ArchiveContent)
+        assert {one.name: one.size for one in found.members} == {"a.txt": 3, "b/c.bin": 1000}
+        assert data[found.members[0].start : found.members[0].stop].endswith(b"one")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x93NUMPY\x01\x00\xff\xff{'descr': 'O'",
+        npy(np.zeros(3))[:-1],
+        struct.pack("<Q", 50_000_000) + b'{"a": 1}',
+        safetensors({"a": np.zeros(3)})[:-4],
+        b"GGUF" + struct.pack("<IQQ", 3, 2**60, 2**60),
+        b"GGUF" + struct.pack("<IQQ", 9, 0, 0),
+        b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 8, 2**50),
+        b"PK\x03\x04" + bytes(40),
+    ],
+)
+def test_invalid_headers_are_bytes_with_a_note(data: bytes, tmp_path: Path) -> None:
+    """An invalid header is shown as bytes, with the reason."""
+    found = content_of(data, tmp_path)
+    assert found.kind == "bytes"
+    assert found.note
+
+
+def test_the_beginning_alone_is_read(tmp_path: Path) -> None:
+    """Of a long text only the beginning is read; a cut character at its end does no harm."""
+    data = ("\u00e4" * 3_000_000).encode()
+    path = tmp_path / "x.des"
+    with shardcore.create(path, format="des") as writer:
+        writer.add("a", data)
+    with shardcore.open(path) as shard:
+        found = shardcore.content(shard, "a", limit=1001)
+    assert isinstance(found, shardcore.TextContent)
+    assert (len(found.data), found.size, found.complete, found.text) == (1001, len(data), False, "\u00e4" * 500)
+
+
+def test_what_a_format_states_comes_first() -> None:
+    """The metadata of Bloscpack states an array; each chunk is a row of its elements."""
+    with shardcore.open(SAMPLES / "bloscpack" / "array.blp") as shard:
+        found = shardcore.content(shard, "all")
+        assert isinstance(found, shardcore.ArrayContent)
+        assert found.layout.shape == (58, 64)
+        np.testing.assert_array_equal(shard.array("all"), found.array)
+        chunk = shardcore.content(shard, "0")
+        assert isinstance(chunk, shardcore.ArrayContent)
+        np.testing.assert_array_equal(chunk.array, found.array.ravel()[: chunk.array.size])
+
+
+def test_spans_of_contents() -> None:
+    """Uncompressed contents are in the file; compressed ones in the source of their decoded bytes."""
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
+        assert shard.source is not None
+        for ref in list(shard.objects)[:5]:
+            if ref.key is None or ref.size < 2:
+                continue
+            span = shardcore.content_span(shard, ref, 1, 2)
+            assert span is not None
+            assert not span.source
+            assert shard.source.read(span.start, span.stop) == shard.read(ref)[1:2]
+    with shardcore.open(SAMPLES / "bloscpack" / "array.blp") as shard:
+        ref = shard.find("1")
+        span = shardcore.content_span(shard, ref, 8, 16)
+        assert span is not None
+        if (span.start, span.stop) == (8, 16):
+            assert shard.bytes_of(span.source).read(8, 16) == shard.read(ref)[8:16]
+
+
+def test_show_prints_every_sample(capsys: pytest.CaptureFixture[str]) -> None:
+    """`show` states kind and size of an object of each sample, for people and as JSON."""
+    for folder in ("swh/small.shard", "bloscpack/array.blp", "neuroglancer/worked", "des/archive", "xorb/chunks.xorb"):
+        with shardcore.open(SAMPLES / folder) as shard:
+            key = next(iter(shard))
+            size = shard.find(key).size
+        assert run(["show", str(SAMPLES / folder), key, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["size"] == size
+        assert run(["show", str(SAMPLES / folder), key]) == 0
+        assert capsys.readouterr().out.startswith(told["title"])
+
+
+def test_a_slice_is_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`show --png` writes a slice of an array; what is no array is refused."""
+    target = tmp_path / "a.png"
+    array = str(SAMPLES / "bloscpack" / "array.blp")
+    assert run(["show", array, "all", "--png", str(target)]) == 0
+    assert target.read_bytes()[16:24] == struct.pack(">II", 58, 64)
+    assert run(["show", array, "all", "--png", str(target)]) == 2
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard:
+        key = next(iter(shard))
+    assert run(["show", str(SAMPLES / "swh" / "small.shard"), key, "--png", str(tmp_path / "b.png")]) == 2
+    assert "--png needs an array" in capsys.readouterr().err
+
+
+def test_a_missing_key_is_absent(capsys: pytest.CaptureFixture[str]) -> None:
+    """A key that is not there is exit code 1."""
+    assert run(["show", str(SAMPLES / "des" / "archive"), "999999"]) == 1
+    assert capsys.readouterr().err
