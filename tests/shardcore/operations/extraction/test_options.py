@@ -269,7 +269,7 @@ def test_facts_of_arrays(data: Path, tmp_path: Path) -> None:
     found = 0
     for path in sorted((data / "bloscpack").glob("*.blp")):
         with shardcore.open(path, partial=True) as shard:
-            info = getattr(shard, "array", None) if shard.damage is None else None
+            info = getattr(shard, "whole_layout", None) if shard.damage is None else None
             if info is None:
                 continue
             list(extract_objects(shard, [shard.find("all")], tmp_path / path.stem))
