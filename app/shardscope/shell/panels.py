@@ -25,13 +25,14 @@ from shardscope.views.findings.hits import HitsTable
 from shardscope.views.inspector.panel import Inspector
 from shardscope.views.objects.panel import ObjectPanel
 from shardscope.views.places.places import PlacesPanel
+from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.structure.tree import StructureTree
 from shardscope.views.trace.panel import TracePanel
 from shardscope.views.transfers.transfers import Transfers
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 9
+LAYOUT_VERSION = 10
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -96,6 +97,7 @@ PANELS = (
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
+    Panel("preview", "Preview", _RIGHT, "byte", "Alt+P", lambda session, _: PreviewPanel(session)),
     Panel("findings", "Findings", _BELOW, "results", "Alt+5", lambda session, _: FindingsTable(session), True),
     Panel("hits", "Hits", _BELOW, "results", "Alt+9", lambda session, _: HitsTable(session), True),
     Panel("transfers", "Activity", _BELOW, "results", "Alt+6", Transfers, True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,10 +96,15 @@ class BloscpackShard(FileShard):
         return array_info(self.metadata)
 
     def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
-        """Return the array that the whole content is; of a chunk, its elements in one row."""
+        """Return the array that the whole content is; of a chunk, its places of the first axis, or its elements."""
         layout = self.whole_layout
         if layout is None or ref.key == ALL:
             return layout
+        if layout.order == "C" and len(layout.shape) > 1 and (stride := layout.stride):
+            start = ref.row * self.file.header.chunk_size
+            if not start % stride and not ref.size % stride:
+                shape = (ref.size // stride, *layout.shape[1:])
+                return replace(layout, shape=shape, begin=(start // stride, *(0,) * (len(shape) - 1)))
         count, rest = divmod(ref.size, layout.dtype.itemsize or 1)
         return ArrayLayout(layout.dtype, (count,), "C") if count > 0 and not rest else None
 

@@ -1,0 +1,1 @@
+"""Preview of the selected object: text, table, picture, array."""

@@ -1,0 +1,190 @@
+"""Plane of pixels: a picture or a slice of an array, with zoom, the pixel under the pointer, and a marked one."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from shardscope.widgets import theme
+
+MOST_ZOOM = 64.0
+"""Screen pixels per pixel."""
+
+_STEP = 1.25
+_ARROWS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+
+
+class PlaneView(QWidget):
+    """Image with whole pixels. The wheel zooms, a drag moves, + and - zoom, 0 fits, 1 shows real pixels.
+
+    `pointed(x, y)` carries the pixel under the pointer, -1 for none; `chosen(x, y)` one that was clicked, or reached
+    with the arrow keys.
+    """
+
+    pointed = Signal(int, int)
+    chosen = Signal(int, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("previewPlane")
+        self.setAccessibleName(self.tr("Picture"))
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self._image = QImage()
+        self._zoom = 0.0  # 0 fits
+        self._offset = QPointF()
+        self._drag: tuple[QPoint, QPointF] | None = None
+        self._moved = False
+        self._mark: tuple[int, int] | None = None
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 280)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 80)
+
+    @property
+    def image(self) -> QImage:
+        """Return the image that is shown."""
+        return self._image
+
+    @property
+    def mark(self) -> tuple[int, int] | None:
+        """The marked pixel: x and y; None for none."""
+        return self._mark
+
+    def show_image(self, image: QImage) -> None:
+        """Show another image; zoom and mark stay where the size is the same."""
+        if image.size() != self._image.size():
+            self._zoom, self._offset, self._mark = 0.0, QPointF(), None
+        self._image = image
+        self.update()
+
+    def set_mark(self, pixel: tuple[int, int] | None) -> None:
+        """Mark a pixel."""
+        if pixel != self._mark:
+            self._mark = pixel
+            self.update()
+
+    def zoom(self, factor: float | None) -> None:
+        """Multiply the zoom; None fits the image into the widget, 0 shows real pixels."""
+        if factor is None:
+            self._zoom, self._offset = 0.0, QPointF()
+        else:
+            self._zoom = min(max(self._scale * factor, 1 / MOST_ZOOM), MOST_ZOOM) if factor else 1.0
+        self.update()
+
+    @property
+    def _scale(self) -> float:
+        if self._zoom:
+            return self._zoom
+        if self._image.isNull():
+            return 1.0
+        room = min(self.width() / self._image.width(), self.height() / self._image.height())
+        # Enlarged pixels have whole numbers of screen pixels.
+        return max(float(int(room)), 1.0) if room >= 1 else room
+
+    @property
+    def _frame(self) -> QRectF:
+        """The rectangle of the image on the widget."""
+        width, height = self._image.width() * self._scale, self._image.height() * self._scale
+        corner = QPointF((self.width() - width) / 2, (self.height() - height) / 2) + self._offset
+        return QRectF(corner.x(), corner.y(), width, height)
+
+    def pixel_at(self, place: QPointF) -> tuple[int, int] | None:
+        """Return the pixel at a place of the widget."""
+        frame = self._frame
+        x = int((place.x() - frame.x()) // self._scale)
+        y = int((place.y() - frame.y()) // self._scale)
+        return (x, y) if 0 <= x < self._image.width() and 0 <= y < self._image.height() else None
+
+    def place_of(self, x: int, y: int) -> QPoint:
+        """Return the middle of a pixel on the widget."""
+        frame = self._frame
+        return QPointF(frame.x() + (x + 0.5) * self._scale, frame.y() + (y + 0.5) * self._scale).toPoint()
+
+    # --- Qt ---
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._image.isNull():
+            return
+        colours = theme.of(self)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self._scale < 1)
+        painter.drawImage(self._frame, self._image)
+        if self._mark is not None:
+            frame, side = self._frame, max(self._scale, 5.0)
+            middle = QPointF(self.place_of(*self._mark))
+            box = QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side)
+            for colour, width in ((colours.base, 3.0), (colours.accent, 1.5)):
+                painter.setPen(QPen(colour, width))
+                painter.drawRect(box)
+            painter.setPen(QPen(colours.border, 1))
+            painter.drawRect(frame)
+        if self.hasFocus():
+            painter.setPen(QPen(colours.accent, 1))
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._drag is not None:
+            start, offset = self._drag
+            moved = event.position().toPoint() - start
+            self._moved = self._moved or moved.manhattanLength() > 3
+            if self._moved and self._zoom:
+                self._offset = offset + QPointF(moved)
+                self.update()
+            return
+        self.pointed.emit(*(self.pixel_at(event.position()) or (-1, -1)))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self._drag, self._moved = (event.position().toPoint(), self._offset), False
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._drag = self._drag is not None, None
+        pixel = self.pixel_at(event.position())
+        if pressed and not self._moved and pixel is not None:
+            self._choose(pixel)
+
+    def leaveEvent(self, event: object) -> None:
+        self.pointed.emit(-1, -1)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        before, place = self._scale, event.position()
+        frame = self._frame
+        self.zoom(_STEP if event.angleDelta().y() > 0 else 1 / _STEP)
+        factor = self._scale / before
+        middle = QPointF(self.width() / 2, self.height() / 2)
+        # What is under the pointer stays there.
+        self._offset = place + (frame.center() - place) * factor - middle
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom(_STEP)
+        elif key == Qt.Key.Key_Minus:
+            self.zoom(1 / _STEP)
+        elif key == Qt.Key.Key_0:
+            self.zoom(None)
+        elif key == Qt.Key.Key_1:
+            self.zoom(0)
+        elif key in _ARROWS and not self._image.isNull():
+            step = _ARROWS[Qt.Key(key)]
+            x, y = self._mark or (0, 0)
+            if self._mark is not None:
+                x, y = x + step[0], y + step[1]
+            self._choose((min(max(x, 0), self._image.width() - 1), min(max(y, 0), self._image.height() - 1)))
+        else:
+            super().keyPressEvent(event)
+
+    def _choose(self, pixel: tuple[int, int]) -> None:
+        self.set_mark(pixel)
+        self.chosen.emit(*pixel)
