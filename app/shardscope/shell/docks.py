@@ -403,7 +403,13 @@ class PanelDocks(QObject):
         metrics = QFontMetrics(self._window.font())
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + TAB_ROOM for tab in range(bar.count()))
-            tight = self.folded and wide > self._window.width()
+            if self.folded:
+                room = self._window.width()
+            else:
+                room = bar.width()
+                buttons = [bar.tabButton(tab, QTabBar.ButtonPosition.RightSide) for tab in range(bar.count())]
+                wide += (CLOSE.width() + 8) * sum(button is not None for button in buttons)
+            tight = wide > room
             if bool(bar.property("tight")) is not tight:
                 bar.setProperty("tight", tight)
                 bar.style().unpolish(bar)

@@ -99,6 +99,8 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
 
     if layout is not None and layout.encoding == RAW:
         return _array(layout, whole(), size)
+    if size == 0:
+        return _bytes(head, size, reason)
     name = next(iter(shard.file_names(wanted).values()), "")
     try:
         found = _by_magic(head, size, whole) or text_content(head, size, name)

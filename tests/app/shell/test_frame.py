@@ -110,16 +110,16 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Stored", "Drawing"]
 
 
-def test_four_panels_are_there_at_the_first_start(small: MainWindow) -> None:
-    """Structure over objects, inspector and trace as tabs; all others are opened on demand."""
+def test_five_panels_are_there_at_the_first_start(small: MainWindow) -> None:
+    """Structure over objects; inspector, trace and preview as tabs; all others are opened on demand."""
     by_name = small.panels.by_name
-    assert by_name.keys() - small.panels.closed == {"structure", "objects", "inspector", "trace"}
+    assert by_name.keys() - small.panels.closed == {"structure", "objects", "inspector", "trace", "preview"}
     assert docks(small).keys() == {"structure", "objects", "inspector"}
     assert by_name["structure"].geometry().bottom() < by_name["objects"].geometry().top()
 
 
 def test_panels_on_demand_are_closed_by_their_tab(small: MainWindow, qtbot: QtBot) -> None:
-    """A panel that was opened has a button on its tab that closes it; the four main panels have none."""
+    """A panel that was opened has a button on its tab that closes it; the five main panels have none."""
     small.show_part("lessons")
     settle(small, 20)
     assert small.panels.in_front("lessons")
@@ -127,7 +127,7 @@ def test_panels_on_demand_are_closed_by_their_tab(small: MainWindow, qtbot: QtBo
     qtbot.mouseClick(close_buttons(small)[0], Qt.MouseButton.LeftButton)
     settle(small, 20)
     assert "lessons" in small.panels.closed
-    assert small.panels.in_front("inspector") or small.panels.in_front("trace")
+    assert any(small.panels.in_front(name) for name in ("inspector", "trace", "preview"))
     assert not close_buttons(small)
 
 
@@ -313,7 +313,7 @@ def test_small_windows_fold_and_unfold(small: MainWindow, qtbot: QtBot) -> None:
     structure = small.panels.by_name["structure"]
     QApplication.processEvents()
     small.resize(700, 500)
-    qtbot.waitUntil(lambda: len(small.tabifiedDockWidgets(structure)) == 3)
+    qtbot.waitUntil(lambda: len(small.tabifiedDockWidgets(structure)) == 4)
     small.resize(NORMAL)
     qtbot.waitUntil(lambda: docks(small) == before)
 

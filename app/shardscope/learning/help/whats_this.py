@@ -129,6 +129,11 @@ def sentences() -> Mapping[str, str]:
                 "objects have wrong bytes. The file on disk is not changed.",
             ),
             "sandboxBanner": translate("WhatsThis", "The bytes are those of a sandbox; the file on disk is as it was."),
+            "previewDock": translate(
+                "WhatsThis",
+                "The content of the selected object: text, table, picture or array. Pointing at a line or an element "
+                "highlights its bytes; a click selects them.",
+            ),
             "objectsDock": translate(
                 "WhatsThis",
                 "All objects of the file. Filter them by key, sort by a column, extract them, or "

@@ -7,6 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QAccessible,
     QColor,
     QFont,
     QMouseEvent,
@@ -84,8 +85,11 @@ class _Colours(QSyntaxHighlighter):
 class _Numbers(QWidget):
     """Numbers of the lines, beside them."""
 
+    spoken_role = QAccessible.Role.RowHeader
+
     def __init__(self, view: TextView) -> None:
         super().__init__(view)
+        self.setAccessibleName(self.tr("Line numbers"))
         self._view = view
 
     def sizeHint(self) -> QSize:
