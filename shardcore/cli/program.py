@@ -101,6 +101,7 @@ _MODULES = {
         ("draw", "draw"),
         ("chart", "chart"),
         ("show", "show"),
+        ("diff", "diff"),
         ("extract", "ls get extract"),
         ("salvage", "salvage"),
         ("pack", "pack convert rekey"),
