@@ -21,6 +21,11 @@ from shardcore.shards.shard import Shard
 BLOCK = 1 << 22
 """Bytes of both files that are compared at once."""
 
+KEYS = 1 << 16
+"""Keys that are held as text at once."""
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
 BATCH = 4096
 """Moved objects whose stored bytes are read at once."""
 
@@ -94,11 +99,14 @@ class ShardDiff:
 
 @dataclass(slots=True)
 class _Side:
-    """Objects of one shard that are compared: their columns and keys."""
+    """Objects of one shard that are compared."""
 
     shard: Shard
     columns: ObjectColumns
-    keys: list[str]
+
+    def texts(self, places: NDArray[np.int64]) -> list[str | None]:
+        """Return the keys at some places."""
+        return self.shard.objects.key_texts(self.columns.row[places])
 
 
 def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progress = no_progress) -> ShardDiff:
@@ -114,7 +122,7 @@ def diff(first: Shard, second: Shard, *, contents: bool = True, progress: Progre
         ShardError: An index is damaged or cannot be read.
     """
     sides = [_side(shard) for shard in (first, second)]
-    pairs, alone, added = _matched(sides[0].keys, sides[1].keys)
+    pairs, alone, added = _matched(sides[0], sides[1])
     changes = _pair_changes(sides[0], sides[1], pairs, contents=contents, progress=progress)
     unread: dict[int, str] = changes.pop("unread")
     codes: NDArray[np.uint8] = changes["codes"]
@@ -165,36 +173,42 @@ def _side(shard: Shard) -> _Side:
     if inner:
         wanted &= ~np.isin(columns.kind, inner)
     columns = columns.take(np.flatnonzero(wanted))
-    return _Side(shard, columns, [str(key) for key in objects.key_texts(columns.row)])
+    return _Side(shard, columns)
 
 
-def _matched(one: Sequence[str], other: Sequence[str]) -> tuple[NDArray[np.int64], list[int], list[int]]:
-    """Match keys; equal keys of one shard are matched in their order.
+def _matched(one: _Side, other: _Side) -> tuple[NDArray[np.int64], list[int], list[int]]:
+    """Match keys by their hashes; equal keys of one shard are matched in their order.
 
     Returns:
         Pairs of places, int64 of shape `(n, 2)`; places that only the first has; places that only the second has.
     """
-    waiting: dict[str, int | list[int]] = {}
-    for place, key in enumerate(other):
-        before = waiting.setdefault(key, place)
-        if isinstance(before, list):
-            before.append(place)
-        elif before != place:
-            waiting[key] = [before, place]
-    pairs, alone = [], []
-    for place, key in enumerate(one):
-        found = waiting.get(key)
-        if found is None:
-            alone.append(place)
-        elif isinstance(found, list):
-            pairs.append((place, found.pop(0)))
-            if not found:
-                del waiting[key]
-        else:
-            pairs.append((place, found))
-            del waiting[key]
-    left = sorted(place for found in waiting.values() for place in (found if isinstance(found, list) else [found]))
-    return np.array(pairs, np.int64).reshape(-1, 2), alone, left
+    _, left, right = np.intersect1d(_numbered(one), _numbered(other), assume_unique=True, return_indices=True)
+    order = np.argsort(left, kind="stable")
+    pairs = np.stack([left[order], right[order]], axis=1).astype(np.int64)
+    same = np.ones(len(pairs), np.bool_)
+    for first in range(0, len(pairs), KEYS):
+        part = pairs[first : first + KEYS]
+        texts = one.texts(part[:, 0]), other.texts(part[:, 1])
+        same[first : first + KEYS] = [a == b for a, b in zip(*texts, strict=True)]
+    pairs = pairs[same]
+    alone = np.setdiff1d(np.arange(len(one.columns)), pairs[:, 0])
+    added = np.setdiff1d(np.arange(len(other.columns)), pairs[:, 1])
+    return pairs, alone.tolist(), added.tolist()
+
+
+def _numbered(side: _Side) -> NDArray[np.uint64]:
+    """Return a number per object from the hash of its key and how often the key occurred before: uint64."""
+    count = len(side.columns)
+    hashes = np.zeros(count, np.uint64)
+    for first in range(0, count, KEYS):
+        places = np.arange(first, min(first + KEYS, count))
+        hashes[places] = np.fromiter(map(hash, side.texts(places)), np.int64, len(places)).view(np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if count else np.zeros(0, np.int64)
+    times = np.arange(count) - np.repeat(begins, np.diff([*begins.tolist(), count])) if count else begins
+    hashes[order] += times.astype(np.uint64) * _ODD
+    return hashes
 
 
 def _pair_changes(
