@@ -35,6 +35,7 @@ from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
 if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout
+    from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.record import Value
     from shardcore.model.section import Section
@@ -550,6 +551,14 @@ class DataSet(Shard):
             return super().array_layout(ref)
         with relocating(ref.shard):
             return self.member(ref.shard).array_layout(inside_member(ref))
+
+    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+        """Return the parts of a content, in the words of the data set."""
+        if not ref.shard:
+            return ()
+        with relocating(ref.shard):
+            parts = self.member(ref.shard).content_parts(inside_member(ref))
+        return tuple(replace(part, stored=placed_span(part.stored, ref.shard)) for part in parts)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return what the member keeps about an object."""

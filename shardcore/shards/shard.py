@@ -18,6 +18,7 @@ from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - f
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.budget import UNFORESEEN, OverBudget, budget, budgeted, count_source, unforeseen
+from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Finding, Report, Severity, collecting
 from shardcore.model.keys import Key, KeyForm, several
 from shardcore.model.node import Node, fields_of, path_to, runs_of
@@ -25,6 +26,7 @@ from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, Objects, State, in_states, row_steps
 from shardcore.model.section import Section, SectionRole
 from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
@@ -438,6 +440,28 @@ class Shard(ABC):
             FormatError: The format states one, but it is invalid.
         """
         return None
+
+    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+        """Return the parts of a content and where each is stored, in order; reads what tells it.
+
+        A content that is stored uncompressed is one part, and so is one that the shard has decoded bytes of. Formats
+        that compress by blocks return these.
+
+        Raises:
+            FormatError: The stored bytes are damaged.
+            SourceError: They cannot be read.
+        """
+        if not ref.spans or ref.size <= 0:
+            return ()
+        stored = ref.spans[0]
+        if ref.codec != "none" or stored.size != ref.size:
+            name = str(SourceName.parse(stored.source).decoded(stored.start, stored.stop))
+            try:
+                stored = Span(name, 0, ref.size) if self.bytes_of(name).size == ref.size else stored
+            except ShardError:
+                # The shard has no source of these decoded bytes: the stored object is all there is to show.
+                return (ContentPart(0, ref.size, stored),)
+        return (ContentPart(0, ref.size, stored),)
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """Return the metadata of an object as values of JSON, for packing it again. See `extract`.

@@ -14,7 +14,15 @@ from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, array_info, dtype_
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.keys import ALL
-from shardcore.formats.bloscpack.layout import CHUNK_SIZE, HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
+from shardcore.formats.bloscpack.layout import (
+    CHUNK_HEADER,
+    CHUNK_SIZE,
+    HEADERS,
+    MAGIC,
+    METADATA_HEADER,
+    UNKNOWN,
+    section,
+)
 from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
@@ -22,9 +30,11 @@ from shardcore.formats.bloscpack.offsets import read_offsets
 from shardcore.formats.bloscpack.step_values import MEANINGS
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
 from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Report
 from shardcore.model.keys import NUMBERS, Key
 from shardcore.model.number_words import grouped_digits, plural
+from shardcore.model.span import Span
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.file_shard import FileShard
 from shardcore.shards.format import Certainty, Verdict
@@ -107,6 +117,33 @@ class BloscpackShard(FileShard):
                 return replace(layout, shape=shape, begin=(start // stride, *(0,) * (len(shape) - 1)))
         count, rest = divmod(ref.size, layout.dtype.itemsize or 1)
         return ArrayLayout(layout.dtype, (count,), "C") if count > 0 and not rest else None
+
+    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+        """Return the blocks of a chunk; of the whole content, its chunks."""
+        if ref.key == ALL:
+            return self._chunk_parts()
+        from shardcore.formats.bloscpack.blosc1 import map_chunk
+
+        stored = self.file.content.stored(_number(ref))
+        header, start = stored.header, stored.span.start
+        if header.plain_copy:
+            return (ContentPart(0, header.nbytes, Span("", start + CHUNK_HEADER.size, start + header.ctbytes)),)
+        found = map_chunk(stored.chunk, limit=DEFAULT_LIMIT, place=stored.span)
+        return tuple(
+            ContentPart(
+                block * header.blocksize,
+                block * header.blocksize + found.block_plain(block),
+                Span("", start + int(found.starts[block]), start + found.block_stop(block)),
+            )
+            for block in range(header.nblocks)
+        )
+
+    def _chunk_parts(self) -> tuple[ContentPart, ...]:
+        self.load_index()
+        columns = self.objects.columns(np.arange(len(self.objects), dtype=np.int64), sizes=True)
+        stops = np.cumsum(columns.size)
+        rows = zip(stops.tolist(), columns.size.tolist(), columns.start.tolist(), columns.stop.tolist(), strict=True)
+        return tuple(ContentPart(stop - size, stop, Span("", first, last)) for stop, size, first, last in rows)
 
     @property
     def declared_objects(self) -> int | None:

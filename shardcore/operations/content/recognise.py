@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
-from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
-from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import is_tar, tar_content, zip_content
 from shardcore.operations.content.results import (
@@ -110,23 +109,17 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
 
 
 def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
-    """Return where bytes `[start, stop)` of a content are stored.
+    """Return where bytes `[start, stop)` of a content are stored; None where it has no bytes in the shard.
 
-    Where the content is stored uncompressed and in one piece, the span is exact and in the file. Elsewhere it is in the
-    source of decoded bytes (`Span.source`), if the shard has one, or the span of the stored object.
+    Where the content is stored uncompressed, the span is exact and in the file. Elsewhere it is in the source of
+    decoded bytes (`Span.source`), if the shard has one, or the stored block or object that holds the first byte.
+
+    Raises:
+        FormatError: The stored bytes are damaged.
+        SourceError: They cannot be read.
     """
-    if not ref.spans:
-        return None
-    stored = ref.spans[0]
-    size = stored.stop - stored.start
-    if ref.codec == "none" and size == ref.size:
-        return Span(stored.source, stored.start + start, stored.start + stop)
-    name = str(SourceName.parse(stored.source).decoded(stored.start, stored.stop))
-    try:
-        decoded = shard.bytes_of(name).size
-    except ShardError:
-        return stored
-    return Span(name, start, stop) if stop <= decoded == ref.size else stored
+    part = next((one for one in shard.content_parts(ref) if one.start <= start < one.stop), None)
+    return part.span_of(start, stop) if part is not None else None
 
 
 def _layout_of(shard: Shard, ref: ObjectRef) -> tuple[ArrayLayout | None, str]:

@@ -215,12 +215,36 @@ def test_spans_of_contents() -> None:
             assert span is not None
             assert not span.source
             assert shard.source.read(span.start, span.stop) == shard.read(ref)[1:2]
-    with shardcore.open(SAMPLES / "bloscpack" / "array.blp") as shard:
-        ref = shard.find("1")
-        span = shardcore.content_span(shard, ref, 8, 16)
+
+
+@pytest.mark.parametrize("level", [0, 5])
+def test_an_element_is_in_its_block(level: int, tmp_path: Path) -> None:
+    """Each element of a Bloscpack array is in a block of its chunk: the byte itself where nothing is compressed."""
+    array = np.arange(30_000, dtype="<i4").reshape(300, 100)
+    path = tmp_path / "a.blp"
+    (tmp_path / "a.npy").write_bytes(npy(array))
+    options = ["-O", f"level={level}", "-O", "chunk_size=40000", "-O", "checksum=None"]
+    assert run(["pack", "bloscpack", str(path), str(tmp_path / "a.npy"), *options]) == 0
+    for key in ("1", "all"):
+        with shardcore.open(path) as shard:
+            ref = shard.find(key)
+            parts = shard.content_parts(ref)
+            assert [part.start for part in parts[1:]] == [part.stop for part in parts[:-1]]
+            assert (parts[0].start, parts[-1].stop) == (0, ref.size)
+            layout = shard.array_layout(ref)
+            assert layout is not None
+            span = shardcore.content_span(shard, ref, *layout.bytes_of((70, 3)))
+            before = shard.array(ref)
         assert span is not None
-        if (span.start, span.stop) == (8, 16):
-            assert shard.bytes_of(span.source).read(8, 16) == shard.read(ref)[8:16]
+        assert (span.size == 4) == (level == 0 and key == "1")
+        if span.size == 4:
+            data = bytearray(path.read_bytes())
+            data[span.start : span.stop] = np.int32(-1).tobytes()
+            changed = tmp_path / "b.blp"
+            changed.write_bytes(data)
+            with shardcore.open(changed) as shard:
+                after = shard.array(key)
+            assert np.argwhere(after != before).tolist() == [[70, 3]]
 
 
 def test_show_prints_every_sample(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,13 +18,14 @@ from shardcore import (
     ObjectRef,
     PictureContent,
     Shard,
+    ShardError,
     Span,
     TableContent,
     TensorsContent,
     TextContent,
     content,
-    content_span,
 )
+from shardcore.model.content_part import ContentPart
 from shardcore.model.number_words import plural
 from shardscope.session.error_words import plain_words
 from shardscope.session.selection import Selection
@@ -68,7 +69,7 @@ class Preview:
     Attributes:
         ref: The object.
         content: Its content.
-        base: Place of the content in the bytes: exact, or the stored object.
+        parts: Parts of the content and where they are stored.
         tokens: Tokens of a text.
         titles: Titles of the columns of `rows`.
         rows: Rows of a table.
@@ -77,32 +78,27 @@ class Preview:
 
     ref: ObjectRef
     content: Content
-    base: Span | None
+    parts: tuple[ContentPart, ...]
     tokens: Sequence[Token] = ()
     titles: tuple[str, ...] = ()
     rows: tuple[ContentRow, ...] = ()
     image: QImage | None = None
 
     def span_of(self, start: int, stop: int) -> Span | None:
-        """Return where bytes of the content are stored."""
-        if self.base is None:
-            return None
-        if not self.exact:
-            return self.base
-        return Span(self.base.source, self.base.start + start, self.base.start + stop)
-
-    @property
-    def exact(self) -> bool:
-        """Return whether each byte of the content has a place of its own."""
-        return self.base is not None and self.base.stop - self.base.start == self.content.size
+        """Return where bytes of the content are stored: exact, or the block that holds the first."""
+        part = next((one for one in self.parts if one.start <= start < one.stop), None)
+        return part.span_of(start, stop) if part is not None else None
 
     def inside(self, span: Span | None) -> tuple[int, int] | None:
-        """Return the bytes of the content that are selected."""
-        base = self.base
-        if span is None or base is None or not self.exact or span.source != base.source:
+        """Return the bytes of the content that are selected; None where none of them is."""
+        if span is None:
             return None
-        start, stop = max(span.start, base.start), min(span.stop, base.stop)
-        return (start - base.start, stop - base.start) if start < stop else None
+        for part in self.parts:
+            stored = part.stored
+            if span.source == stored.source and stored.start <= span.start < stored.stop:
+                first = part.content_at(span.start)
+                return first, first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
+        return None
 
 
 def preview_of(shard: Shard, ref: ObjectRef, limit: int | None) -> Preview:
@@ -117,10 +113,14 @@ def preview_of(shard: Shard, ref: ObjectRef, limit: int | None) -> Preview:
         ShardError: It cannot be read.
     """
     found = content(shard, ref, limit=limit)
-    base = content_span(shard, ref, 0, found.size) if found.size > 0 else None
+    try:
+        parts = shard.content_parts(ref)
+    except ShardError:
+        # The content is shown; what stores each byte of it is unknown.
+        parts = ()
     titles, rows = rows_of(found)
     tokens = tokens_of(found.text, found.language) if isinstance(found, TextContent) else ()
-    return Preview(ref, found, base, tokens, titles, rows, _image_of(found))
+    return Preview(ref, found, parts, tokens, titles, rows, _image_of(found))
 
 
 def _image_of(found: Content) -> QImage | None:
@@ -269,15 +269,13 @@ class PreviewPanel(QWidget):
         """Show the selected object; bytes of what is shown are marked in it."""
         if not selection.complete:
             return
-        shown = self.shown
-        if shown is not None and (marked := shown.inside(selection.span)) is not None:
-            if selection.origin is not self:
+        shown, ref = self.shown, selection.ref
+        if shown is not None and (ref is None or ref == shown.ref):
+            marked = shown.inside(selection.span)
+            if marked is not None and selection.origin is not self:
                 self._mark(*marked)
             return
-        ref = selection.ref
         if ref is None or selection.origin is self:
-            return
-        if shown is not None and ref == shown.ref:
             return
         self._read(ref, self._first_limit(ref))
 
