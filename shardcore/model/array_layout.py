@@ -70,6 +70,23 @@ class ArrayLayout:
         start = self.start + at * self.dtype.itemsize
         return start, start + self.dtype.itemsize
 
+    def box_of(self, start: int, stop: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """Return the smallest box that has all elements with bytes in `[start, stop)` of the content.
+
+        Returns:
+            First and last index on each axis, both included; None where no element has any of the bytes.
+        """
+        first, last = self.index_at(start), self.index_at(max(stop - 1, start))
+        if first is None or last is None:
+            return None
+        axes = range(len(first)) if self.order == "C" else range(len(first) - 1, -1, -1)
+        low, high, apart = list(first), list(last), False
+        for axis in axes:
+            if apart:
+                low[axis], high[axis] = 0, self.shape[axis] - 1
+            apart = apart or first[axis] != last[axis]
+        return tuple(low), tuple(high)
+
     def index_at(self, offset: int) -> tuple[int, ...] | None:
         """Return the index of the element that has a byte of the content; None where none does."""
         at = (offset - self.start) // self.dtype.itemsize if self.dtype.itemsize else -1

@@ -168,6 +168,10 @@ def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
             seen[place] = True
         assert not noise[~seen].any()
         assert found.verify().findings == ()
+        for _ in range(50):
+            ends = [sorted(dice.randint(0, length) for _ in range(2)) for length in size]
+            box = tuple(slice(first + a, first + b) for (a, b), first in zip(ends, origin, strict=True))
+            assert np.array_equal(found[box], store[box].read().result())
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -54,7 +54,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shards.dataset import DataSet, Member
 from shardcore.shards.format import Certainty, Verdict
 from shardcore.shards.open_context import OpenContext
-from shardcore.shards.shard import Shard, SourcePart
+from shardcore.shards.shard import DEFAULT_LIMIT, Shard, SourcePart
 from shardcore.shards.trace import Look, Trace
 from shardcore.sources.base import Folder, Source
 
@@ -163,6 +163,30 @@ class NeuroglancerDataSet(DataSet):
 
     def _listed(self) -> Sequence[Member]:
         return _members(self.folder, self.origin)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the content of a key; of a volume, with a slice or coordinate per axis, the voxels of a box.
+
+        `volume[0:64, 0:64, 12]` is an array of shape `(x, y, z, channel)`; see `voxels`.
+        """
+        return self.voxels(key) if isinstance(key, tuple) else super().__getitem__(key)
+
+    def voxels(self, index: Sequence[slice | int], *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """Return a box of voxels, shape `(x, y, z, channel)`; voxels of chunks that are not stored are 0.
+
+        Args:
+            index: A slice of step 1 or a coordinate for x, y and z, `voxel_offset` included.
+            limit: Bytes of the result.
+
+        Raises:
+            UsageError: The index is invalid or outside the volume, or there is no volume.
+            LimitExceeded: The box has more than `limit` bytes.
+            Unsupported: The chunks are encoded in a way that is not decoded here.
+            ShardError: A chunk is damaged, or cannot be read.
+        """
+        from shardcore.formats.neuroglancer.volume_reader import read_voxels
+
+        return read_voxels(self, self.origin.space, index, limit=limit)
 
     @property
     def strays(self) -> tuple[str, ...]:

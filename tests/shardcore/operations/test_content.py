@@ -131,6 +131,10 @@ def test_arrays_have_their_bytes(tmp_path: Path) -> None:
         assert np.argwhere(again.array != array).tolist() == [[1, 2, 3]]
         assert found.layout.index_at(start) == (1, 2, 3)
         assert found.layout.index_at(0) is None
+        assert found.layout.box_of(start, stop) == ((1, 2, 3), (1, 2, 3))
+        low, high = found.layout.box_of(found.layout.start, found.layout.start + 8 * 4) or ((), ())
+        inside = found.array[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))]
+        assert set(array.ravel(order=order)[:8].tolist()) <= set(inside.ravel().tolist())
 
 
 def test_tensors_have_their_bytes(tmp_path: Path) -> None:

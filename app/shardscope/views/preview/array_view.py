@@ -121,6 +121,7 @@ class ArrayView(QWidget):
         bar.setContentsMargins(8, 4, 8, 4)
         bar.addWidget(self.axes)
         bar.addWidget(self.look)
+        bar.addSpacing(6)
         bar.addWidget(self.value, 1)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(8, 0, 8, 4)
@@ -180,6 +181,9 @@ class ArrayView(QWidget):
                 one.setRange(0, self._array.shape[axis] - 1)
                 one.setAccessibleName(self.tr("Index on {0}").format(self._name(axis)))
             slider.setObjectName(f"previewSlice{axis}")
+            # The middle of a volume shows more than its edge.
+            for one in (slider, box):
+                one.setValue(self._array.shape[axis] // 2)
             slider.valueChanged.connect(box.setValue)
             box.valueChanged.connect(slider.setValue)
             slider.valueChanged.connect(lambda _: self._show())
@@ -229,19 +233,25 @@ class ArrayView(QWidget):
             index[across] = x
         return tuple(index)
 
-    def mark(self, index: tuple[int, ...] | None) -> None:
-        """Mark an element, and show the slice that has it."""
-        if index is None:
+    def mark(self, box: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
+        """Mark the elements of a box, and show the slice that has the first.
+
+        Args:
+            box: First and last index on each axis, both included; None for no mark.
+        """
+        if box is None:
             self.plane.set_mark(None)
             return
+        index, last = box
         for axis, slider in self._sliders.items():
             slider.setValue(index[axis])
         across, down = self._shown
-        self.plane.set_mark((index[across], index[down]))
+        size = last[across] - index[across] + 1, last[down] - index[down] + 1
+        self.plane.set_mark((index[across], index[down]), size)
         if self.pages.currentIndex():
             column = index[across] if across != down else 0
             self.table.setCurrentIndex(self.numbers.index(index[down], min(column, MOST_COLUMNS - 1)))
-        self._tell(index)
+        self._tell(index if last == index else None)
 
     def _point(self, index: tuple[int, ...] | None) -> None:
         self._tell(index)

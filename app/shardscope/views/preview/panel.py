@@ -384,7 +384,7 @@ class PreviewPanel(QWidget):
         if page is self.text and isinstance(found, TextContent):
             self.text.mark(found.line_at(start), found.line_at(max(stop - 1, start)))
         elif page is self.array and isinstance(found, ArrayContent):
-            self.array.mark(found.layout.index_at(start))
+            self.array.mark(found.layout.box_of(start, stop))
         elif page is self.table:
             row = next((n for n, one in enumerate(self.rows.things) if one.start <= start < one.stop), None)
             if row is not None:

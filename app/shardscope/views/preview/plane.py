@@ -44,6 +44,7 @@ class PlaneView(QWidget):
         self._drag: tuple[QPoint, QPointF] | None = None
         self._moved = False
         self._mark: tuple[int, int] | None = None
+        self._marked = (1, 1)
 
     def sizeHint(self) -> QSize:
         return QSize(320, 280)
@@ -68,10 +69,15 @@ class PlaneView(QWidget):
         self._image = image
         self.update()
 
-    def set_mark(self, pixel: tuple[int, int] | None) -> None:
-        """Mark a pixel."""
-        if pixel != self._mark:
-            self._mark = pixel
+    def set_mark(self, pixel: tuple[int, int] | None, size: tuple[int, int] = (1, 1)) -> None:
+        """Mark some pixels.
+
+        Args:
+            pixel: The first: x and y; None for none.
+            size: Pixels across and down.
+        """
+        if (pixel, size) != (self._mark, self._marked):
+            self._mark, self._marked = pixel, size
             self.update()
 
     def zoom(self, factor: float | None) -> None:
@@ -121,9 +127,11 @@ class PlaneView(QWidget):
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, self._scale < 1)
         painter.drawImage(self._frame, self._image)
         if self._mark is not None:
-            frame, side = self._frame, max(self._scale, 5.0)
-            middle = QPointF(self.place_of(*self._mark))
-            box = QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side)
+            frame, (x, y) = self._frame, self._mark
+            wide, high = (max(count * self._scale, 5.0) for count in self._marked)
+            middle_x = frame.x() + (x + self._marked[0] / 2) * self._scale
+            middle_y = frame.y() + (y + self._marked[1] / 2) * self._scale
+            box = QRectF(middle_x - wide / 2, middle_y - high / 2, wide, high)
             for colour, width in ((colours.base, 3.0), (colours.accent, 1.5)):
                 painter.setPen(QPen(colour, width))
                 painter.drawRect(box)
