@@ -164,12 +164,13 @@ def _print_array(found: ArrayContent) -> None:
         print_line(line)
 
 
-def slice_of(array: NDArray[Any], index: str | None) -> NDArray[Any]:
-    """Return two axes of an array, the second one downwards; further axes at an index.
+def slice_of(array: NDArray[Any], index: str | None, *, across: bool = False) -> NDArray[Any]:
+    """Return the first two axes of an array as rows and columns; further axes at an index.
 
     Args:
         array: The array.
         index: Indices of the axes after the second, separated by commas; default: zeros.
+        across: Whether the first axis runs across: x of a volume.
 
     Raises:
         UsageError: An index is outside, or the array has fewer than two axes.
@@ -186,7 +187,7 @@ def slice_of(array: NDArray[Any], index: str | None) -> NDArray[Any]:
             raise UsageError(f"--index {index}: {place} is outside an axis of {length}")
     index_of_plane: Any = (slice(None), slice(None), *places)
     plane: NDArray[Any] = array[index_of_plane]
-    return plane.T
+    return plane.T if across else plane
 
 
 def png_of(plane: NDArray[Any]) -> bytes:

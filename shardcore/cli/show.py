@@ -54,4 +54,4 @@ def _write_png(found: Content, target: Path, index: str | None, *, force: bool) 
         raise UsageError(f"--png needs an array; this is {found.title}")
     if not found.complete:
         raise UsageError(f"--png needs the whole array; {plural(len(found.data), 'byte')} were read")
-    write_whole(target, [png_of(slice_of(found.array, index))], force=force)
+    write_whole(target, [png_of(slice_of(found.array, index, across=bool(found.layout.axes)))], force=force)

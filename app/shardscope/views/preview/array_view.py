@@ -152,6 +152,9 @@ class ArrayView(QWidget):
             self.axes.clear()
             large = [axis for axis in range(array.ndim) if array.shape[axis] > 1] or [0]
             pairs = list(combinations(large, 2)) or [(large[0], large[0])]
+            if not layout.axes:
+                # Rows of a matrix are rows of the picture; named axes (x, y, z) begin with the one across.
+                pairs = [(across, down) for down, across in pairs]
             for across, down in pairs:
                 down_name = f" × {self._name(down)}" if down != across else ""
                 self.axes.addItem(f"{self._name(across)}{down_name}", (across, down))

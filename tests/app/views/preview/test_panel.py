@@ -108,11 +108,11 @@ def test_an_element_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: 
     show(panel, session, qtbot, "cube.npy")
     assert panel.array.look.currentIndex() == GREY
     panel.array.axes.setCurrentIndex(0)
-    assert panel.array.plane_shown().shape == (4, 3)
+    assert panel.array.plane_shown().shape == (3, 4)
     slider = panel.array._sliders[2]
     slider.setValue(3)
     qtbot.waitUntil(lambda: panel.array.plane.pixel_at(panel.array.plane.rect().center().toPointF()) is not None)
-    place = panel.array.plane.place_of(2, 1)
+    place = panel.array.plane.place_of(1, 2)
     qtbot.mouseMove(panel.array.plane, QPoint(1, 1))
     qtbot.mouseMove(panel.array.plane, place)
     qtbot.waitUntil(lambda: bool(session.lights))
@@ -124,7 +124,7 @@ def test_an_element_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: 
     assert span is not None
     session.select_span(Span(span.source, span.start + 2, span.start + 3))
     qtbot.waitUntil(lambda: slider.value() == 4)
-    assert panel.array.plane.mark == (2, 1)
+    assert panel.array.plane.mark == (1, 2)
 
 
 def test_numbers_and_labels(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
