@@ -117,6 +117,8 @@ class Session(OpenedShard):
     """The `Report`, or None when there is none (any more)."""
     verifying_changed = Signal(object)
     """The running `Job`, or None."""
+    tab_wanted = Signal(object, object)
+    """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)

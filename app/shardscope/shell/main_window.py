@@ -471,6 +471,7 @@ class MainWindow(QMainWindow):
         self.breaking.tell_in(self.changing.chip)
         self.objects.offer_salvage(self.breaking.actions.salvage)
         self.giving_way = CompactLayout(session, self.panels, self.hex, self)
+        session.tab_wanted.connect(self.open_tab)
         self._history_changed()
 
     # --- opening ---
@@ -491,6 +492,10 @@ class MainWindow(QMainWindow):
             self.connecting.ask(request)
         else:
             self.session.open(request, select=select)
+
+    def open_tab(self, request: OpenRequest, select: Span | None = None) -> None:
+        """Open something beside what is open."""
+        self.session.open(request, select=select)
 
     def open_address(self) -> None:
         """Request an address to open."""
