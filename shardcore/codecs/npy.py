@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from tokenize import TokenError
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def npy_layout(head: bytes) -> ArrayLayout:
         if version not in _READERS:
             raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0 and 2.0 are")
         shape, fortran, dtype = _READERS[version](stream)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError) as error:
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError, TokenError) as error:
         raise FormatError(f"the .npy header is invalid: {short(str(error))}") from error
     if dtype.hasobject:
         raise Unsupported("elements that are Python objects are not read")
