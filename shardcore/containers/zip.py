@@ -151,7 +151,7 @@ class ZipFile(ContainerFile):
             count, size, offset, end = self._read_end64(probe, count, size, offset)
         # Bytes put in front of an archive move all offsets: the directory ends where the end record begins.
         self._shift = end - size - offset
-        self._start = end - size
+        self._start: int = end - size
         place = Span("", self._end_at, min(self._end_at + END.size, probe.size))
         if self._shift < 0 or size > MOST_DIRECTORY:
             raise FormatError(f"the central directory of {plural(size, 'byte')} does not fit the file", span=place)
@@ -175,8 +175,7 @@ class ZipFile(ContainerFile):
     @property
     def directory_start(self) -> int:
         """Offset of the central directory: members lie before it."""
-                        found: int = probe.size - len(tail) + at
-                        return found
+        return self._start
 
     # --- reading ---
 
