@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, SourceError, reason_of
 from shardcore.model.inside_path import InsideStep, inside_link, last_name
 from shardcore.model.number_words import plural
+from shardcore.model.objects import State
 from shardcore.model.source_name import SourceName
 from shardcore.model.span import Span
 from shardcore.model.text import short
@@ -284,6 +285,9 @@ def source_inside(shard: Shard, step: InsideStep, *, owned: bool = False) -> Inn
     ref = shard.find(step)
     if ref.error:
         raise FormatError(ref.error, span=ref.record or _first(ref))
+    if ref.state not in (State.LIVE, State.EXTERNAL):
+        # Whether what was deleted is returned is for the format to say.
+        next(shard.stream(ref), b"")
     stored = _stored_span(shard, ref)
     if stored is not None:
         return WindowSource(shard, step, shard.bytes_of(stored.source), stored.start, stored.stop, owned=owned)
