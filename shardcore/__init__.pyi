@@ -93,6 +93,7 @@ from .shards.opening import Detection as Detection
 from .shards.opening import create as create
 from .shards.opening import detect as detect
 from .shards.opening import open as open
+from .shards.opening import open_inside as open_inside
 from .shards.shard import Shard as Shard
 from .shards.trace import Step as Step
 from .shards.trace import Trace as Trace

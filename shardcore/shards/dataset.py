@@ -535,6 +535,11 @@ class DataSet(Shard):
         with relocating(ref.shard):
             return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
 
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """As the member that the object lies in."""
+        with relocating(ref.shard):
+            return self.member(ref.shard).reads_ranges(inside_member(ref))
+
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return a further content, from the member it lies in."""
         with relocating(ref.shard):
