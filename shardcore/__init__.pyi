@@ -85,6 +85,9 @@ from .operations.extraction import Conflict as Conflict
 from .operations.extraction import Extracted as Extracted
 from .operations.extraction import Extraction as Extraction
 from .operations.extraction import ExtractOptions as ExtractOptions
+from .operations.find_key import KeyHit as KeyHit
+from .operations.find_key import KeySearch as KeySearch
+from .operations.find_key import find_in as find_in
 from .operations.pack import Packed as Packed
 from .operations.pack import pack as pack
 from .shards.dataset import DataSet as DataSet

@@ -130,6 +130,7 @@ class DataSet(Shard):
 
     Attributes:
         joins: Whether its objects are those of its members, one member after the other.
+        routes: Whether a key leads to few members; otherwise a lookup tries one member after the other.
         files_are_objects: Whether each member is one object.
         uri: Address of the folder.
         folder: The folder.
@@ -137,6 +138,7 @@ class DataSet(Shard):
     """
 
     joins: bool = True
+    routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
