@@ -11,6 +11,8 @@ from shardcore.errors import FormatError, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import is_tar, tar_content, zip_content
+from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
+from shardcore.operations.content.geometry import geometry_content
 from shardcore.operations.content.results import (
     ArchiveContent,
     ArrayContent,
@@ -102,7 +104,8 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
         return _bytes(head, size, reason)
     name = next(iter(shard.file_names(wanted).values()), "")
     try:
-        found = _by_magic(head, size, whole) or text_content(head, size, name)
+        found = geometry_content(shard, wanted, whole(), limit=limit) if wanted.kind in GEOMETRY_KINDS else None
+        found = found or _by_magic(head, size, whole) or text_content(head, size, name)
     except FormatError as error:
         found, reason = None, error.message
     return found or _bytes(head, size, reason)
