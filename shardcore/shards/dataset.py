@@ -35,6 +35,7 @@ from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
 if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout
+    from shardcore.model.geometry import Geometry
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.record import Value
@@ -558,6 +559,14 @@ class DataSet(Shard):
             return super().array_layout(ref)
         with relocating(ref.shard):
             return self.member(ref.shard).array_layout(inside_member(ref))
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return the geometry of an object, as its member states it."""
+        if not ref.shard:
+            return super().geometry(ref, data)
+        with relocating(ref.shard):
+            found = self.member(ref.shard).geometry(inside_member(ref), data)
+        return None if found is None else found.with_spans(lambda span: placed_span(span, ref.shard))
 
     def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
         """Return the parts of a content, in the words of the data set."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from shardcore.codecs.isolated import Decoder, IsolatedDecoder
     from shardcore.model.byte_shares import Share
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
@@ -448,6 +449,21 @@ class Shard(ABC):
 
         Raises:
             FormatError: The format states one, but it is invalid.
+        """
+        return None
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return the geometry of an object that the format states to be a mesh, skeleton or annotations.
+
+        Args:
+            ref: The object.
+            data: Its whole content.
+
+        Returns:
+            Where parts of it are stored, in the words of this shard; None for other objects.
+
+        Raises:
+            FormatError: The content is not what the format states.
         """
         return None
 

@@ -34,6 +34,7 @@ from shardcore.sources.wrapped import ConcatSource
 if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
     from shardcore.shards.trace import Trace
     from shardcore.sources.base import Source
@@ -123,6 +124,12 @@ class NeuroglancerShard(FileShard):
         from shardcore.formats.neuroglancer.volume import chunk_layout
 
         return chunk_layout(space, int(ref.key))
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return a mesh, skeleton or annotations; None for chunks of a volume, and where there is no info."""
+        from shardcore.formats.neuroglancer.geometry import geometry_of
+
+        return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
 
     @property
     def parameters(self) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
 from shardcore.codecs.pictures import picture_format
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import is_tar, tar_content, zip_content
+from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
+from shardcore.operations.content.geometry import geometry_content
 from shardcore.operations.content.pictures import picture_content
 from shardcore.operations.content.results import (
     ArchiveContent,
@@ -93,11 +97,16 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
     if size == 0:
         return _bytes(head, size, reason)
     name = next(iter(shard.file_names(wanted).values()), "")
+    if wanted.kind in GEOMETRY_KINDS:
+        shape, reason = _geometry(shard, wanted, whole(), size, limit)
+        if shape is not None:
+            return shape
     try:
         found = _by_magic(head, size, whole) or text_content(head, size, name)
     except FormatError as error:
         found, reason = None, error.message
-    return found or _bytes(head, size, reason)
+    found = found or _bytes(head, size, reason)
+    return replace(found, note=reason) if reason and not found.note else found
 
 
 def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | None:
@@ -118,6 +127,17 @@ def _layout_of(shard: Shard, ref: ObjectRef) -> tuple[ArrayLayout | None, str]:
     try:
         return shard.array_layout(ref), ""
     except FormatError as error:
+        return None, error.message
+
+
+def _geometry(
+    shard: Shard, ref: ObjectRef, data: bytes, size: int, limit: int | None
+) -> tuple[Content | None, str]:
+    if len(data) != size:
+        return None, f"{plural(len(data), 'byte')} were read: a {ref.kind} is shown when all of them are"
+    try:
+        return geometry_content(shard, ref, data, limit=limit), ""
+    except (FormatError, Unsupported) as error:
         return None, error.message
 
 
