@@ -18,8 +18,11 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextDocument,
 )
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
 
+from shardcore import Content, ObjectRef, Shard, TextContent
+from shardscope.session.session import Session
+from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets import theme
 from shardscope.widgets.fonts import NORMAL, mono
 
@@ -87,7 +90,7 @@ class _Numbers(QWidget):
 
     spoken_role = QAccessible.Role.RowHeader
 
-    def __init__(self, view: TextView) -> None:
+    def __init__(self, view: TextLines) -> None:
         super().__init__(view)
         self.setAccessibleName(self.tr("Line numbers"))
         self._view = view
@@ -99,8 +102,8 @@ class _Numbers(QWidget):
         self._view.paint_numbers(self, event.rect())
 
 
-class TextView(QPlainTextEdit):
-    """Text of a content.
+class TextLines(QPlainTextEdit):
+    """Text with line numbers.
 
     `pointed(line)` carries the line under the pointer, -1 for none; `chosen(line)` a line that was clicked.
     """
@@ -213,3 +216,40 @@ class TextView(QPlainTextEdit):
     def leaveEvent(self, event: QEvent) -> None:
         self.pointed.emit(-1)
         super().leaveEvent(event)
+
+
+class TextView(ContentView):
+    """Text of a content; each line has its bytes."""
+
+    label = "Text"
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
+        self.lines = TextLines()
+        self.setFocusProxy(self.lines)
+        self._content = TextContent("", 0, b"")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.lines)
+        self.lines.pointed.connect(lambda line: self.pointed.emit(*self._line_bytes(line)))
+        self.lines.chosen.connect(lambda line: self.chosen.emit(*self._line_bytes(line)))
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        return isinstance(content, TextContent)
+
+    @classmethod
+    def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> list[Token]:
+        assert isinstance(content, TextContent)
+        return tokens_of(content.text, content.language)
+
+    def show_preview(self, preview: Preview) -> None:
+        assert isinstance(preview.content, TextContent)
+        self._content = preview.content
+        self.lines.show_text(self._content.text, preview.prepared)
+
+    def mark(self, start: int, stop: int) -> None:
+        self.lines.mark(self._content.line_at(start), self._content.line_at(max(stop - 1, start)))
+
+    def _line_bytes(self, line: int) -> tuple[int, int]:
+        return self._content.line_bytes(line) if 0 <= line < len(self._content.line_starts) else (0, 0)
