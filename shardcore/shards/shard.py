@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from shardcore.sources.read_purpose import ReadPurpose, reading_for
 if TYPE_CHECKING:
     from shardcore.codecs.isolated import Decoder, IsolatedDecoder
     from shardcore.model.byte_shares import Share
+    from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.occupancy import LoadSource
@@ -257,9 +258,22 @@ class Shard(ABC):
         """
         return self.key_form.raw(str(self.parse_key(key)))
 
-    def __getitem__(self, key: Key) -> bytes:
-        """Return the decoded content of the object with this key; see `find` and `read`."""
-        return self.read(self.find(key))
+    @overload
+    def __getitem__(self, key: Key) -> bytes: ...
+    @overload
+    def __getitem__(self, key: tuple[AxisIndex, ...]) -> NDArray[Any]: ...
+    def __getitem__(self, key: Key | tuple[AxisIndex, ...]) -> bytes | NDArray[Any]:
+        """Return the decoded content of the object with this key; see `find` and `read`.
+
+        With a slice or coordinate per axis, `volume[0:64, 0:64, 12]`, return a box of the array that the chunks make
+        up; see `ChunkGrid.read`.
+        """
+        if not isinstance(key, tuple):
+            return self.read(self.find(key))
+        grid = self.chunk_grid()
+        if grid is None:
+            raise UsageError("its objects are no chunks of one array")
+        return grid.read(key)
 
     def __contains__(self, key: Key) -> bool:
         """Return whether `find` finds the key.
@@ -464,6 +478,18 @@ class Shard(ABC):
 
         Raises:
             FormatError: The content is not what the format states.
+        """
+        return None
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the array that the chunks of the shard make up, as a grid of them; None where there is none.
+
+        Args:
+            scale: The name of a scale of a volume; empty for the one that is open.
+
+        Raises:
+            UsageError: There is no such scale.
+            ShardError: What describes the array cannot be read.
         """
         return None
 

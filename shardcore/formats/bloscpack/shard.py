@@ -44,6 +44,7 @@ from shardcore.shards.shard import DEFAULT_LIMIT, PIECE
 if TYPE_CHECKING:
     from shardcore.codecs.isolated import IsolatedDecoder
     from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+    from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.drawing import Sketch
     from shardcore.model.objects import ObjectRef
     from shardcore.model.record import Value
@@ -118,6 +119,18 @@ class BloscpackShard(FileShard):
                 return replace(layout, shape=shape, begin=(start // stride, *(0,) * (len(shape) - 1)))
         count, rest = divmod(ref.size, layout.dtype.itemsize or 1)
         return ArrayLayout(layout.dtype, (count,), "C") if count > 0 and not rest else None
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the chunks of the array that the whole content is; None where the metadata describes none."""
+        from shardcore.formats.bloscpack.array_grid import array_grid
+
+        table = self.file.table
+
+        def places(first: int, last: int) -> tuple[int, int]:
+            start, stop = table.slot_places(np.array([first, last], np.int64)).tolist()
+            return start, stop
+
+        return array_grid(self, self.whole_layout, self.file.header.chunk_size, places=places)
 
     def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
         """Return the blocks of a chunk; of the whole content, its chunks."""

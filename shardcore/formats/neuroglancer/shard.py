@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, says_absent
+from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Truncated, UsageError, says_absent
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -33,6 +33,7 @@ from shardcore.sources.wrapped import ConcatSource
 
 if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout
+    from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
@@ -130,6 +131,24 @@ class NeuroglancerShard(FileShard):
         from shardcore.formats.neuroglancer.geometry import geometry_of
 
         return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
+
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the grid of the volume, of which this file has some chunks; None for meshes and others.
+
+        Raises:
+            UsageError: Another scale is requested: open the folder.
+        """
+        space = self.origin.space
+        if space.scale is None:
+            return None
+        if scale not in ("", space.name):
+            raise UsageError(f"{self.file.source.name} has the chunks of {space.name} alone: open the folder")
+        from shardcore.formats.neuroglancer.volume_reader import ShardedGrid
+
+        number, here = self.file.number, ("", self.file, self._objects)
+        grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
+        grid.whole = number is None or not self.spec.shard_bits
+        return grid
 
     @property
     def parameters(self) -> str:

@@ -6,7 +6,6 @@ Section "Compressed morton code" and "Chunk encodings" of the volume page. Boxes
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,25 +14,10 @@ from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.neuroglancer.info import KeySpace, VolumeScale
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
 from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.chunk_grid import VoxelBox
 from shardcore.model.number_words import plural
 
 DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
-
-
-@dataclass(frozen=True, slots=True)
-class VoxelBox:
-    """A half-open box of voxels: `begin[i] <= coordinate < end[i]` on each axis."""
-
-    begin: tuple[int, ...]
-    end: tuple[int, ...]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Voxels along each axis."""
-        return tuple(end - begin for begin, end in zip(self.begin, self.end, strict=True))
-
-    def __str__(self) -> str:
-        return " × ".join(f"{begin}..{end}" for begin, end in zip(self.begin, self.end, strict=True))
 
 
 def cell_of(space: KeySpace, key: int) -> tuple[int, ...] | None:
