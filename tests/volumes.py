@@ -44,7 +44,7 @@ def scale_of(
 
 def write_info(folder: Path, dtype: str, *scales: dict[str, Any], **more: Any) -> None:
     """The info of a volume."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     members = {"@type": "neuroglancer_multiscale_volume", "type": "image", "data_type": dtype, "num_channels": 1}
     (folder / "info").write_text(json.dumps(members | more | {"scales": list(scales)}))
 

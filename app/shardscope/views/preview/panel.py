@@ -17,6 +17,7 @@ from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.picture_view import PictureView
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.text_view import TextView
+from shardscope.views.preview.volume_view import VolumeView
 from shardscope.widgets.clipboard import copy_text
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.while_visible import WhileVisible
@@ -110,7 +111,10 @@ class PreviewPanel(QWidget):
         self.note.setObjectName("previewNote")
         self.hint = QLabel()
         self.hint.setObjectName("previewHint")
+        self.volume = VolumeView(session)
+        self.scope = (QPushButton(self.tr("Chunk")), QPushButton(self.tr("Volume")))
         self._build()
+        self._build_scope()
         self.more.clicked.connect(self._read_all)
         self.copy.clicked.connect(self._copy_text)
         session.opened.connect(lambda _: self._clear())
@@ -135,6 +139,9 @@ class PreviewPanel(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 6, 8, 4)
         bar.addWidget(self.title, 1)
+        for button in self.scope:
+            button.hide()
+            bar.addWidget(button)
         bar.addLayout(self._switch)
         bar.addWidget(self.more)
         bar.addWidget(self.copy)
@@ -146,6 +153,35 @@ class PreviewPanel(QWidget):
         column.addLayout(bar)
         column.addWidget(self.note)
         column.addWidget(self.pages, 1)
+
+    def _build_scope(self) -> None:
+        """Offer the selected chunk and the whole volume, where the shard has chunks of one array."""
+        group = QButtonGroup(self)
+        for button, name in zip(self.scope, ("previewChunk", "previewVolume"), strict=True):
+            button.setObjectName(name)
+            button.setCheckable(True)
+            group.addButton(button)
+        self.scope[0].setChecked(True)
+        self.pages.addWidget(self.volume)
+        self.scope[1].toggled.connect(self._show_volume)
+        self.volume.offered.connect(self._offer_volume)
+        WhileVisible(self._session.opened, self, lambda _: self.volume.look_for())
+
+    def _offer_volume(self, there: bool) -> None:
+        for button in self.scope:
+            button.setVisible(there)
+        self.scope[int(there and self._session.selection.ref is None)].setChecked(True)
+        self._show_volume(self.scope[1].isChecked())
+
+    def _show_volume(self, whole: bool) -> None:
+        """Show the volume, or the selected chunk."""
+        if whole:
+            self._say("")
+            self.title.tell(self.volume.title)
+            self.pages.setCurrentWidget(self.volume)
+        elif self.pages.currentWidget() is self.volume:
+            self._clear()
+            self._follow(self._session.selection)
 
     def page(self, kind: type[ContentView]) -> ContentView:
         """Return the view of a kind; it is created when it is needed first."""
@@ -173,7 +209,7 @@ class PreviewPanel(QWidget):
 
     def _follow(self, selection: Selection) -> None:
         """Show the selected object; bytes of what is shown are marked in it."""
-        if not selection.complete:
+        if not selection.complete or self.scope[1].isChecked():
             return
         shown, ref = self.shown, selection.ref
         if shown is not None and (ref is None or ref == shown.ref):
