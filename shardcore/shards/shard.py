@@ -33,6 +33,7 @@ from shardcore.shards.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.sources.read_purpose import ReadPurpose, reading_for
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import Decoder, IsolatedDecoder
     from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
@@ -107,6 +108,7 @@ class Shard(ABC):
         tape: The requests that were made for it, when it is remote.
         meanings: What the values are that the steps of its lookups name.
         chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
+        isolated: Process that runs decoders written in C; None where they run in this one.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
         no_loads: Why `loads` is empty, in a sentence.
@@ -122,6 +124,8 @@ class Shard(ABC):
     tape: RequestLog | None = None
     meanings: Meanings = NO_MEANINGS
     chosen: Mapping[str, Any] = MappingProxyType({})
+    isolated: IsolatedDecoder | None = None
+    _own_decoder: IsolatedDecoder | None = None
     jobs: int = 1
     no_loads: str = "This format has no slots or parts of which one could be fuller than another."
 
@@ -131,6 +135,8 @@ class Shard(ABC):
         for name, wrap in _OPERATIONS.items():
             if name in cls.__dict__:
                 setattr(cls, name, wrap(cls.__dict__[name]))
+        if "close" in cls.__dict__:
+            setattr(cls, "close", _closed(cls.__dict__["close"]))  # noqa: B010
 
     @property
     def byte_shares(self) -> tuple[Share, ...]:
@@ -635,10 +641,34 @@ class Shard(ABC):
         """
         return fields_of(self.tree_of(source), start, stop, limit)
 
+    def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
+        """Run decoders written in C in a process of their own from now on, which ends with the shard.
+
+        Args:
+            decoder: A process that its owner ends, instead of an own one.
+        """
+        if self.isolated is None:
+            from shardcore.codecs.isolated import IsolatedDecoder
+
+            self._own_decoder = None if decoder else IsolatedDecoder()
+            self.isolated = decoder or self._own_decoder
+
+    @property
+    def decoder(self) -> Decoder:
+        """Return what runs the tasks of `codecs.isolated`: in a process of their own where `isolated` is set."""
+        from shardcore.codecs.isolated import run_task
+
+        return run_task if self.isolated is None else self.isolated.run
+
     def close(self) -> None:
-        """Close the source."""
+        """Close the source, and end the process of `isolate`."""
         if self.source is not None:
             self.source.close()
+        self._close_decoder()
+
+    def _close_decoder(self) -> None:
+        if self._own_decoder is not None:
+            self._own_decoder.close()
 
     def __enter__(self) -> Self:
         return self
@@ -647,6 +677,19 @@ class Shard(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _closed(close: Callable[[Any], None]) -> Callable[[Any], None]:
+    """`close` of a format, that ends the process of `isolate`, too."""
+
+    @wraps(close)
+    def call(shard: Any) -> None:
+        try:
+            close(shard)
+        finally:
+            shard._close_decoder()
+
+    return call
 
 
 def _ticking(progress: Progress) -> Progress:

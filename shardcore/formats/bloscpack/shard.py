@@ -42,6 +42,7 @@ from shardcore.shards.open_context import OpenContext
 from shardcore.shards.shard import DEFAULT_LIMIT, PIECE
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import IsolatedDecoder
     from shardcore.formats.bloscpack.chunk_scene import ChunkScene
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.drawing import Sketch
@@ -248,9 +249,11 @@ class BloscpackShard(FileShard):
 
         return verify(self.file, self._objects, Depth(depth), progress)
 
-    def close(self) -> None:
-        """Close the file."""
-        self.file.close()
+    def isolate(self, decoder: IsolatedDecoder | None = None) -> None:
+        """Decompress chunks in a process of their own, too; see `Shard.isolate`."""
+        super().isolate(decoder)
+        if self.isolated is not None:
+            self.file.isolate(self.isolated)
 
 
 def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
@@ -304,6 +307,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
     file = BloscpackFile(source.base, header, metadata, read_offsets(source, header, at))
     if source.size <= HEAD:
         file.load(source=source)  # so much has been read already
+    shard = BloscpackShard(file)
     if context.values.get("isolated"):
-        file.isolate()
-    return BloscpackShard(file)
+        shard.isolate()
+    return shard

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
@@ -67,6 +68,9 @@ class ContentView(QWidget):
     chosen = Signal(object, object)
     """Bytes `[start, stop)` of what was clicked or reached with a key."""
 
+    part_wanted = Signal(int)
+    """Number of the tensor or member that is to be opened."""
+
     label: ClassVar[str] = ""
     """Name of the view in the switch of the panel: one word."""
 
@@ -94,3 +98,15 @@ class ContentView(QWidget):
 
     def mark(self, start: int, stop: int) -> None:
         """Mark what has bytes `[start, stop)`, and bring it into view."""
+
+    def open_find(self) -> bool:
+        """Open a find line; returns False where the view has none."""
+        return False
+
+    def copy(self) -> bool:
+        """Put the content, or what is selected of it, on the clipboard; returns False where the view has no copy."""
+        return False
+
+    def picture(self) -> QImage | None:
+        """Return the picture to save: whole pixels, as it is coloured; None where the view has none."""
+        return None
