@@ -310,9 +310,9 @@ class VolumeView(QWidget):
                 self._add_slider(axis, self._name(axis), ends, self.slice.at[axis])
         if grid.inner and grid.inner[0] > 1:
             self._add_slider(-1, self.tr("channel"), (0, grid.inner[0] - 1), 0)
+        self._refresh()
         if not self.slice.is_whole:
             self.plane.zoom(0)
-        self._refresh()
         self._lay_over()
 
     def _add_slider(self, axis: int, name: str, ends: tuple[int, int], value: int) -> None:
