@@ -17,7 +17,7 @@ from shardcore.codecs.decompress import decompress, decompress_shown
 from shardcore.errors import FormatError, KeyAbsent, ShardError, SourceError, Unsupported, UsageError, says_absent
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace
-from shardcore.formats.neuroglancer.morton import decode, encode
+from shardcore.formats.neuroglancer.morton import decode
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
 from shardcore.formats.neuroglancer.unsharded import chunk_key
@@ -491,18 +491,15 @@ class FilesGrid(VolumeGrid):
 
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
         """Return the voxels of a file: one request, of as many bytes as the chunk can have."""
-        files, nominal = self._files, self._files.chunk_head
-        with files.folder.open_at(ref.shard, 0, nominal) as source:
+        folder, nominal = self._files.folder, self._files.chunk_head
+        near = folder.lists_cheaply
+        with folder.open(ref.shard) if near else folder.open_at(ref.shard, 0, nominal) as source:
             data = source.read_first(nominal)
             if source.size > len(data):
                 data += source.read(len(data), source.size)
-        number = encode(cell.at, self.counts)
-        layout = chunk_layout(self.space, number)
-        raw = layout.nbytes if layout.encoding == "raw" else None
-        limit = layout.nbytes if raw else DEFAULT_LIMIT
+        raw = self.raw_size(cell)
         try:
-            data = expanded(file_codec(ref.shard, data, raw), data, limit)
-            return chunk_array(self.space, number, data)
+            return self.decoded(cell, expanded(file_codec(ref.shard, data, raw), data, raw or DEFAULT_LIMIT))
         except FormatError as error:
             raise FormatError(f"{ref.shard}: {error.message}", span=Span(str(SourceName(ref.shard)), 0, 0)) from error
 
