@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import (
     QComboBox,
@@ -22,7 +22,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore import ArrayContent, Content
 from shardcore.model.array_layout import ArrayLayout
+from shardscope.session.session import Session
+from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.plane import PlaneView
 from shardscope.widgets.elided import Elided
 from shardscope.widgets.fonts import SMALL, mono
@@ -74,17 +77,13 @@ class NumbersModel(TableModel):
         return f"{value:.6g}" if self.plane.dtype.kind in "fc" else str(value)
 
 
-class ArrayView(QWidget):
-    """Array with controls for its axes.
+class ArrayView(ContentView):
+    """Array with controls for its axes."""
 
-    `pointed(index)` and `chosen(index)` carry the index of an element as a tuple; None for none.
-    """
+    label = "Array"
 
-    pointed = Signal(object)
-    chosen = Signal(object)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(session, parent)
         self.setObjectName("previewArray")
         self.plane = PlaneView()
         self.numbers = NumbersModel()
@@ -112,8 +111,8 @@ class ArrayView(QWidget):
         self.axes.currentIndexChanged.connect(lambda _: self._choose_axes())
         self.look.currentIndexChanged.connect(lambda _: self._show())
         self.plane.pointed.connect(lambda x, y: self._point(self.index_of(x, y) if x >= 0 else None))
-        self.plane.chosen.connect(lambda x, y: self.chosen.emit(self.index_of(x, y)))
-        self.table.clicked.connect(lambda index: self.chosen.emit(self.index_of(index.column(), index.row())))
+        self.plane.chosen.connect(lambda x, y: self._choose(self.index_of(x, y)))
+        self.table.clicked.connect(lambda index: self._choose(self.index_of(index.column(), index.row())))
 
     def _build(self) -> None:
         self.setFocusProxy(self.plane)
@@ -134,6 +133,15 @@ class ArrayView(QWidget):
         column.addLayout(bar)
         column.addLayout(self._grid)
         column.addWidget(self.pages, 1)
+
+    @classmethod
+    def shows(cls, content: Content) -> bool:
+        return isinstance(content, ArrayContent) and content.complete and content.layout.nbytes > 0
+
+    def show_preview(self, preview: Preview) -> None:
+        one = preview.content
+        assert isinstance(one, ArrayContent)
+        self.show_array(one.array, one.layout)
 
     def show_array(self, array: NDArray[Any], layout: ArrayLayout) -> None:
         """Show an array.
@@ -236,12 +244,9 @@ class ArrayView(QWidget):
             index[across] = x
         return tuple(index)
 
-    def mark(self, box: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
-        """Mark the elements of a box, and show the slice that has the first.
-
-        Args:
-            box: First and last index on each axis, both included; None for no mark.
-        """
+    def mark(self, start: int, stop: int) -> None:
+        """Mark the elements of some bytes, and show the slice that has the first."""
+        box = self._layout.box_of(start, stop)
         if box is None:
             self.plane.set_mark(None)
             return
@@ -258,7 +263,11 @@ class ArrayView(QWidget):
 
     def _point(self, index: tuple[int, ...] | None) -> None:
         self._tell(index)
-        self.pointed.emit(index)
+        self.pointed.emit(*(self._layout.bytes_of(index) if index is not None else (0, 0)))
+
+    def _choose(self, index: tuple[int, ...]) -> None:
+        self._tell(index)
+        self.chosen.emit(*self._layout.bytes_of(index))
 
     def _tell(self, index: tuple[int, ...] | None) -> None:
         if index is None:
