@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -202,6 +203,11 @@ def _task(name: str) -> Task:
 
 def _serve(pipe: Connection[Any, Any]) -> None:
     """Run tasks until the pipe closes: the life of the process."""
+    # Libraries such as libtiff print what they find wrong.
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    os.close(quiet)
     pipe.send_bytes(json.dumps(_READY).encode())
     while True:
         try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
+from shardcore.codecs.pictures import picture_format
 from shardcore.errors import FormatError, Unsupported, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.number_words import plural
@@ -15,12 +16,12 @@ from shardcore.model.span import Span
 from shardcore.operations.content.archives import is_tar, tar_content, zip_content
 from shardcore.operations.content.geometry import KINDS as GEOMETRY_KINDS
 from shardcore.operations.content.geometry import geometry_content
+from shardcore.operations.content.pictures import picture_content
 from shardcore.operations.content.results import (
     ArchiveContent,
     ArrayContent,
     BytesContent,
     Content,
-    PictureContent,
     ShardContent,
 )
 from shardcore.operations.content.tensors import (
@@ -49,15 +50,6 @@ _MOST_STRINGS = 10_000
 _SHARD_MARK = 4
 """Bytes of a mark from which a nested shard is recognised by it alone."""
 
-_PICTURES = (
-    (0, b"\x89PNG\r\n\x1a\n", "png"),
-    (0, b"\xff\xd8\xff", "jpeg"),
-    (0, b"GIF87a", "gif"),
-    (0, b"GIF89a", "gif"),
-    (8, b"WEBP", "webp"),
-    (0, b"II*\0", "tiff"),
-    (0, b"MM\0*", "tiff"),
-)
 _COMPRESSED = (
     (b"\x1f\x8b\x08", "gzip"),
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -157,10 +149,8 @@ def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
 
 
 def _by_magic(head: bytes, size: int, whole: Callable[[], bytes]) -> Content | None:
-    for at, magic, format in _PICTURES:
-        if head.startswith(magic, at):
-            width, height = _dimensions(head, format)
-            return PictureContent(f"{format.upper()} picture", size, whole(), "", format, width, height)
+    if picture_format(head):
+        return picture_content(whole(), size)
     if head.startswith(NPY_MAGIC):
         return npy_content(whole(), size)
     if head.startswith(GGUF):
@@ -179,14 +169,6 @@ def _by_magic(head: bytes, size: int, whole: Callable[[], bytes]) -> Content | N
         if marks and head.startswith(marks):
             return ShardContent(f"shard: {one.title}", size, head, "", one.name, f"begins with the magic of {one.name}")
     return None
-
-
-def _dimensions(head: bytes, format: str) -> tuple[int, int]:
-    if format == "png" and len(head) >= 24:
-        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-    if format == "gif" and len(head) >= 10:
-        return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
-    return 0, 0
 
 
 def _bytes(data: bytes, size: int, note: str) -> BytesContent:

@@ -110,6 +110,8 @@ class PictureContent(Content):
         format: `png`, `jpeg`, `gif`, `webp`, `tiff` or `bmp`.
         width: Pixels; 0 where the header was not read.
         height: Pixels.
+        frames: Pictures in it: of an animation, or pages.
+        mode: Channels, in words: `grey`, `RGB and alpha`.
     """
 
     kind: ClassVar[str] = "picture"
@@ -117,6 +119,8 @@ class PictureContent(Content):
     format: str = ""
     width: int = 0
     height: int = 0
+    frames: int = 1
+    mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
