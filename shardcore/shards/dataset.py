@@ -35,9 +35,9 @@ from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 
 if TYPE_CHECKING:
     from shardcore.model.array_layout import ArrayLayout
-    from shardcore.model.geometry import Geometry
     from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
     from shardcore.model.section import Section
 

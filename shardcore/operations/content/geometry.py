@@ -86,6 +86,7 @@ class MeshContent(GeometryContent):
     triangle_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
 
     def geometry(self) -> MeshLayout:
+        """Return levels, fragments and their bytes."""
         return self.layout
 
     def points(self) -> NDArray[np.float32]:
@@ -119,9 +120,11 @@ class SkeletonContent(GeometryContent):
     skeleton: SkeletonGeometry = field(default_factory=SkeletonGeometry, repr=False)
 
     def geometry(self) -> SkeletonGeometry:
+        """Return vertices, edges and attributes."""
         return self.skeleton
 
     def points(self) -> NDArray[np.float32]:
+        """Return the vertices."""
         return self.skeleton.vertices
 
     def vertex_bytes(self, vertex: int) -> tuple[int, int]:
@@ -156,9 +159,11 @@ class AnnotationsContent(GeometryContent):
     annotations: AnnotationsGeometry = field(default_factory=AnnotationsGeometry, repr=False)
 
     def geometry(self) -> AnnotationsGeometry:
+        """Return rows, keys and properties."""
         return self.annotations
 
     def points(self) -> NDArray[np.float32]:
+        """Return both points of each row, shape `(2 n, 3)`; see `AnnotationsGeometry.points`."""
         return self.annotations.points().reshape(-1, 3)
 
     def titles(self) -> tuple[str, ...]:

@@ -95,7 +95,8 @@ def coarse_scene(scene: Scene, most: int = COARSE) -> Scene:
     lines, dots = scene.lines[:: step[0]], scene.dots[:: step[1]]
     if len(scene.triangles) > most:
         lines, dots = lines[:0], dots[:0]
-    return Scene(points, triangles, normals, lines, dots, scene.anchors, scene.things, np.zeros(len(triangles), np.int64))
+    owners = np.zeros(len(triangles), np.int64)
+    return Scene(points, triangles, normals, lines, dots, scene.anchors, scene.things, owners)
 
 
 def box_lines(low: NDArray[np.float64], high: NDArray[np.float64]) -> tuple[Points, Numbers]:
@@ -122,7 +123,7 @@ def normals_of(points: Points, triangles: Numbers) -> Points:
     owner = same[triangles].ravel()
     sums = np.stack([np.bincount(owner, np.repeat(across[:, axis], 3), len(points)) for axis in range(3)], axis=1)[same]
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-    return np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0).astype(np.float32)
+    return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def _mesh_scene(found: MeshContent) -> Scene:
@@ -173,7 +174,7 @@ def _scene(
 ) -> Scene:
     """Scene without what has a coordinate that is no number, or so large that sums of it are none."""
     points = np.asarray(points, np.float32)
-    fine = (np.isfinite(points) & (np.abs(points) < 1e30)).all(axis=1)
+    fine = _sound(points)
     none = np.zeros((0, 3), np.uint32)
     triangles, lines = none if triangles is None else triangles, none[:, :2] if lines is None else lines
     dots = none[:, 0] if dots is None else dots
@@ -184,11 +185,15 @@ def _scene(
         kept = fine[triangles].all(axis=1)
         triangles, owners = triangles[kept], owners[kept]
         lines, dots = lines[fine[lines].all(axis=1)], dots[fine[dots]]
-        sound = (np.isfinite(anchors) & (np.abs(anchors) < 1e30)).all(axis=1)
+        sound = _sound(anchors)
         anchors, things = anchors[sound], things[sound]
         # The others stay in place, where a point is: numbers of points do not change.
         points = np.where(fine[:, None], points, points[np.argmax(fine)] if fine.any() else np.float32(0))
     return Scene(points, triangles, normals_of(points, triangles), lines, dots, anchors, things, owners)
+
+
+def _sound(points: Points) -> NDArray[np.bool_]:
+    return np.asarray((np.isfinite(points) & (np.abs(points) < 1e30)).all(axis=1))
 
 
 def _places(points: Points, cells: int) -> NDArray[np.int64]:

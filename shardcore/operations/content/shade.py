@@ -7,7 +7,7 @@ is shown. No part of it loops over triangles or pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,7 @@ class Shaded:
     scale: float
     middle: NDArray[np.float64]
 
-    def project(self, points: NDArray[np.floating]) -> NDArray[np.float64]:  # type: ignore[type-arg]
+    def project(self, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """Return points of the model as columns, rows and depths of the picture, shape `(n, 3)`."""
         rows, columns = self.light.shape
         return _projected(points, self.camera.rotation, self.scale, self.middle, columns, rows)
@@ -124,7 +124,7 @@ def shade(scene: Scene, camera: Camera, columns: int, rows: int, *, wide: float 
 
 
 def _projected(
-    points: NDArray[np.floating],  # type: ignore[type-arg]
+    points: NDArray[np.floating[Any]],
     rotation: NDArray[np.float64],
     scale: float,
     middle: NDArray[np.float64],
