@@ -280,7 +280,7 @@ def _voxels_entry() -> Entry:
         "further",
         "A segmentation",
         "64 × 64 × 64 voxels, four segments; its meshes and skeletons lie beside it",
-        "Each voxel has the number of its segment; blocks of 8 × 8 × 8 have a table of numbers, and few bits per voxel.",
+        "Each voxel has the number of its segment; blocks of 8 × 8 × 8 have a table, and few bits per voxel.",
         Key("7", "The last chunk: most of the branching segment 1001 is in it."),
         Key("1", "It differs from chunk 0 in the dropped bit: both share a minishard."),
         Key("8", "There are 8 chunks, from 0 to 7."),

@@ -172,7 +172,7 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
 
 
 def _attributes(info: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]:
-    found = []
+    found: list[tuple[str, np.dtype[Any], int]] = []
     for one in _members("vertex_attributes", info.get("vertex_attributes", [])):
         dtype, components = one.get("data_type"), one.get("num_components", 1)
         if dtype not in NUMBER_TYPES or type(components) is not int or not 1 <= components <= MOST_COMPONENTS:
@@ -292,11 +292,13 @@ def _properties(
 def _padded(members: list[Any]) -> np.dtype[Any]:
     """Type of a row: its members one after the other, and padding up to a multiple of 4 bytes."""
     packed: np.dtype[Any] = np.dtype(members)
-    fields, names = packed.fields or {}, packed.names or ()
+    fields: Mapping[str, Any] = packed.fields or {}
+    names = packed.names or ()
     described: Any = {
         "names": list(names),
         "formats": [fields[name][0] for name in names],
         "offsets": [fields[name][1] for name in names],
         "itemsize": packed.itemsize + -packed.itemsize % 4,
     }
-    return np.dtype(described)
+    padded: np.dtype[Any] = np.dtype(described)
+    return padded
