@@ -25,7 +25,7 @@ from shardcore import (
     TextContent,
     content,
 )
-from shardcore.model.content_part import ContentPart
+from shardcore.model.content_part import ContentPart, part_at, part_stored_at
 from shardcore.model.number_words import plural
 from shardscope.session.error_words import plain_words
 from shardscope.session.selection import Selection
@@ -78,7 +78,7 @@ class Preview:
 
     ref: ObjectRef
     content: Content
-    parts: tuple[ContentPart, ...]
+    parts: Sequence[ContentPart]
     tokens: Sequence[Token] = ()
     titles: tuple[str, ...] = ()
     rows: tuple[ContentRow, ...] = ()
@@ -86,19 +86,18 @@ class Preview:
 
     def span_of(self, start: int, stop: int) -> Span | None:
         """Return where bytes of the content are stored: exact, or the block that holds the first."""
-        part = next((one for one in self.parts if one.start <= start < one.stop), None)
+        part = part_at(self.parts, start)
         return part.span_of(start, stop) if part is not None else None
 
     def inside(self, span: Span | None) -> tuple[int, int] | None:
         """Return the bytes of the content that are selected; None where none of them is."""
         if span is None:
             return None
-        for part in self.parts:
-            stored = part.stored
-            if span.source == stored.source and stored.start <= span.start < stored.stop:
-                first = part.content_at(span.start)
-                return first, first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
-        return None
+        part = part_stored_at(self.parts, span)
+        if part is None:
+            return None
+        first = part.content_at(span.start)
+        return first, first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
 
 
 def preview_of(shard: Shard, ref: ObjectRef, limit: int | None) -> Preview:
@@ -114,7 +113,7 @@ def preview_of(shard: Shard, ref: ObjectRef, limit: int | None) -> Preview:
     """
     found = content(shard, ref, limit=limit)
     try:
-        parts = shard.content_parts(ref)
+        parts: Sequence[ContentPart] = shard.content_parts(ref)
     except ShardError:
         # The content is shown; what stores each byte of it is unknown.
         parts = ()
