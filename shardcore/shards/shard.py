@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from shardcore.model.byte_shares import Share
     from shardcore.model.chunk_grid import AxisIndex, ChunkGrid
     from shardcore.model.drawing import Sketch
+    from shardcore.model.geometry import Geometry
     from shardcore.model.occupancy import LoadSource
     from shardcore.model.record import Value
     from shardcore.model.references import ReferenceCollector
@@ -407,7 +408,7 @@ class Shard(ABC):
                 raise UsageError(f"{short(wanted.key)} is no array")
             layout = npy_layout(data)
         if layout.encoding != RAW:
-            raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+            layout, data = self.decode_array(wanted, layout, data, self.decoder)
         return layout.of(data)
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
@@ -473,8 +474,43 @@ class Shard(ABC):
         """
         return None
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return the geometry of an object that the format states to be a mesh, skeleton or annotations.
+
+        Args:
+            ref: The object.
+            data: Its whole content.
+
+        Returns:
+            Where parts of it are stored, in the words of this shard; None for other objects.
+
+        Raises:
+            FormatError: The content is not what the format states.
+        """
+        return None
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Return the elements of an encoded array, one after the other, and their layout.
+
+        Args:
+            ref: The object.
+            layout: Its layout, with its encoding.
+            data: Its content.
+            decoder: Runs decoders: `Shard.decoder`.
+
+        Raises:
+            Unsupported: The encoding is not decoded here.
+            FormatError: The content is invalid.
+            LimitExceeded: The array is too large.
+        """
+        raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the parts of a content and where each is stored, in order; reads what tells it.
+
+        Of an array that is stored encoded they are parts of its decoded elements (`decode_array`).
 
         A content that is stored uncompressed is one part, and so is one that the shard has decoded bytes of. Formats
         that compress by blocks return these.

@@ -86,7 +86,8 @@ class VolumeGrid(StoredGrid):
             FormatError: The value does not have the voxels of the cell.
         """
         if len(data) != self.raw_size(cell):
-            return chunk_array(self.space, encode(cell.at, self.counts), data)
+            number = encode(cell.at, self.counts)
+            return chunk_array(self.space, number, data, decoder=self.shard.decoder)
         return np.frombuffer(data, self.dtype).reshape((*cell.box.shape, *self.inner), order="F")
 
 

@@ -14,6 +14,7 @@ from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
+from shardscope.views.preview.geometry_view import GeometryView
 from shardscope.views.preview.json_view import JsonView
 from shardscope.views.preview.picture_view import PictureView
 from shardscope.views.preview.rows_view import RowsView
@@ -27,6 +28,7 @@ VIEWS: tuple[type[ContentView], ...] = (
     ArrayView,
     PictureView,
     JsonView,
+    GeometryView,
     RowsView,
     TextView,
 )

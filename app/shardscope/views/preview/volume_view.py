@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from shardcore import Shard, Span
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
+from shardcore.model.content_part import part_stored_at
 from shardcore.model.number_words import plural
 from shardcore.shards.stored_grid import StoredGrid
 from shardscope.session.debounce import Debounce
@@ -83,19 +84,18 @@ def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tu
         return None
     layout = shard.array_layout(ref)
     axes = len(grid.shape)
-    if layout is None or layout.encoding != RAW or len(layout.shape) < axes or not layout.begin:
+    if layout is None or len(layout.shape) < axes or not layout.begin:
         return None
-    for part in shard.content_parts(ref):
-        stored = part.stored
-        if stored.source == span.source and stored.start <= span.start < stored.stop:
-            first = part.content_at(span.start)
-            stop = first + min(span.size, part.stop - first) if part.exact else part.stop
-            box = layout.box_of(first, max(stop, first + 1))
-            if box is None:
-                return None
-            low, high = (tuple(n + a for n, a in zip(one, layout.begin, strict=True))[:axes] for one in box)
-            return low, high
-    return None
+    part = part_stored_at(shard.content_parts(ref), span)
+    if part is None:
+        return None
+    first = part.content_at(span.start)
+    stop = first + min(span.size, part.stop - first) if part.exact else part.stop
+    box = replace(layout, encoding=RAW).box_of(first, max(stop, first + 1))
+    if box is None:
+        return None
+    low, high = (tuple(n + a for n, a in zip(one, layout.begin, strict=True))[:axes] for one in box)
+    return low, high
 
 
 class VolumeView(QWidget):
