@@ -45,6 +45,7 @@ from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.memory import BytesSource
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import Decoder
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.record import Value
 
