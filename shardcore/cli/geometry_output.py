@@ -113,7 +113,8 @@ def _print_mesh(found: MeshContent) -> None:
     for number, level in enumerate(found.layout.levels):
         counts = ""
         if number == found.level:
-            counts = f", {plural(len(found.triangles), 'triangle')}, {plural(len(found.vertices), 'vertex', 'vertices')}"
+            vertices = plural(len(found.vertices), "vertex", "vertices")
+            counts = f", {plural(len(found.triangles), 'triangle')}, {vertices}"
         fragments = f"{plural(len(level), 'fragment')}, {plural(level.nbytes, 'byte')}"
         print_line(f"level {number}: scale {level.scale:g}, {fragments}{counts}")
         for at, cell in enumerate(islice(level.positions.tolist(), ROWS)):

@@ -212,9 +212,7 @@ def geometry_content(shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | 
 
 
 def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None) -> MeshContent:
-    counts = ", ".join(str(len(level)) for level in layout.levels)
-    title = f"Mesh of {plural(len(layout.levels), 'level')}, fragments {counts}" if layout.levels else "Mesh, no level"
-    bare = MeshContent(title, len(data), data, "", layout)
+    bare = _bare(data, layout)
     stored = [number for number, level in enumerate(layout.levels) if level.nbytes]
     if not stored:
         return bare
@@ -223,6 +221,13 @@ def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None) -> M
     except (FormatError, LimitExceeded, Unsupported) as error:
         # The levels are read all the same.
         return replace(bare, note=error.message)
+
+
+def _bare(data: bytes, layout: MeshLayout) -> MeshContent:
+    """Mesh without triangles."""
+    fragments = plural(sum(map(len, layout.levels)), "fragment")
+    title = f"Mesh of {fragments} in {plural(len(layout.levels), 'level')}"
+    return MeshContent(title, len(data), data, "", layout)
 
 
 def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | None = None) -> MeshContent:
@@ -250,8 +255,7 @@ def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | N
     count = len(layout.levels)
     if not -count <= level < count:
         raise UsageError(f"level {level}: the mesh has {plural(count, 'level')}, from 0 to {count - 1}")
-    title = f"Mesh of {plural(count, 'level')}, fragments {', '.join(str(len(one)) for one in layout.levels)}"
-    return decode_level(shard, MeshContent(title, len(data), data, "", layout), level % count, limit=limit)
+    return decode_level(shard, _bare(data, layout), level % count, limit=limit)
 
 
 def decode_level(shard: Shard, mesh: MeshContent, level: int, *, limit: int | None = None) -> MeshContent:

@@ -245,9 +245,9 @@ class GeometryCanvas(QWidget):
         base = np.array([self.colour.red(), self.colour.green(), self.colour.blue()], np.float32)
         tint = np.broadcast_to(base, (*shaded.light.shape, 3)).copy()
         if self._full and len(scene.triangles):
+            accent = np.array([colours.accent.red(), colours.accent.green(), colours.accent.blue()], np.float32)
             for thing, share in ((self._hover, 0.45), (self._mark, 0.75)):
                 if thing >= 0:
-                    accent = np.array(colours.accent.getRgb()[:3], np.float32)
                     owned = self._owned(shaded, thing)
                     tint[owned] = tint[owned] * (1 - share) + accent * share
         lit = np.clip(tint * shaded.light[..., None], 0, 255).astype(np.uint32)
@@ -331,7 +331,8 @@ class GeometryCanvas(QWidget):
         painter.drawLine(QLineF(left, bottom, right, bottom))
         painter.setFont(sized(painter.font(), SMALL))
         box = QRectF(right - 160, bottom - 20, 160, 16)
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, length_text(length, self.unit))
+        side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(box, side, length_text(length, self.unit))
 
     # --- moves ---
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
-
-import numpy as np
 
 from shardcore import Content, ObjectRef, Shard, Span
 from shardcore.model.number_words import plural
@@ -20,7 +19,7 @@ from shardcore.operations.content.geometry import (
     decode_level,
 )
 from shardcore.operations.content.scene import Scene, coarse_scene, scene_of
-from shardcore.operations.content.shade import Camera, Shaded, shade
+from shardcore.operations.content.shade import Camera, shade
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection

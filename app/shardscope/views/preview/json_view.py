@@ -184,7 +184,7 @@ class JsonTree(QAbstractItemModel):
         if role == Qt.ItemDataRole.ForegroundRole:
             colours = theme.of(self._view)
             in_array = item.parent is not None and item.parent.value.kind == "array"
-            quiet = item.group or (in_array if index.column() == 0 else item.value.count or item.value.kind in _CONTAINERS)
+            quiet = item.group or (in_array if index.column() == 0 else item.value.kind in _CONTAINERS)
             name = "muted" if quiet else "text" if index.column() == 0 else _COLOURS.get(item.value.kind, "text")
             return QColor(getattr(colours, name))
         return None

@@ -31,7 +31,9 @@ _WIDE = ("utf-16", "utf-32")
 class ContentRows:
     """Rows whose cells are listed, each with its bytes in the content."""
 
-    def __init__(self, titles: Sequence[str], rows: Sequence[tuple[str, ...]], spans: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self, titles: Sequence[str], rows: Sequence[tuple[str, ...]], spans: Sequence[tuple[int, int]]
+    ) -> None:
         self.titles = tuple(titles)
         self._rows, self._spans = rows, spans
         self.by_cell = False
@@ -122,8 +124,8 @@ def rows_of(found: Content) -> ContentRows:
         spans = [(one.start, max(one.stop, one.start)) for one in found.tensors]
         return ContentRows(("Name", "Type", "Shape", "Bytes", "Offset"), cells, spans)
     if isinstance(found, ArchiveContent) and found.members:
-        cells = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:,}") for one in found.members]
-        return ContentRows(("Name", "Bytes", "Offset"), cells, [(one.start, one.stop) for one in found.members])
+        names = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:,}") for one in found.members]
+        return ContentRows(("Name", "Bytes", "Offset"), names, [(one.start, one.stop) for one in found.members])
     if isinstance(found, TableContent):
         return DelimitedRows(found)
     if isinstance(found, BytesContent) and found.strings:
@@ -309,9 +311,9 @@ class RowsView(ContentView):
                 lines.setdefault(row, []).append(self.rows.text(row, column))
             rows = list(lines.values())
         else:
-            width = len(self.rows.titles)
+            columns, count = range(len(self.rows.titles)), min(self.rows.rowCount(), _COPIED)
             rows = [list(self.rows.titles)]
-            rows += [[self.rows.text(row, n) for n in range(width)] for row in range(min(self.rows.rowCount(), _COPIED))]
+            rows += [[self.rows.text(row, column) for column in columns] for row in range(count)]
         copy_lines("\n".join("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row) for row in rows))
         return True
 

@@ -44,7 +44,7 @@ def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> V
     """Open an array and show its slice; waits until all that can be seen is there."""
     open_in(session, qtbot, path)
     qtbot.waitUntil(lambda: panel.volume.slice is not None)
-    panel.scope[1].click()
+    panel.scope.volume.click()
     filled(panel.volume, qtbot)
     return panel.volume
 
@@ -220,7 +220,7 @@ def test_changing_the_byte_changes_the_voxel(
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(request)
     qtbot.waitUntil(lambda: panel.volume.slice is not None)
-    panel.scope[1].click()
+    panel.scope.volume.click()
     view._sliders[2].setValue(place)
     filled(view, qtbot)
     mine = np.zeros(view.slice.values.shape, np.bool_)
@@ -348,7 +348,7 @@ def test_a_remote_slice_keeps_the_budget(
         session.open(f"{server.url}/v/4_4_4/")
     server.log.clear()
     qtbot.waitUntil(lambda: panel.volume.slice is not None)
-    panel.scope[1].click()
+    panel.scope.volume.click()
     filled(panel.volume, qtbot)
     assert panel.volume.slice is not None
     np.testing.assert_array_equal(panel.volume.slice.values, array[:, :, 16].T)
@@ -365,5 +365,5 @@ def test_closing_forgets_the_volume(panel: PreviewPanel, session: Session, qtbot
     opened(panel, session, qtbot, write_volume(tmp_path / "v", "raw", sample_array()))
     session.close()
     assert panel.volume.slice is None
-    assert panel.pages.currentWidget() is panel.hint
-    assert not any(button.isVisible() for button in panel.scope)
+    assert panel.pages.currentWidget() is panel.empty
+    assert not panel.scope.isVisible()
