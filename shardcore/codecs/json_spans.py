@@ -123,9 +123,13 @@ class JsonSpans:
             at = next(self.members(at, number, number + 1))
         return tuple(found)
 
+    def raw(self, start: int, stop: int) -> str:
+        """Return a part of the text as it is written."""
+        return self._data[start:stop].decode(self._encoding, "replace")
+
     def text(self, start: int, stop: int) -> str:
         """Return a value as text: a string without quotes and escapes, others as they are written."""
-        raw = self._data[start:stop].decode(self._encoding, "replace")
+        raw = self.raw(start, stop)
         if raw.startswith('"'):
             try:
                 parsed = json.loads(raw, strict=False)

@@ -76,9 +76,10 @@ class MeshLayout(Geometry):
     levels: tuple[MeshLevel, ...] = ()
     bits: int = 16
     transform: NDArray[np.float64] = field(default_factory=lambda: np.array(IDENTITY).reshape(3, 4))
-    stored: Span = Span("", 0, 0)
+    stored: Span = field(default_factory=lambda: Span("", 0, 0))
 
     def with_spans(self, place: Callable[[Span], Span]) -> Self:
+        """Return it with other names of the sources of its bytes."""
         return replace(self, stored=place(self.stored))
 
     def fragment_span(self, level: int, fragment: int) -> Span:

@@ -408,7 +408,7 @@ class Shard(ABC):
                 raise UsageError(f"{short(wanted.key)} is no array")
             layout = npy_layout(data)
         if layout.encoding != RAW:
-            raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+            layout, data = self.decode_array(wanted, layout, data, self.decoder)
         return layout.of(data)
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
@@ -466,6 +466,18 @@ class Shard(ABC):
         """
         return None
 
+    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
+        """Return the array that the chunks of the shard make up, as a grid of them; None where there is none.
+
+        Args:
+            scale: The name of a scale of a volume; empty for the one that is open.
+
+        Raises:
+            UsageError: There is no such scale.
+            ShardError: What describes the array cannot be read.
+        """
+        return None
+
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
         """Return the geometry of an object that the format states to be a mesh, skeleton or annotations.
 
@@ -481,20 +493,28 @@ class Shard(ABC):
         """
         return None
 
-    def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
-        """Return the array that the chunks of the shard make up, as a grid of them; None where there is none.
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Return the elements of an encoded array, one after the other, and their layout.
 
         Args:
-            scale: The name of a scale of a volume; empty for the one that is open.
+            ref: The object.
+            layout: Its layout, with its encoding.
+            data: Its content.
+            decoder: Runs decoders: `Shard.decoder`.
 
         Raises:
-            UsageError: There is no such scale.
-            ShardError: What describes the array cannot be read.
+            Unsupported: The encoding is not decoded here.
+            FormatError: The content is invalid.
+            LimitExceeded: The array is too large.
         """
-        return None
+        raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the parts of a content and where each is stored, in order; reads what tells it.
+
+        Of an array that is stored encoded they are parts of its decoded elements (`decode_array`).
 
         A content that is stored uncompressed is one part, and so is one that the shard has decoded bytes of. Formats
         that compress by blocks return these.

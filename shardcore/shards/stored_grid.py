@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shardcore.errors import NoSuchObject, ShardError
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
+from shardcore.model.content_part import part_at
 from shardcore.model.objects import ObjectRef
 from shardcore.model.parallel import in_order
 from shardcore.shards.prefetch import fetched_ahead
@@ -87,19 +88,21 @@ class StoredGrid(ChunkGrid):
         if ref is None:
             return ElementLocation(index, cell)
         layout = self.shard.array_layout(ref)
-        if layout is None or layout.encoding != RAW:
+        if layout is None:
             return ElementLocation(index, cell, ref, span=ref.spans[0] if ref.spans else None)
         inside = [at - first for at, first in zip(index, cell.box.begin, strict=True)]
         start, stop = layout.bytes_of((*inside, *(0,) * len(self.inner)))
-        # Of compressed chunks the layout states the size that the index does not.
-        sized = ref if ref.size >= 0 else replace(ref, size=layout.nbytes)
-        return self._stored(ElementLocation(index, cell, sized, start, stop))
+        if ref.size < 0:
+            # The index does not state the size of compressed chunks; the layout does where they are raw.
+            size = layout.nbytes if layout.encoding == RAW else len(self.shard.read(ref))
+            ref = replace(ref, size=size)
+        return self._stored(ElementLocation(index, cell, ref, start, stop))
 
     def _stored(self, found: ElementLocation) -> ElementLocation:
         """Return the location with the stored bytes of an element of a raw chunk."""
         ref, start, stop = found.ref, found.start, found.stop
         assert ref is not None
-        part = next((one for one in self.shard.content_parts(ref) if one.start <= start < one.stop), None)
+        part = part_at(self.shard.content_parts(ref), start)
         span = part.span_of(start, stop) if part is not None else None
         exact = part is not None and part.exact
         return ElementLocation(found.index, found.cell, ref, start, stop, span, exact)

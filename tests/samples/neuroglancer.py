@@ -12,7 +12,8 @@ import numpy as np
 import shardcore
 from shardcore.formats.neuroglancer.morton import encode
 from tests.samples.entry import Entry, Key, overwritten
-from tests.samples.shapes import BITS, SIZE as EDGE, VOXEL, Ball, Ring, Tree, mesh_value, skeleton_value, voxels
+from tests.samples.shapes import BITS, VOXEL, Ball, Ring, Tree, mesh_value, skeleton_value, voxels
+from tests.samples.shapes import SIZE as EDGE
 from tests.samples.words import sentences
 
 MESHES = Path(__file__).parent.parent / "data" / "neuroglancer" / "mesh"
@@ -279,7 +280,7 @@ def _voxels_entry() -> Entry:
         "further",
         "A segmentation",
         "64 × 64 × 64 voxels, four segments; its meshes and skeletons lie beside it",
-        "Each voxel has the number of its segment; blocks of 8 × 8 × 8 keep a table of theirs and a few bits per voxel.",
+        "Each voxel has the number of its segment; blocks of 8 × 8 × 8 have a table, and few bits per voxel.",
         Key("7", "The last chunk: most of the branching segment 1001 is in it."),
         Key("1", "It differs from chunk 0 in the dropped bit: both share a minishard."),
         Key("8", "There are 8 chunks, from 0 to 7."),

@@ -52,6 +52,7 @@ QWidget#objectChips QToolButton:focus, QToolButton#recordChip:focus {
     border: 2px solid $accent; padding: 0 7px; }
 QWidget#objectChips QToolButton:checked:focus, QToolButton#recordChip:checked:focus { border-color: $text; }
 QWidget#bitRow QToolButton:focus { border: 2px solid $accent; padding: 2px 0; }
+QPushButton:checked { background: $base; color: $accent; border-color: $accent; }
 QPushButton:hover { border-color: $accent; }
 QPushButton:focus { border: 2px solid $accent; padding: 3px 11px; }
 QPushButton:default { background: $accent; color: $base; border-color: $accent; }

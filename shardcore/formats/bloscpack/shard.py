@@ -132,7 +132,7 @@ class BloscpackShard(FileShard):
 
         return array_grid(self, self.whole_layout, self.file.header.chunk_size, places=places)
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the blocks of a chunk; of the whole content, its chunks."""
         if ref.key == ALL:
             return self._chunk_parts()

@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 
 from shardcore.codecs.decompress import decompress, decompress_shown
 from shardcore.errors import FormatError, KeyAbsent, ShardError, SourceError, Unsupported, UsageError, says_absent
+from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts, decode_chunk
 from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace
-from shardcore.formats.neuroglancer.morton import decode, encode
+from shardcore.formats.neuroglancer.morton import decode
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
 from shardcore.formats.neuroglancer.unsharded import chunk_key
 from shardcore.formats.neuroglancer.volume import box_of, chunk_array, chunk_layout
 from shardcore.formats.neuroglancer.volume_reader import Found, VolumeGrid
-from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.array_layout import RAW, ArrayLayout
 from shardcore.model.chunk_grid import ElementLocation, GridCell, VoxelBox
 from shardcore.model.content_part import ContentPart
 from shardcore.model.finding import Depth, Findings, Report
@@ -44,6 +45,7 @@ from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.sources.memory import BytesSource
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import Decoder
     from shardcore.model.chunk_grid import ChunkGrid
     from shardcore.model.record import Value
 
@@ -105,7 +107,7 @@ class _ChunkFile:
     @cached_property
     def codec(self) -> str:
         """How the file is compressed."""
-        size = self.layout.nbytes if self.layout.encoding == "raw" else None
+        size = self.layout.nbytes if self.layout.encoding == RAW else None
         head = self.source.read(0, min(self.source.size, 2))
         return "none" if self.source.size == size else file_codec(self.name, head, None)
 
@@ -229,7 +231,7 @@ class ChunkFileShard(FileShard):
         findings = Findings()
         if Depth(depth).reaches(Depth.CONTENT):
             try:
-                chunk_array(self.file.space, self.file.number, self.file.content())
+                chunk_array(self.file.space, self.file.number, self.file.content(), decoder=self.decoder)
             except Unsupported:
                 pass  # the encoding is not decoded here, so there is nothing to compare with
             except ShardError as error:
@@ -237,14 +239,23 @@ class ChunkFileShard(FileShard):
         progress(1, 1)
         return Report(Depth(depth), 1, findings.all(), 1, 1)
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
-        """Return what stores the content: all of the file, or what it decompresses to."""
-        if self.file.codec == "none":
-            size = self.file.source.size
-            return (ContentPart(0, size, self.file.span),) if size else ()
-        name = decoded_name(0, self.file.source.size)
-        size = self.bytes_of(name).size
-        return (ContentPart(0, size, Span(name, 0, size)),)
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Return the voxels of the chunk, x fastest; see `Shard.decode_array`."""
+        return decode_chunk(layout, data, decoder=decoder, place=self.file.span)
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
+        """Return what stores the content: the file, or what it decompresses to; of an encoded chunk, its blocks."""
+        file = self.file
+        if not file.source.size:
+            return ()
+        name, size = ("", file.source.size)
+        if file.codec != "none":
+            name = decoded_name(0, file.source.size)
+            size = self.bytes_of(name).size
+        whole = ContentPart(0, size, Span(name, 0, size))
+        return (whole,) if file.layout.encoding == RAW else chunk_parts(file.layout, whole, file.content)
 
 
 class ChunkFiles(DataSet):
@@ -491,18 +502,15 @@ class FilesGrid(VolumeGrid):
 
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
         """Return the voxels of a file: one request, of as many bytes as the chunk can have."""
-        files, nominal = self._files, self._files.chunk_head
-        with files.folder.open_at(ref.shard, 0, nominal) as source:
+        folder, nominal = self._files.folder, self._files.chunk_head
+        near = folder.lists_cheaply
+        with folder.open(ref.shard) if near else folder.open_at(ref.shard, 0, nominal) as source:
             data = source.read_first(nominal)
             if source.size > len(data):
                 data += source.read(len(data), source.size)
-        number = encode(cell.at, self.counts)
-        layout = chunk_layout(self.space, number)
-        raw = layout.nbytes if layout.encoding == "raw" else None
-        limit = layout.nbytes if raw else DEFAULT_LIMIT
+        raw = self.raw_size(cell)
         try:
-            data = expanded(file_codec(ref.shard, data, raw), data, limit)
-            return chunk_array(self.space, number, data)
+            return self.decoded(cell, expanded(file_codec(ref.shard, data, raw), data, raw or DEFAULT_LIMIT))
         except FormatError as error:
             raise FormatError(f"{ref.shard}: {error.message}", span=Span(str(SourceName(ref.shard)), 0, 0)) from error
 

@@ -172,18 +172,20 @@ def skeleton(info: Mapping[str, Any], data: bytes, place: Span | None = None) ->
 
 
 def _attributes(info: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]:
-    found = []
+    found: list[tuple[str, np.dtype[Any], int]] = []
     for one in _members("vertex_attributes", info.get("vertex_attributes", [])):
         dtype, components = one.get("data_type"), one.get("num_components", 1)
         if dtype not in NUMBER_TYPES or type(components) is not int or not 1 <= components <= MOST_COMPONENTS:
-            raise FormatError(f"vertex attribute {short(one.get('id'))}: type {short(dtype)}, {short(components)} values")
+            name = short(one.get("id"))
+            raise FormatError(f"vertex attribute {name}: type {short(dtype)}, {short(components)} values")
         name = _unique(str(one.get("id")), [name for name, _, _ in found] + ["vertices", "edges"])
         found.append((name, np.dtype(NUMBER_TYPES[dtype]), components))
     return found
 
 
 def _members(name: str, value: object) -> list[Mapping[str, Any]]:
-    if not isinstance(value, list) or len(value) > MOST_ATTRIBUTES or not all(isinstance(one, Mapping) for one in value):
+    fine = isinstance(value, list) and len(value) <= MOST_ATTRIBUTES
+    if not isinstance(value, list) or not fine or not all(isinstance(one, Mapping) for one in value):
         raise FormatError(f"{name} is {short(value)}: not a list of at most {MOST_ATTRIBUTES} objects")
     return value
 
@@ -258,15 +260,11 @@ def _annotation_head(info: Mapping[str, Any]) -> tuple[dict[str, Any], np.dtype[
         scales.append(_number("a scale", one[0]) * _METRES.get(str(one[1]), 1.0))
         units.add("nm" if one[1] in _METRES else str(one[1]))
     names = POINTS[shape]
-    fields: list[tuple[Any, ...]] = [(name, "<f4", (len(dimensions),)) for name in names]
     stored, labels = _properties(info, list(names))
-    fields += stored
-    bare = np.dtype(fields).itemsize
-    # Rows end at a multiple of 4 bytes.
-    dtype = np.dtype({**_offsets(np.dtype(fields)), "itemsize": bare + -bare % 4})
+    dtype = _padded([*((name, "<f4", (len(dimensions),)) for name in names), *stored])
     unit = units.pop() if len(units) == 1 else ""
-    head = {"shape": shape, "axes": tuple(map(str, dimensions)), "scales": tuple(scales), "labels": labels, "unit": unit}
-    return head, dtype
+    axes = tuple(map(str, dimensions))
+    return {"shape": shape, "axes": axes, "scales": tuple(scales), "labels": labels, "unit": unit}, dtype
 
 
 def _properties(
@@ -291,11 +289,16 @@ def _properties(
     return sorted(found, key=lambda one: -np.dtype(one[1]).itemsize), labels
 
 
-def _offsets(dtype: np.dtype[Any]) -> dict[str, Any]:
-    fields = dtype.fields or {}
-    names = dtype.names or ()
-    return {
+def _padded(members: list[Any]) -> np.dtype[Any]:
+    """Type of a row: its members one after the other, and padding up to a multiple of 4 bytes."""
+    packed: np.dtype[Any] = np.dtype(members)
+    fields: Mapping[str, Any] = packed.fields or {}
+    names = packed.names or ()
+    described: Any = {
         "names": list(names),
         "formats": [fields[name][0] for name in names],
         "offsets": [fields[name][1] for name in names],
+        "itemsize": packed.itemsize + -packed.itemsize % 4,
     }
+    padded: np.dtype[Any] = np.dtype(described)
+    return padded

@@ -44,6 +44,8 @@ class OtherScales:
             raise UsageError(f"the volume has no {short(name)}")
         found = self._opened.get(name, lambda: _open_scale(root.folder(space.folder), space, info, text))
         found.jobs = beside.jobs
+        if beside.isolated is not None:
+            found.isolate(beside.isolated)
         grid = found.chunk_grid()
         assert grid is not None
         return grid

@@ -19,6 +19,7 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec, parse_key, sha
 from shardcore.formats.neuroglancer.spec_origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.step_values import MEANINGS
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
+from shardcore.model.array_layout import RAW
 from shardcore.model.keys import NUMBERS
 from shardcore.model.number_words import plural
 from shardcore.model.objects import ObjectRef, State
@@ -32,8 +33,10 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.wrapped import ConcatSource
 
 if TYPE_CHECKING:
+    from shardcore.codecs.isolated import Decoder
     from shardcore.model.array_layout import ArrayLayout
     from shardcore.model.chunk_grid import ChunkGrid
+    from shardcore.model.content_part import ContentPart
     from shardcore.model.drawing import Sketch
     from shardcore.model.geometry import Geometry
     from shardcore.model.record import Value
@@ -126,12 +129,6 @@ class NeuroglancerShard(FileShard):
 
         return chunk_layout(space, int(ref.key))
 
-    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
-        """Return a mesh, skeleton or annotations; None for chunks of a volume, and where there is no info."""
-        from shardcore.formats.neuroglancer.geometry import geometry_of
-
-        return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
-
     def chunk_grid(self, scale: str = "") -> ChunkGrid | None:
         """Return the grid of the volume, of which this file has some chunks; None for meshes and others.
 
@@ -149,6 +146,30 @@ class NeuroglancerShard(FileShard):
         grid = ShardedGrid(self, space, b"", lambda one, _: here if number in (None, one) else None, one_file=True)
         grid.whole = number is None or not self.spec.shard_bits
         return grid
+
+    def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
+        """Return a mesh, skeleton or annotations; None for chunks of a volume, and where there is no info."""
+        from shardcore.formats.neuroglancer.geometry import geometry_of
+
+        return geometry_of(self.origin, self.file.base, ref.spans[0] if ref.spans else None, ref.key, data)
+
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Return the voxels of a chunk, x fastest; see `Shard.decode_array`."""
+        from shardcore.formats.neuroglancer.chunk_codecs import decode_chunk
+
+        return decode_chunk(layout, data, decoder=decoder, place=next(iter(ref.spans), None))
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
+        """Return the parts of a value; of an encoded chunk, those of its voxels."""
+        parts = super().content_parts(ref)
+        layout = self.array_layout(ref)
+        if layout is None or layout.encoding == RAW or not parts:
+            return parts
+        from shardcore.formats.neuroglancer.chunk_codecs import chunk_parts
+
+        return chunk_parts(layout, parts[0], lambda: self.read(ref))
 
     @property
     def parameters(self) -> str:

@@ -5,6 +5,7 @@ Sections "Chunked representation of volume data" and "Compressed morton code" of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from shardcore.errors import ShardError, Unsupported, UsageError
 from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
 from shardcore.formats.neuroglancer.morton import encode, encode_many
 from shardcore.formats.neuroglancer.volume import DATA_TYPES, chunk_array
+from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import GridCell, GridScale, VoxelBox
 from shardcore.model.objects import ObjectRef, located
 from shardcore.model.parallel import in_order
@@ -70,7 +72,23 @@ class VolumeGrid(StoredGrid):
 
     def elements(self, cell: GridCell, ref: ObjectRef) -> NDArray[Any]:
         """Return the voxels of a chunk."""
-        return chunk_array(self.space, encode(cell.at, self.counts), self.shard.read(ref))
+        return self.decoded(cell, self.shard.read(ref))
+
+    def raw_size(self, cell: GridCell) -> int | None:
+        """Return the bytes of a decoded chunk; None where its encoding does not state them."""
+        return math.prod((*cell.box.shape, *self.inner)) * self.dtype.itemsize if self.encoding == RAW else None
+
+    def decoded(self, cell: GridCell, data: bytes) -> NDArray[Any]:
+        """Return the voxels of a chunk from its value.
+
+        Raises:
+            Unsupported: The encoding is not decoded here.
+            FormatError: The value does not have the voxels of the cell.
+        """
+        if len(data) != self.raw_size(cell):
+            number = encode(cell.at, self.counts)
+            return chunk_array(self.space, number, data, decoder=self.shard.decoder)
+        return np.frombuffer(data, self.dtype).reshape((*cell.box.shape, *self.inner), order="F")
 
 
 class ShardedGrid(VolumeGrid):

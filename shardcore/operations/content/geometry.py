@@ -86,6 +86,7 @@ class MeshContent(GeometryContent):
     triangle_starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
 
     def geometry(self) -> MeshLayout:
+        """Return levels, fragments and their bytes."""
         return self.layout
 
     def points(self) -> NDArray[np.float32]:
@@ -119,9 +120,11 @@ class SkeletonContent(GeometryContent):
     skeleton: SkeletonGeometry = field(default_factory=SkeletonGeometry, repr=False)
 
     def geometry(self) -> SkeletonGeometry:
+        """Return vertices, edges and attributes."""
         return self.skeleton
 
     def points(self) -> NDArray[np.float32]:
+        """Return the vertices."""
         return self.skeleton.vertices
 
     def vertex_bytes(self, vertex: int) -> tuple[int, int]:
@@ -156,9 +159,11 @@ class AnnotationsContent(GeometryContent):
     annotations: AnnotationsGeometry = field(default_factory=AnnotationsGeometry, repr=False)
 
     def geometry(self) -> AnnotationsGeometry:
+        """Return rows, keys and properties."""
         return self.annotations
 
     def points(self) -> NDArray[np.float32]:
+        """Return both points of each row, shape `(2 n, 3)`; see `AnnotationsGeometry.points`."""
         return self.annotations.points().reshape(-1, 3)
 
     def titles(self) -> tuple[str, ...]:
@@ -207,9 +212,7 @@ def geometry_content(shard: Shard, ref: ObjectRef, data: bytes, *, limit: int | 
 
 
 def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None) -> MeshContent:
-    counts = ", ".join(str(len(level)) for level in layout.levels)
-    title = f"Mesh of {plural(len(layout.levels), 'level')}, fragments {counts}" if layout.levels else "Mesh, no level"
-    bare = MeshContent(title, len(data), data, "", layout)
+    bare = _bare(data, layout)
     stored = [number for number, level in enumerate(layout.levels) if level.nbytes]
     if not stored:
         return bare
@@ -218,6 +221,13 @@ def _mesh(shard: Shard, data: bytes, layout: MeshLayout, limit: int | None) -> M
     except (FormatError, LimitExceeded, Unsupported) as error:
         # The levels are read all the same.
         return replace(bare, note=error.message)
+
+
+def _bare(data: bytes, layout: MeshLayout) -> MeshContent:
+    """Mesh without triangles."""
+    fragments = plural(sum(map(len, layout.levels)), "fragment")
+    title = f"Mesh of {fragments} in {plural(len(layout.levels), 'level')}"
+    return MeshContent(title, len(data), data, "", layout)
 
 
 def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | None = None) -> MeshContent:
@@ -245,8 +255,7 @@ def mesh_level(shard: Shard, ref: ObjectRef | Key, level: int, *, limit: int | N
     count = len(layout.levels)
     if not -count <= level < count:
         raise UsageError(f"level {level}: the mesh has {plural(count, 'level')}, from 0 to {count - 1}")
-    title = f"Mesh of {plural(count, 'level')}, fragments {', '.join(str(len(one)) for one in layout.levels)}"
-    return decode_level(shard, MeshContent(title, len(data), data, "", layout), level % count, limit=limit)
+    return decode_level(shard, _bare(data, layout), level % count, limit=limit)
 
 
 def decode_level(shard: Shard, mesh: MeshContent, level: int, *, limit: int | None = None) -> MeshContent:

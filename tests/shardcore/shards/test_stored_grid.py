@@ -86,6 +86,25 @@ def test_an_element_has_its_bytes(form: str, tmp_path: Path) -> None:
             assert place.exact or form in BLOSCPACK
 
 
+@pytest.mark.parametrize("form", ["labels", "files labels", "png", "files png"])
+def test_encoded_chunks_are_decoded(form: str, tmp_path: Path) -> None:
+    """Chunks encoded as pictures or by blocks give the same voxels; a voxel is stored in its block, or the picture."""
+    kind = "<u8" if form.endswith("labels") else "u1"
+    array = sample_array(dtype=kind) % 5 if form.endswith("labels") else sample_array(dtype=kind)
+    array[0, 0, 0] = 77
+    scale = write_volume(tmp_path / "v", form, array.astype(kind))
+    with shardcore.open(scale) as shard:
+        np.testing.assert_array_equal(shard[:, :, :][..., 0], array)
+        grid = shard.chunk_grid()
+        assert grid is not None
+        place = grid.locate(OFFSET)
+        assert place.ref is not None
+        assert place.span is not None
+        assert shard.array(place.ref)[0, 0, 0, 0] == 77
+        assert 0 < place.span.size <= shard.bytes_of(place.span.source).size
+        assert shard.verify().findings == ()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_missing_chunks_are_reported(form: str, tmp_path: Path) -> None:
     """The one chunk of zeros is not stored: it comes as None, all others with their voxels, in the order requested."""

@@ -68,6 +68,9 @@ class ContentView(QWidget):
     chosen = Signal(object, object)
     """Bytes `[start, stop)` of what was clicked or reached with a key."""
 
+    part_wanted = Signal(int)
+    """Number of the tensor or member that is to be opened."""
+
     label: ClassVar[str] = ""
     """Name of the view in the switch of the panel: one word."""
 

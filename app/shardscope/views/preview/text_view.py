@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QFont,
     QGuiApplication,
     QKeyEvent,
-    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
