@@ -393,7 +393,7 @@ class Shard(ABC):
                 raise UsageError(f"{short(wanted.key)} is no array")
             layout = npy_layout(data)
         if layout.encoding != RAW:
-            raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+            layout, data = self.decode_array(wanted, layout, data, self.decoder)
         return layout.of(data)
 
     def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
@@ -447,8 +447,28 @@ class Shard(ABC):
         """
         return None
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def decode_array(
+        self, ref: ObjectRef, layout: ArrayLayout, data: bytes, decoder: Decoder
+    ) -> tuple[ArrayLayout, bytes]:
+        """Return the elements of an encoded array, one after the other, and their layout.
+
+        Args:
+            ref: The object.
+            layout: Its layout, with its encoding.
+            data: Its content.
+            decoder: Runs decoders: `Shard.decoder`.
+
+        Raises:
+            Unsupported: The encoding is not decoded here.
+            FormatError: The content is invalid.
+            LimitExceeded: The array is too large.
+        """
+        raise Unsupported(f"arrays encoded as {layout.encoding!r} are not decoded here")
+
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the parts of a content and where each is stored, in order; reads what tells it.
+
+        Of an array that is stored encoded they are parts of its decoded elements (`decode_array`).
 
         A content that is stored uncompressed is one part, and so is one that the shard has decoded bytes of. Formats
         that compress by blocks return these.

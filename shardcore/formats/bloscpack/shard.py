@@ -119,7 +119,7 @@ class BloscpackShard(FileShard):
         count, rest = divmod(ref.size, layout.dtype.itemsize or 1)
         return ArrayLayout(layout.dtype, (count,), "C") if count > 0 and not rest else None
 
-    def content_parts(self, ref: ObjectRef) -> tuple[ContentPart, ...]:
+    def content_parts(self, ref: ObjectRef) -> Sequence[ContentPart]:
         """Return the blocks of a chunk; of the whole content, its chunks."""
         if ref.key == ALL:
             return self._chunk_parts()

@@ -76,6 +76,8 @@ class VolumeScale:
         encoding: How chunks are encoded: `raw`, `jpeg`, …
         data_type: `uint8`, …, `float32`.
         num_channels: Values per voxel.
+        resolution: Nanometres of a voxel on each axis; empty where they are not stated.
+        block_size: Voxels of a block of `compressed_segmentation`.
     """
 
     size: tuple[int, ...]
@@ -84,6 +86,8 @@ class VolumeScale:
     encoding: str
     data_type: str
     num_channels: int
+    resolution: tuple[float, ...] = ()
+    block_size: tuple[int, ...] = (8, 8, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +267,23 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> VolumeScale:
         encoding=_title(part.get("encoding", "raw")),
         data_type=_title(top.get("data_type", "")).lower(),
         num_channels=channels,
+        resolution=_resolution(part.get("resolution")),
+        block_size=_block_size(part.get("compressed_segmentation_block_size")),
     )
+
+
+def _resolution(value: object) -> tuple[float, ...]:
+    """Return the nanometres of a voxel; empty where they are no three positive numbers: nothing is read by them."""
+    if not isinstance(value, list) or len(value) != 3:
+        return ()
+    numbers = [one for one in value if isinstance(one, (int, float)) and not isinstance(one, bool) and 0 < one < 1e18]
+    return tuple(map(float, numbers)) if len(numbers) == 3 else ()
+
+
+def _block_size(value: object) -> tuple[int, ...]:
+    """Return the edge lengths of a block; those that are usual where none are stated."""
+    name = "compressed_segmentation_block_size"
+    return (8, 8, 8) if value is None else _lengths(name, value)
 
 
 def _lengths(name: str, value: object, *, signed: bool = False) -> tuple[int, ...]:

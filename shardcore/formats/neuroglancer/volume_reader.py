@@ -65,7 +65,7 @@ def read_voxels(shard: Shard, space: KeySpace, index: Sequence[AxisIndex], *, li
 
     def read(one: tuple[int, tuple[int, ...], int]) -> tuple[tuple[int, ...], NDArray[Any]]:
         row, cell, key = one
-        return cell, chunk_array(space, key, shard.read(shard.objects.ref(row)))
+        return cell, chunk_array(space, key, shard.read(shard.objects.ref(row)), decoder=shard.decoder)
 
     ahead = fetched_ahead(shard, there, lambda one: shard.objects.ref(one[0]))
     for cell, chunk in in_order(read, ahead, shard.jobs):

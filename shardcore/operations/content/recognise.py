@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from shardcore.codecs.npy import MAGIC as NPY_MAGIC
 from shardcore.codecs.pictures import picture_format
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.model.array_layout import RAW, ArrayLayout
+from shardcore.model.content_part import part_at
+from shardcore.model.number_words import plural
 from shardcore.model.span import Span
 from shardcore.operations.content.archives import is_tar, tar_content, zip_content
 from shardcore.operations.content.pictures import picture_content
@@ -88,8 +90,14 @@ def content(shard: Shard, ref: ObjectRef | Key, *, limit: int | None = None) -> 
             return head
         return shard.read_range(wanted, 0, size, limit=most)
 
-    if layout is not None and layout.encoding == RAW:
-        return _array(layout, whole(), size)
+    if layout is not None:
+        data = whole()
+        if layout.encoding == RAW:
+            return _array(layout, data, size)
+        try:
+            return _decoded_array(shard, wanted, layout, data, size)
+        except ShardError as error:
+            reason = error.message
     if size == 0:
         return _bytes(head, size, reason)
     name = next(iter(shard.file_names(wanted).values()), "")
@@ -110,7 +118,7 @@ def content_span(shard: Shard, ref: ObjectRef, start: int, stop: int) -> Span | 
         FormatError: The stored bytes are damaged.
         SourceError: They cannot be read.
     """
-    part = next((one for one in shard.content_parts(ref) if one.start <= start < one.stop), None)
+    part = part_at(shard.content_parts(ref), start)
     return part.span_of(start, stop) if part is not None else None
 
 
@@ -126,6 +134,21 @@ def _array(layout: ArrayLayout, data: bytes, size: int) -> Content:
     if size >= 0 and layout.start + layout.nbytes != size:
         return _bytes(data, size, f"an array of {layout.nbytes:,} bytes was expected, the content has {size:,}")
     return ArrayContent(title, size, data, "", layout)
+
+
+def _decoded_array(shard: Shard, ref: ObjectRef, layout: ArrayLayout, data: bytes, size: int) -> Content:
+    """Return an array that is stored encoded, decoded.
+
+    Raises:
+        LimitExceeded: Not all of its bytes were read, or it has too many elements.
+        FormatError: They are invalid.
+        Unsupported: The encoding is not decoded here.
+    """
+    if size != len(data):
+        raise LimitExceeded(f"an array encoded as {layout.encoding} needs all {plural(size, 'byte')}")
+    decoded, elements = shard.decode_array(ref, layout, data, shard.decoder)
+    title = f"{' × '.join(map(str, layout.shape))} array of {layout.dtype.name}"
+    return ArrayContent(title, len(elements), elements, "", decoded, layout.encoding, size)
 
 
 def _by_magic(head: bytes, size: int, whole: Callable[[], bytes]) -> Content | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from shardcore import (
     Unsupported,
     content,
 )
+from shardcore.model.content_part import ContentPart
 from shardcore.model.number_words import plural, size_text
 from shardcore.operations.content.tensors import tensor_layout
 from shardcore.operations.extraction.files import ending_of, write_object
@@ -99,7 +100,7 @@ def preview_of(shard: Shard, ref: ObjectRef, limit: int | None, labels: Mapping[
     """
     found = content(shard, ref, limit=limit)
     try:
-        parts = shard.content_parts(ref)
+        parts: Sequence[ContentPart] = shard.content_parts(ref)
     except ShardError:
         # The content is shown; what stores each byte of it is unknown.
         parts = ()
