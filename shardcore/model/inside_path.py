@@ -1,7 +1,8 @@
 """Path to something inside a file: keys of objects and names of decoded bytes, and its text in links.
 
 The text of a path is `/KEY/KEY…`, and a link is `FILE#/KEY/KEY…`, with `#START-STOP` after it for bytes. In a key, `%`,
-`/`, `#`, an `@` at the beginning and what cannot be printed are percent-encoded, so that each key has its own text.
+`/`, `#`, an `@` at the beginning and what cannot be printed are percent-encoded, so that each key has its own text; the
+empty key is `@`, and keys of dots are encoded, so that a link stays the same as a path.
 A part that begins with `@` is no key, but the bytes of that name: `@100-200` are what the bytes 100 to 200 decode to,
 `@:a.meta` a file beside.
 """
@@ -9,7 +10,7 @@ A part that begins with `@` is no key, but the bytes of that name: `@100-200` ar
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import quote, unquote
 
 from shardcore.errors import UsageError
@@ -25,6 +26,7 @@ InsidePath = tuple[InsideStep, ...]
 _LINK = re.compile(r"(?P<file>.+)#(?P<path>(?:/[^/#]*)+)(?P<rest>#[^#]*)?", re.DOTALL)
 _STRETCHES = re.compile(r"(?:@\d{1,20}-\d{1,20})+", re.ASCII)
 _BESIDE = "@:"
+_EMPTY = "@"
 _ACTING = "%/#"
 
 
@@ -72,6 +74,20 @@ def shown_inside(name: str, path: Sequence[InsideStep]) -> str:
     return " › ".join([name, *(visible(str(step)) for step in path)])
 
 
+def names_of(link: str, last: Callable[[str], str]) -> list[str]:
+    """Return what people call a file, and each part of the path inside it, of a link.
+
+    Args:
+        link: A path or address, or a link.
+        last: Gives the name of a path or address.
+    """
+    try:
+        file, path, _ = split_inside(link)
+    except UsageError:
+        file, path = link, ()
+    return [last(file), *(str(step) for step in path)]
+
+
 def last_name(step: InsideStep) -> str:
     """Return what people call the last part of a path: of a key with slashes, what follows the last."""
     return str(step).rstrip("/").rpartition("/")[2] or str(step)
@@ -81,6 +97,8 @@ def _step_text(step: InsideStep) -> str:
     if isinstance(step, SourceName):
         text = str(step)
         return _encoded(text if _STRETCHES.fullmatch(text) else _BESIDE + text)
+    if step in ("", ".", ".."):
+        return step.replace(".", "%2E") or _EMPTY
     return "%40" + _encoded(step[1:]) if step.startswith("@") else _encoded(step)
 
 
@@ -97,6 +115,8 @@ def _step(text: str) -> InsideStep:
         raise UsageError(f"{short(text)} is no part of a path inside a file: its escapes are not UTF-8") from error
     if text.startswith(_BESIDE):
         return SourceName.parse(plain[len(_BESIDE) :])
+    if text == _EMPTY:
+        return ""
     if text.startswith("@"):
         if not _STRETCHES.fullmatch(plain):
             raise UsageError(f"{short(text)} is no part of a path inside a file: bytes are @START-STOP, a key %40…")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
 from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, SourceError, reason_of
-from shardcore.model.inside_path import InsideStep, inside_link, last_name
+from shardcore.model.inside_path import InsideStep, inside_link, inside_text, last_name, shown_inside
 from shardcore.model.number_words import plural
 from shardcore.model.objects import State
 from shardcore.model.source_name import SourceName
@@ -49,12 +49,25 @@ class InnerSource(Source):
         self.uri = inside_link(root, (step,))
         self.near, self.merge_gap, self.head_size = base.near, base.merge_gap, base.head_size
         self.watchable = base.watchable
-        self._step_id = inside_link("", (step,))
+        self._step = step
+
+    @property
+    def title(self) -> str:
+        """The path to it, for people: `archive.des › 2090 › model.safetensors`."""
+        outer = self.outer.source
+        if outer is None:
+            return shown_inside(getattr(self.outer, "folder", self.base).name, (self._step,))
+        return shown_inside(outer.title if isinstance(outer, InnerSource) else outer.name, (self._step,))
+
+    @property
+    def root(self) -> Source:
+        """The file, or what lies beside it, that stores the bytes in the end."""
+        return self.base.root if isinstance(self.base, InnerSource) else self.base
 
     @property
     def identity(self) -> str:
         """That of the shard's file, and which object of it."""
-        return f"{self.base.identity}{self._step_id}#{self.size}"
+        return f"{self.base.identity}{inside_text((self._step,))}#{self.size}"
 
     @property
     def tape(self) -> RequestLog | None:

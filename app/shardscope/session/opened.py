@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -24,9 +25,11 @@ from shardcore import (
     SourceError,
     Span,
     StoreUntrusted,
+    UsageError,
 )
 from shardcore.errors import LargeRead, RemoteError, ends_reading
 from shardcore.model.budget import count_source
+from shardcore.shards.object_source import InnerSource
 from shardcore.sources.read_purpose import at_most
 from shardscope.session.debounce import Debounce
 from shardscope.session.error_words import plain_words
@@ -329,18 +332,24 @@ class OpenedShard(QObject):
         return self._open(request, select, agreed)
 
     def _open(self, request: OpenRequest, select: Span | Callable[[], Span | None] | None, agreed: bool) -> Job:
-        if request.is_remote and request.remote is None:
-            request = request.reached(self.reach(request.uri))
+        if request.is_remote:
+            with suppress(UsageError):
+                request = request.resolved()
+            request = request if request.remote is not None else request.reached(self.reach(request.uri))
         tape = RequestLog() if request.is_remote else None
+
+        resolved: list[OpenRequest] = []
 
         def work(job: Job) -> Shard:
             with at_most(None if agreed else AUTO_INDEX_BYTES):
-                return request.open(job.progress, tape)
+                whole = request.resolved()
+                resolved.append(whole)
+                return whole.open(job.progress, tape)
 
         def done(shard: Shard | None, error: BaseException | None) -> None:
             if shard is not None:
                 place = select() if callable(select) else select
-                self._take(shard, request)
+                self._take(shard, resolved[-1] if resolved else request)
                 self._arrive(place)
                 return
             if self.shard is not None:
@@ -354,7 +363,7 @@ class OpenedShard(QObject):
                 self.untrusted.emit(error, partial(self.open, trusted, select=select, agreed=agreed))
             if isinstance(error, LargeRead):
                 again = partial(self.open, request, select=select, agreed=True)
-                self.costly.emit(Costly(self.tr("Opening {0}").format(request.name), error.size, again))
+                self.costly.emit(Costly(self.tr("Opening {0}").format(request.title), error.size, again))
 
         self.opening.emit(request.shown)
         if tape is not None:
@@ -398,7 +407,7 @@ class OpenedShard(QObject):
         self._set_tape(shard.tape)
         self.opened.emit(shard)
         if shard.source is not None:
-            self._watch.start(shard.source)
+            self._watch.start(shard.source.root if isinstance(shard.source, InnerSource) else shard.source)
         if shard.loaded:
             self._index_done()
         elif shard.damage is None and (size := index_size(shard)) is not None and size <= AUTO_INDEX_BYTES:

@@ -7,14 +7,18 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Depth, Node, Report, Shard, ShardError, Span
+from shardcore import Depth, Node, Report, Shard, ShardError, Span, UsageError, detect, open_inside
+from shardcore.model.inside_path import InsideStep
+from shardcore.model.text import short
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
 from shardcore.operations.references import leads_to
+from shardcore.shards.object_source import source_inside
 from shardscope.session import selection as completing
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
+from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenedShard, OpenFailure
 from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
@@ -73,6 +77,20 @@ class History:
         self._places.clear()
         self._at = -1
         self._away = False
+
+
+def key_of(shard: Shard, row: int) -> str:
+    """Return the key by which a row is opened.
+
+    Raises:
+        UsageError: It has none, or another object is returned for it.
+    """
+    key = shard.objects.ref(row).key
+    if key is None:
+        raise UsageError("the object has no key that a link can hold")
+    if shard.find(key).row != row:
+        raise UsageError(f"readers return another object for the key {short(key)}")
+    return key
 
 
 def _near(last: Selection, chosen: Selection) -> bool:
@@ -136,6 +154,34 @@ class Session(OpenedShard):
         if not self.request.uri:
             return None
         return self.open(self.request, select=self.selection.span)
+
+    # --- what is inside ---
+
+    def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
+        """Open what is inside what is open in another tab, where its bytes are recognised; else tell why not.
+
+        Args:
+            what: The row of an object, its key, or the name of bytes.
+            *more: Keys of what is inside that.
+        """
+        request = self.request
+
+        def work(shard: Shard, _: Job) -> OpenRequest:
+            step = key_of(shard, what) if isinstance(what, int) else what
+            if more:
+                open_inside(shard, step, *more).close()
+            else:
+                with source_inside(shard, step) as source:
+                    detect(source)
+            return replace(request, inside=(*request.inside, step, *more))
+
+        return self.ask(
+            work,
+            lambda inner: self.tab_wanted.emit(inner, None),
+            failed=lambda error: self.tell(self.tr("It does not open"), error),
+            key=("inside", self),
+            priority=JobPriority.SCREEN,
+        )
 
     def _reset(self) -> None:
         super()._reset()

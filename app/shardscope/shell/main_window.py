@@ -534,6 +534,7 @@ class MainWindow(QMainWindow):
             self.settings.add_recent(self.session.uri)
         self._refresh_recent()
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
+        name = self.session.request.title if self.session.request.inside else name
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
         self.setWindowTitle(shown(f"{name}{sandbox} — Shardscope"))
         version = f" {shard.version}" if shard.version else ""

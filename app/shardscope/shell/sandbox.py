@@ -83,7 +83,8 @@ class SandboxShell(QObject):
     @property
     def stays(self) -> bool:
         """Return whether what was opened is the same file with other changes: nothing comes to the front for it."""
-        return self._session.request.sandbox or self.sandbox.leaving
+        request = self._session.request
+        return (request.sandbox and not request.inside) or self.sandbox.leaving
 
     # --- menus ---
 
@@ -161,7 +162,8 @@ class SandboxShell(QObject):
 
     def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
         """Return whether the sandbox is kept, or nothing is lost with it; else asks."""
-        kept = request is not None and request.sandbox and request.uri == self._session.request.uri
+        now = self._session.request
+        kept = request is not None and request.sandbox and (request.uri, request.inside) == (now.uri, now.inside)
         if kept or not self.sandbox.unsaved:
             return True
         self.ask_discard(go)

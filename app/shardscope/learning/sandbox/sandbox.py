@@ -85,6 +85,8 @@ class Sandbox(QObject):
         shard = self._session.shard
         if shard is None:
             return self.tr("Open a file first")
+        if self._session.request.inside:
+            return self.tr("It lies inside another file: save it as a file first, and open that")
         if shard.source is None and not self.member:
             return self.tr("A folder cannot be broken: select bytes of one of its files")
         return ""
@@ -292,7 +294,7 @@ class Sandbox(QObject):
     def _opened(self, _: Shard) -> None:
         request = self._session.request
         was = self.on
-        if request.sandbox:
+        if request.sandbox and not request.inside:
             if not was:
                 self._was = None
                 self._saved = ()

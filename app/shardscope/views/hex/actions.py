@@ -30,6 +30,7 @@ class HexActions:
         follow: To where the field points.
         leads: Which bytes point to those that are selected.
         decoded: Between stored and decoded bytes.
+        inside: Opens the object of the bytes, or the decoded bytes, where they are a shard or an archive.
         drawing: To the drawings, and back to the bytes.
         copy_drawing: The drawing that is shown, as SVG and as a picture.
         save_drawing: The same, in a file.
@@ -64,6 +65,7 @@ class HexActions:
         self.follow = self._action(self.tr("Follow &pointer"))
         self.leads = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
+        self.inside = self._action(self.tr("Open &inside"), "Ctrl+Alt+O")
         self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
         self.copy_drawing = self._action(self.tr("Copy d&rawing"))
         self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))

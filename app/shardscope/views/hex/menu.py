@@ -60,6 +60,7 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenu
             actions.follow,
             actions.leads,
             actions.decoded,
+            actions.inside,
         ]
     )
     menu.addSeparator()

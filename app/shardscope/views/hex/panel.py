@@ -14,7 +14,9 @@ from shardcore import Cancelled, DataSet, FormatError, Node, Report, Section, Sh
 from shardcore.model.children import RowRange
 from shardcore.model.copy_forms import curl_command, explain_command, read_lines
 from shardcore.model.details import headline, record_size
+from shardcore.model.node import nearest_row
 from shardcore.model.source_name import SourceName
+from shardcore.shards.object_source import InnerSource
 from shardscope.session.copy_bytes import CopyAs
 from shardscope.session.goto import GotoNames, starts_of
 from shardscope.session.highlights import lights_in
@@ -109,7 +111,8 @@ def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
     name = SourceName.parse(source)
     if isinstance(shard, DataSet):
         return short_name(shard.uri) if path else name.path
-    file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
+    stored = shard.source if shard is not None else None
+    file = "" if stored is None else stored.title if isinstance(stored, InnerSource) else short_name(stored.name)
     return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)
 
 
@@ -291,6 +294,7 @@ class HexPanel(QWidget):
         actions.follow.triggered.connect(self.follow_pointer)
         actions.leads.triggered.connect(self._session.ask_leads)
         actions.decoded.triggered.connect(self.toggle_decoded)
+        actions.inside.triggered.connect(self.open_inside)
         actions.goto.triggered.connect(self.address.start)
         actions.find.triggered.connect(self.search.start)
         actions.find_these.triggered.connect(self.searching.find_these)
@@ -462,6 +466,7 @@ class HexPanel(QWidget):
         self.actions_.follow.setEnabled(self._pointer() is not None)
         stored = stored_span(self.state.name)
         self.actions_.decoded.setEnabled(bool(self._decoded()) or stored is not None)
+        self.actions_.inside.setEnabled(self._inner() is not None)
         self.actions_.decoded.setText(
             self.tr("Show &stored bytes") if stored is not None else self.tr("Show &decoded bytes")
         )
@@ -488,6 +493,18 @@ class HexPanel(QWidget):
             self._session.select_span(stored)
         elif name := self._decoded():
             self._session.select_span(Span(name, 0, 1))
+
+    def _inner(self) -> int | SourceName | None:
+        """Return what *Open inside* opens: the object of the bytes, or else what they decode to."""
+        if (row := nearest_row(self._path)) is not None:
+            return row
+        name = self._decoded() or (self.state.name if stored_span(self.state.name) is not None else "")
+        return SourceName.parse(name) if name else None
+
+    def open_inside(self) -> None:
+        """Open the object of the bytes with the caret in another tab, or what they decode to."""
+        if (inner := self._inner()) is not None:
+            self._session.open_inside(inner)
 
     def select_record(self) -> None:
         """Select the record around the field of the byte with the caret."""
