@@ -16,6 +16,7 @@ from shardscope.session.session import Session
 from shardscope.session.words import cut_middle
 from shardscope.shell.docks import PanelDocks
 from shardscope.shell.edits import EditShell
+from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.panels import Panel
 from shardscope.shell.sandbox import SandboxShell
 from shardscope.startup.settings import THEMES
@@ -214,7 +215,7 @@ class WindowActions:
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
-        file = bar.addMenu(self.tr("&File"))
+        file = self.file = bar.addMenu(self.tr("&File"))
         file.addActions([self.open, self.open_folder, self.open_address, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
@@ -249,7 +250,8 @@ class WindowActions:
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
         view.addAction(self.picture)
-        self._fill_go(bar.addMenu(self.tr("&Go")), panels, bytes_)
+        self.go = bar.addMenu(self.tr("&Go"))
+        self._fill_go(self.go, panels, bytes_)
         tools = bar.addMenu(self.tr("&Tools"))
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
@@ -258,6 +260,17 @@ class WindowActions:
         tools.addSeparator()
         tools.addAction(comparing)
         breaking.fill(tools)
+
+    def add_tabs(self, bar: FileTabBar, restore: QAction) -> None:
+        """Add what can be done with tabs to the menus.
+
+        Args:
+            bar: The tabs of the window.
+            restore: The choice to open them again at the next start.
+        """
+        self.go.insertActions(self.filter, [bar.next, bar.previous])
+        self.go.insertSeparator(self.filter)
+        self.file.insertActions(self.quit, [bar.reopen, restore])
 
     def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
         go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])

@@ -96,6 +96,13 @@ QTabBar[tight="true"]::tab { padding: 6px 4px; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
 QTabBar::tab:hover { color: $text; }
 QTabBar:focus { border: 2px solid $accent; }
+QToolBar#fileTabBar { padding: 0; }
+QTabBar#fileTabs:focus { border: none; }
+QTabBar#fileTabs::tab { padding: 4px 6px 4px 12px; min-width: 60px; max-width: 260px;
+    border-right: 1px solid $border; }
+QTabBar#fileTabs::tab:selected { background: $base; }
+QTabBar#fileTabs::tab:hover:!selected { background: $raised; }
+QTabBar#fileTabs::tab:selected:focus { border: 2px solid $accent; padding: 2px 5px 4px 10px; }
 QTabBar QToolButton { padding: 0; border: none; color: $muted; }
 QTabBar QToolButton:hover { color: $text; background: $raised; }
 QHeaderView { background: $window; border: none; }

@@ -302,6 +302,21 @@ def _badge_sizes(lights: Sequence[Light], font: QFont) -> list[QSizeF]:
     return [badge_size(light.number, font) for light in lights]
 
 
+@dataclass(frozen=True, slots=True)
+class TreePlace:
+    """What is seen of the tree of a document.
+
+    Attributes:
+        uri: The file.
+        expanded: The names of the expanded nodes, each from the root down.
+        top: Where the tree is scrolled to.
+    """
+
+    uri: str
+    expanded: frozenset[tuple[str, ...]]
+    top: int
+
+
 class StructureTree(QTreeView):
     """Follows the selection of the session, and makes it.
 
@@ -319,6 +334,7 @@ class StructureTree(QTreeView):
         super().__init__(parent)
         self.session = session
         self._following = False
+        self._top: int | None = None
         self.nodes = NodeModel(session, self)
         self.lit = LitNodes()
         self.setObjectName("structureTree")
@@ -344,6 +360,8 @@ class StructureTree(QTreeView):
         for shown in (self.nodes.dataChanged, self.nodes.layoutChanged, self.nodes.rowsInserted, self.expanded):
             shown.connect(self._size_soon.again)
         self.verticalScrollBar().valueChanged.connect(self._size_soon.again)
+        self.verticalScrollBar().rangeChanged.connect(lambda *_: self._return_to_top())
+        self.verticalScrollBar().actionTriggered.connect(lambda _: self._stay())
         self.nodes.modelReset.connect(self._expand_root)
         # The same file read again, or with more of it known, keeps what was expanded.
         self._expanded: tuple[str, set[tuple[str, ...]]] = ("", set())
@@ -475,12 +493,32 @@ class StructureTree(QTreeView):
         self._expand_root()
 
     def _opened(self, _: object) -> None:
+        self._stay()
         self._size_columns()
-        if self._expanded[0] != self.session.uri:
+        if self._expanded[0] != self.session.uri or self.session.switching:
             self._expanded = (self.session.uri, set())
         self.nodes.only_differing = False
         self.differs.setChecked(False)
         self.nodes.load()
+
+    def view_state(self) -> object:
+        """Return what is expanded, and where the tree is scrolled to."""
+        return TreePlace(self._expanded[0], frozenset(self._expanded[1]), self.verticalScrollBar().value())
+
+    def restore_view_state(self, state: object) -> None:
+        """Expand the same nodes as they are read again, and scroll to the same place."""
+        if isinstance(state, TreePlace):
+            self._expanded = (state.uri, set(state.expanded))
+            self._top = state.top
+
+    def _return_to_top(self) -> None:
+        """Scroll to where the tree was left, as far as its rows are read, until something else is selected."""
+        if self._top is not None:
+            self.verticalScrollBar().setValue(self._top)
+
+    def _stay(self) -> None:
+        """The user scrolls or selects: what was seen before is over."""
+        self._top = None
 
     def _expand_root(self) -> None:
         root = self.nodes.index(0, 0)
@@ -522,6 +560,8 @@ class StructureTree(QTreeView):
         self.nodes.modelReset.connect(again)
 
     def _follow(self, selection: Selection) -> None:
+        if not self.session.switching and selection.origin is not self.session:
+            self._stay()
         if selection.origin is self or not selection.complete:
             return
         if selection.path:
@@ -541,6 +581,7 @@ class StructureTree(QTreeView):
         self.selectionModel().setCurrentIndex(index, command)
         if not self.viewport().rect().contains(self.visualRect(index).center()):
             self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+        self._return_to_top()
         self._following = False
 
     def focusInEvent(self, event: QFocusEvent) -> None:
