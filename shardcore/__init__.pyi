@@ -70,7 +70,9 @@ from .operations.content.results import TextContent as TextContent
 from .operations.convert import KeyChoice as KeyChoice
 from .operations.convert import convert as convert
 from .operations.convert import extract as extract
+from .operations.diff import DiffDepth as DiffDepth
 from .operations.diff import DiffKind as DiffKind
+from .operations.diff import MemberDiff as MemberDiff
 from .operations.diff import ObjectDiff as ObjectDiff
 from .operations.diff import ShardDiff as ShardDiff
 from .operations.diff import diff as diff
