@@ -15,6 +15,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
+from shardscope.session.notes import SessionNotes
 from shardscope.session.opened import IndexState, OpenedShard, OpenFailure
 from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
@@ -98,6 +99,7 @@ class Session(OpenedShard):
         arrows: What leads where, as it is requested last.
         question: What it is requested last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
+        notes: The notes on what is open.
     """
 
     selection_changed = Signal(object)
@@ -130,6 +132,7 @@ class Session(OpenedShard):
         self.question: ReferenceQuery | None = None
         self.report: Report | None = None
         self._history = History()
+        self.notes = SessionNotes(self)
 
     def reload(self) -> Job | None:
         """Open the same place again, the same way and with the same bytes selected; for files that changed."""

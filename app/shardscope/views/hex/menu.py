@@ -62,6 +62,7 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenu
             actions.decoded,
         ]
     )
+    menu.addAction(actions.note)
     menu.addSeparator()
     for text, act in (
         (translate("HexMenu", "Go to o&bject"), deeds.go),
