@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -96,7 +96,7 @@ class KeySearch(Iterator[KeyHit]):
         """End the search; what is under way is stopped."""
         self._hits.close()
 
-    def _search(self, paths: Iterable[str | Path], jobs: int) -> Any:
+    def _search(self, paths: Iterable[str | Path], jobs: int) -> Generator[KeyHit]:
         with closing(in_order(self._outcome, self._places(paths), jobs)) as outcomes:
             for done, outcome in enumerate(outcomes, 1):
                 self.searched += outcome.searched

@@ -19,6 +19,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
+from shardscope.session.notes import SessionNotes
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.opened import IndexState, OpenFailure
 from shardscope.session.selection import Selection
@@ -117,6 +118,7 @@ class Session(Documents):
         arrows: What leads where, as it is requested last.
         question: What it is requested last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
+        notes: The notes on what is open.
     """
 
     selection_changed = Signal(object)
@@ -151,6 +153,7 @@ class Session(Documents):
         self.question: ReferenceQuery | None = None
         self.report: Report | None = None
         self._history = History()
+        self.notes = SessionNotes(self)
 
     def reload(self) -> Job | None:
         """Open the same place again, the same way and with the same bytes selected; for files that changed."""

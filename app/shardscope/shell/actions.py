@@ -200,6 +200,7 @@ class WindowActions:
         changing: EditShell,
         comparing: CompareFormats,
         breaking: SandboxShell,
+        find_key: QAction,
     ) -> None:
         """Fill the menus.
 
@@ -212,6 +213,7 @@ class WindowActions:
             changing: The actions that change the open file.
             comparing: The action that compares formats.
             breaking: The actions that break it in a sandbox.
+            find_key: Searches for a key in many files.
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
@@ -233,6 +235,7 @@ class WindowActions:
         edit.addActions([bytes_.paste, bytes_.fill, bytes_.replace])
         edit.addSeparator()
         edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
+        edit.addAction(bytes_.note)
         edit.addSeparator()
         edit.addActions([bytes_.find, bytes_.find_these, bytes_.find_next, bytes_.find_previous])
         changing.fill(edit)
@@ -256,7 +259,7 @@ class WindowActions:
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
         tools.addSeparator()
-        tools.addActions([objects.trace, self.load_index, self.stop])
+        tools.addActions([objects.trace, find_key, self.load_index, self.stop])
         tools.addSeparator()
         tools.addAction(comparing)
         breaking.fill(tools)
@@ -274,6 +277,7 @@ class WindowActions:
 
     def _fill_go(self, go: QMenu, panels: Sequence[Panel], bytes_: HexActions) -> None:
         go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
+        go.addActions([bytes_.previous_note, bytes_.next_note])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key, self.go_to])
         go.addSeparator()

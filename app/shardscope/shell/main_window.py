@@ -56,6 +56,7 @@ from shardscope.shell.file_dialogs import FileDialogs
 from shardscope.shell.file_tabs import FileTabBar
 from shardscope.shell.help_menu import HelpMenu
 from shardscope.shell.job_status import JobStatus
+from shardscope.shell.notes import NotesShell
 from shardscope.shell.notices import Notices, NoticeTone
 from shardscope.shell.open_with import OpenWays
 from shardscope.shell.panels import PANELS
@@ -72,6 +73,7 @@ from shardscope.tasks.connect.connect import ConnectTask
 from shardscope.tasks.new_shard.new_shards import NewShards
 from shardscope.views.findings.hits import HitsTable
 from shardscope.views.hex.panel import HexPanel
+from shardscope.views.notes.panel import NotesPanel
 from shardscope.views.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.objects.panel import ObjectPanel
@@ -369,6 +371,7 @@ class MainWindow(QMainWindow):
             self.changing,
             self.comparing,
             self.breaking,
+            self.noting.find_key,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
         self.top = TopBar(
@@ -408,6 +411,8 @@ class MainWindow(QMainWindow):
     # --- making ---
 
     def _make_centre(self) -> None:
+        notes = self.panels.panel(NotesPanel)
+        self.noting = NotesShell(self.session, notes, self.hex.actions_, self.settings, self)
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.hex)

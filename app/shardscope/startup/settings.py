@@ -100,6 +100,18 @@ class Settings:
         self._store.setValue("folders", [path, *(other for other in self.folders if other != path)][:MAX_RECENT])
 
     @property
+    def searched_folders(self) -> list[str]:
+        """The folders that were searched for a key, the latest first."""
+        value = self._store.value("searched_folders", [])
+        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        return [str(name) for name in names][:MAX_RECENT]
+
+    def add_searched_folder(self, path: str) -> None:
+        """Put a folder that was searched for a key first."""
+        others = [other for other in self.searched_folders if other != path]
+        self._store.setValue("searched_folders", [shown_address(path), *others][:MAX_RECENT])
+
+    @property
     def reduced_motion(self) -> bool:
         """Return whether nothing shall move by itself."""
         return str(self._store.value("reduced_motion", "false")) == "true"

@@ -328,6 +328,7 @@ class HexPanel(QWidget):
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
         session.lights_changed.connect(self._lights_changed)
+        session.notes.changed.connect(self._notes_changed)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
             self._opened(session.shard)
@@ -407,6 +408,11 @@ class HexPanel(QWidget):
         self.state.set_findings(findings)
         self.overview.set_findings(findings)
 
+    def _notes_changed(self) -> None:
+        notes = self._session.notes.on(self.state.name)
+        self.state.set_notes(notes)
+        self.overview.set_notes(notes)
+
     def _lights_changed(self) -> None:
         """Highlight bytes; where nothing is selected, those that a step computes with are brought into view."""
         lights, arrows = self._session.lights, self._session.arrows
@@ -465,6 +471,7 @@ class HexPanel(QWidget):
         self.state.set_source(source.name, source.size, source.sections)
         self.overview.set_source(source.name, source.size, source.sections)
         self._findings_changed(self._session.report)
+        self._notes_changed()
         if source.span is not None and chosen:
             self.state.select(source.span, reveal=False)
         self.state.scroll_to(source.top)
