@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 from shardcore import ShardError
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
 from shardcore.shards.cache import LruCache
-from shardscope.views.preview.array_view import grey_levels, label_colours
+from shardscope.views.preview.levels import label_colours, level_colours
 
 MOST_EDGE = 1024
 """Pixels across and down that are shown of a plane at once."""
@@ -229,7 +229,7 @@ class VolumeSlice:
             seen = seen[np.isfinite(seen)] if seen.dtype.kind == "f" else seen
             if seen.size:
                 self.levels = (float(seen.min()), float(seen.max()))
-        self.pixels = grey_levels(loaded, *self.levels)
+        self.pixels = level_colours(loaded, *self.levels)
 
     def _mask(self) -> NDArray[np.bool_]:
         mask = np.zeros(self.values.shape, np.bool_)
