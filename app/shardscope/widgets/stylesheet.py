@@ -62,6 +62,7 @@ QPushButton:disabled { color: $faint; background: $raised; border-color: $border
 QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
     selection-background-color: $accent; selection-color: $base; }
 QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
+QSpinBox::up-button, QSpinBox::down-button { width: 0; border: none; }
 QPlainTextEdit { background: $base; border: 1px solid $border; border-radius: 5px; padding: 2px; }
 QPlainTextEdit:focus { border: 2px solid $accent; padding: 1px; }
 QComboBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px; combobox-popup: 0; }
