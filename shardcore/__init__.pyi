@@ -53,6 +53,9 @@ from .model.runs import Runs as Runs
 from .model.section import Section as Section
 from .model.section import SectionRole as SectionRole
 from .model.span import Span as Span
+from .operations.content.members import member_content as member_content
+from .operations.content.members import tensor_array as tensor_array
+from .operations.content.pictures import picture_pixels as picture_pixels
 from .operations.content.recognise import content as content
 from .operations.content.recognise import content_span as content_span
 from .operations.content.results import ArchiveContent as ArchiveContent

@@ -14,6 +14,7 @@ from shardcore.model.number_words import plural
 
 if TYPE_CHECKING:
     from shardcore.operations.content.results import Content
+    from shardcore.shards.shard import Shard
 
 
 @opens
@@ -21,7 +22,13 @@ def show(
     uri: Uri,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Key of the object.", show_default=False)],
     json: Json = False,
-    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a slice of an array as PNG.")] = None,
+    member: Annotated[
+        str | None,
+        typer.Option("--member", metavar="NAME", help="A tensor, or a file of an archive; empty of a compressed file."),
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="FILE", help="Write a picture, or a slice of an array, as PNG.")
+    ] = None,
     index: Annotated[
         str | None, typer.Option("--index", metavar="N,…", help="Slice: index of each axis after the second.")
     ] = None,
@@ -30,14 +37,16 @@ def show(
 ) -> int:
     """Show an object as what it is: text, table, picture, array, tensors, archive."""
     from shardcore.cli.content_output import content_json, print_content
+    from shardcore.operations.content.members import member_content
     from shardcore.operations.content.recognise import content
 
-    with how.open(uri) as shard:
-        found = content(shard, key)
-    if png is not None:
-        _write_png(found, png, index, force=force)
-    elif index is not None:
+    if index is not None and png is None:
         raise UsageError("--index is only used with --png")
+    with how.open(uri) as shard:
+        shard.isolate()
+        found = content(shard, key) if member is None else member_content(shard, key, member)
+        if png is not None:
+            _write_png(shard, found, png, index, force=force)
     if json:
         print_json(content_json(found))
     elif png is None:
@@ -45,13 +54,14 @@ def show(
     return 0
 
 
-def _write_png(found: Content, target: Path, index: str | None, *, force: bool) -> None:
-    from shardcore.cli.content_output import png_of, slice_of
-    from shardcore.operations.content.results import ArrayContent
+def _write_png(shard: Shard, found: Content, target: Path, index: str | None, *, force: bool) -> None:
+    from shardcore.cli.content_output import pixels_of
+    from shardcore.codecs.pictures import encode_png
+    from shardcore.operations.content.results import ArrayContent, PictureContent
     from shardcore.writing.temporary import write_whole
 
-    if not isinstance(found, ArrayContent):
-        raise UsageError(f"--png needs an array; this is {found.title}")
+    if not isinstance(found, (ArrayContent, PictureContent)):
+        raise UsageError(f"--png needs an array or a picture; this is {found.title}")
     if not found.complete:
-        raise UsageError(f"--png needs the whole array; {plural(len(found.data), 'byte')} were read")
-    write_whole(target, [png_of(slice_of(found.array, index, across=bool(found.layout.axes)))], force=force)
+        raise UsageError(f"--png needs the whole of it; {plural(len(found.data), 'byte')} were read")
+    write_whole(target, [encode_png(pixels_of(shard, found, index))], force=force)
