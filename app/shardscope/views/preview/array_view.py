@@ -110,7 +110,7 @@ class ArrayView(ContentView):
         self.plane.chosen.connect(lambda x, y: self._choose(self.index_of(x, y)))
 
     def _build(self) -> None:
-        self.setFocusProxy(self.plane)
+        self.keys = self.plane
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 0, 8, 4)
         bar.setSpacing(6)
@@ -264,7 +264,7 @@ class ArrayView(ContentView):
         self.look.setVisible(pictured)
         numbers = look == NUMBERS or not pictured
         self.pages.setCurrentIndex(int(numbers))
-        self.setFocusProxy(self.table if numbers else self.plane)
+        self.keys = self.table if numbers else self.plane
         self.levels.setVisible(not numbers and look != LABELS)
         self.zoom_bar.show_zoom(not numbers)
         self._tell(None)

@@ -70,6 +70,9 @@ class ContentView(QWidget):
 
     Args:
         session: What is open; for jobs of the view's own.
+
+    Attributes:
+        keys: The part that gets the keyboard.
     """
 
     pointed = Signal(object, object)
@@ -86,6 +89,8 @@ class ContentView(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.session = session
+        # A focus proxy would be reached by Tab before the controls above it, and hide them from Tab.
+        self.keys: QWidget = self
 
     @classmethod
     def shows(cls, content: Content) -> bool:

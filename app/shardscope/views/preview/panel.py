@@ -473,7 +473,7 @@ class PreviewPanel(QWidget):
         if self._whole is not None:
             self._take(self._whole)
             if self.view is not None:
-                self.view.setFocus(Qt.FocusReason.OtherFocusReason)
+                self.view.keys.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- out of the preview ---
 

@@ -253,7 +253,7 @@ class RowsView(ContentView):
         header.setResizeContentsPrecision(_MEASURED)
         header.setStretchLastSection(True)
         table.setSortingEnabled(True)
-        self.setFocusProxy(table)
+        self.keys = table
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(table)
