@@ -46,8 +46,8 @@ from shardscope.session.session import Session
 from shardscope.views.objects.drag_out import DragOut
 from shardscope.views.preview.array_view import ArrayView
 from shardscope.views.preview.content_view import ContentView, Preview
-from shardscope.views.preview.json_view import JsonView
 from shardscope.views.preview.geometry_view import GeometryView
+from shardscope.views.preview.json_view import JsonView
 from shardscope.views.preview.picture_view import PictureView
 from shardscope.views.preview.rows_view import RowsView
 from shardscope.views.preview.text_view import TextView
