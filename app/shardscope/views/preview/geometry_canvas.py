@@ -122,7 +122,7 @@ class GeometryCanvas(QWidget):
         self._hover = self._mark = -1
         if not keep:
             self.camera = Camera.first()
-        self.shaded = self.shaded if keep else None
+        self.shaded, self._full = None, False
         self._quick()
         self._draw_full()
 

@@ -93,6 +93,11 @@ class GeometryView(ContentView):
         column.addWidget(self.canvas, 1)
         column.addLayout(below)
 
+    @property
+    def content(self) -> GeometryContent | None:
+        """What is shown: of a mesh, with the level that is."""
+        return self._found
+
     @classmethod
     def shows(cls, content: Content) -> bool:
         return isinstance(content, GeometryContent)
