@@ -199,8 +199,9 @@ def _triangles(
         within = (np.arange(before, int(ends[stop - 1])) - (ends - counts)[owner]).astype(np.int32)
         y, x = np.divmod(within, boxes[owner])
         part = np.repeat(shares[done:stop], counts[done:stop], axis=0)
-        b = part[:, 0] + part[:, 2] * x + part[:, 4] * y
-        c = part[:, 1] + part[:, 3] * x + part[:, 5] * y
+        right, below = x.astype(np.float32), y.astype(np.float32)
+        b = part[:, 0] + part[:, 2] * right + part[:, 4] * below
+        c = part[:, 1] + part[:, 3] * right + part[:, 5] * below
         inside = np.flatnonzero((b >= -_CLOSE) & (c >= -_CLOSE) & (b + c <= 1 + _CLOSE))
         owner, b, c = owner[inside], b[inside], c[inside]
         z, bright = depths[owner], lights[owner]
@@ -253,7 +254,7 @@ def _stamp(
     inside = (places[:, 0] > -radius) & (places[:, 0] < canvas.columns + radius)
     inside &= (places[:, 1] > -radius) & (places[:, 1] < canvas.rows + radius)
     places, things = places[inside], things[inside]
-    light = np.clip(0.72 + 0.5 * places[:, 2] / reach, 0.35, 1).astype(np.float32)
+    light = np.clip(0.78 + 0.45 * places[:, 2] / reach, 0.5, 1).astype(np.float32)
     for down in around:
         for across in around:
             x = np.floor(places[:, 0] + across).astype(np.int64)

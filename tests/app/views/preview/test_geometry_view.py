@@ -103,7 +103,8 @@ def test_a_level_is_chosen(show: Show, qtbot: QtBot) -> None:
     view = show(ROOT / "mesh" / "0.shard", "1001")
     assert [view.levels.itemText(at) for at in range(view.levels.count())] == ["Level 0", "Level 1"]
     assert view.levels.currentIndex() == 1
-    assert view.counts.text().startswith("634 triangles, 331 vertices · 793.8 nm × ")
+    assert view.counts.text() == "634 triangles, 331 vertices"
+    assert view.value.text() == "Box of 793.8 nm × 605.6 nm × 295.3 nm"
     qtbot.keyClick(view.canvas, Qt.Key.Key_Left)
     before, rotation = settled(view, qtbot), view.canvas.camera.rotation
     view.levels.setCurrentIndex(0)
