@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractItemView, QTableView, QVBoxLayout, QWidge
 
 from shardcore import ArchiveContent, BytesContent, Content, ObjectRef, Shard, TableContent, TensorsContent
 from shardcore.codecs.csv_spans import cell_spans, cell_text, row_spans
+from shardcore.operations.content.geometry import AnnotationsContent
 from shardscope.session.session import Session
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.widgets.clipboard import copy_lines
@@ -22,6 +23,9 @@ from shardscope.widgets.table_model import TableModel
 
 MOST_WIDTH = 280
 """Pixels of a column at first."""
+
+MOST_ANNOTATIONS = 100_000
+"""Annotations in a table."""
 
 _MEASURED = 100
 _COPIED = 100_000
@@ -126,6 +130,10 @@ def rows_of(found: Content) -> ContentRows:
     if isinstance(found, ArchiveContent) and found.members:
         names = [(one.name, f"{one.size:,}" if one.size >= 0 else "", f"{one.start:,}") for one in found.members]
         return ContentRows(("Name", "Bytes", "Offset"), names, [(one.start, one.stop) for one in found.members])
+    if isinstance(found, AnnotationsContent):
+        count = min(len(found.annotations.rows), MOST_ANNOTATIONS)
+        spans = [found.annotations.row_bytes(row) for row in range(count)]
+        return ContentRows(found.titles(), [found.cells(row) for row in range(count)], spans)
     if isinstance(found, TableContent):
         return DelimitedRows(found)
     if isinstance(found, BytesContent) and found.strings:
@@ -271,7 +279,7 @@ class RowsView(ContentView):
             return bool(content.members)
         if isinstance(content, BytesContent):
             return bool(content.strings)
-        return isinstance(content, TensorsContent | TableContent)
+        return isinstance(content, TensorsContent | TableContent | AnnotationsContent)
 
     @classmethod
     def prepare(cls, shard: Shard, ref: ObjectRef, content: Content) -> ContentRows:
