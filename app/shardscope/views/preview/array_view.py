@@ -117,6 +117,8 @@ class ArrayView(ContentView):
         bar.addWidget(self.axes)
         bar.addWidget(self.look)
         bar.addStretch(1)
+        bar.addWidget(self.levels.auto)
+        bar.addWidget(self.levels.whole)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(8, 0, 8, 4)
         self.pages = QStackedWidget()
@@ -221,6 +223,7 @@ class ArrayView(ContentView):
             slider, box = QSlider(Qt.Orientation.Horizontal), QSpinBox()
             box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
             box.setObjectName(f"previewIndex{axis}")
+            box.setFixedWidth(box.fontMetrics().horizontalAdvance(f"{self._array.shape[axis]}") + 36)
             for one in (slider, box):
                 one.setRange(0, self._array.shape[axis] - 1)
                 one.setAccessibleName(self.tr("Index on {0}").format(self._name(axis)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from shardcore import Content, ObjectRef, Shard, Span
-from shardcore.model.content_part import ContentPart
+from shardcore.model.content_part import ContentPart, part_at, part_stored_at
 from shardscope.session.session import Session
 
 
@@ -29,29 +30,37 @@ class Preview:
 
     ref: ObjectRef
     content: Content
-    parts: tuple[ContentPart, ...]
+    parts: Sequence[ContentPart]
     prepared: Any = None
     begin: int = 0
     name: str = ""
 
     def span_of(self, start: int, stop: int) -> Span | None:
-        """Return where bytes of the content are stored: exact, or the block that holds the first."""
+        """Return where bytes of the content are stored: exact, or the blocks that hold them.
+
+        Blocks of one source become one span, from the first to the last; of others only the first counts.
+        """
         start, stop = start + self.begin, stop + self.begin
-        part = next((one for one in self.parts if one.start <= start < one.stop), None)
-        return part.span_of(start, stop) if part is not None else None
+        first, last = part_at(self.parts, start), part_at(self.parts, max(stop - 1, start))
+        if first is None:
+            return None
+        found = first.span_of(start, stop)
+        if last is None or last == first:
+            return found
+        end = last.span_of(max(start, last.start), stop)
+        if end.source != found.source or end.stop < found.start:
+            return found
+        return Span(found.source, min(found.start, end.start), max(found.stop, end.stop))
 
     def inside(self, span: Span | None) -> tuple[int, int] | None:
         """Return the bytes of the content that are selected; None where none of them is."""
-        if span is None:
+        part = part_stored_at(self.parts, span) if span is not None else None
+        if span is None or part is None:
             return None
-        for part in self.parts:
-            stored = part.stored
-            if span.source == stored.source and stored.start <= span.start < stored.stop:
-                first = part.content_at(span.start)
-                stop = first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
-                first, stop = max(first - self.begin, 0), stop - self.begin
-                return (first, stop) if first < stop else None
-        return None
+        first = part.content_at(span.start)
+        stop = first + max(min(span.size, part.stop - first), 1) if part.exact else part.stop
+        first, stop = max(first - self.begin, 0), stop - self.begin
+        return (first, stop) if first < stop else None
 
 
 class ContentView(QWidget):

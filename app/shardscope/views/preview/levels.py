@@ -229,12 +229,13 @@ class LevelsBar(QWidget):
         self.histogram = Histogram()
         self.low = self._field("previewLow", self.tr("Value of the first colour"))
         self.high = self._field("previewHigh", self.tr("Value of the last colour"))
+        # They stand where the owner has room.
         self.auto = self._button("previewAuto", self.tr("Auto"), self.tr("From 1 % to 99 % of the elements"))
         self.whole = self._button("previewAllLevels", self.tr("All"), self.tr("From the minimum to the maximum"))
         bar = QHBoxLayout(self)
         bar.setContentsMargins(8, 0, 8, 4)
         bar.setSpacing(4)
-        for part in (self.low, self.histogram, self.high, self.auto, self.whole):
+        for part in (self.low, self.histogram, self.high):
             bar.addWidget(part)
         self.histogram.levels_changed.connect(self.set_levels)
         self.auto.clicked.connect(lambda _: self.set_levels(*self._statistics.auto))
@@ -246,17 +247,22 @@ class LevelsBar(QWidget):
         line.setAccessibleName(spoken)
         line.setToolTip(spoken)
         line.setValidator(QDoubleValidator(line))
-        line.setFixedWidth(9 * line.fontMetrics().averageCharWidth() + 16)
+        line.setFixedWidth(line.fontMetrics().horizontalAdvance("-0.00000") + 18)
         line.editingFinished.connect(self._typed)
         return line
 
     def _button(self, name: str, text: str, tip: str) -> QToolButton:
-        button = QToolButton()
+        button = QToolButton(self)
         button.setObjectName(name)
         button.setText(text)
         button.setToolTip(tip)
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         return button
+
+    def setVisible(self, visible: bool) -> None:
+        super().setVisible(visible)
+        for button in (self.auto, self.whole):
+            button.setVisible(visible)
 
     def show_statistics(self, statistics: ArrayStatistics, levels: tuple[float, float]) -> None:
         """Show the statistics of another array."""

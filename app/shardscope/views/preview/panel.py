@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QEvent, QIODevice, QRectF, QSize, Qt
-from PySide6.QtGui import QContextMenuEvent, QImage, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QContextMenuEvent, QImage, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -73,6 +73,9 @@ REMOTE = 1 << 16
 
 MOST_TEXT = 1 << 18
 """Bytes of a text that are shown at first."""
+
+_WIDE = 420
+"""Pixels of a panel that has room for all buttons."""
 
 WHOLE = 64 << 20
 """Bytes that are read on request."""
@@ -205,7 +208,7 @@ class PreviewPanel(QWidget):
         self.menu.setAccessibleName(self.tr("More actions"))
         self.menu.setToolTip(self.tr("Save, copy"))
         self.menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.menu.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        self.menu.setStyleSheet("QToolButton { padding: 3px 6px; } QToolButton::menu-indicator { image: none; }")
         self.menu.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.note, self.hint, self.empty = QLabel(), QLabel(), QWidget()
         self.note.setObjectName("previewNote")
@@ -360,8 +363,9 @@ class PreviewPanel(QWidget):
         if not self.shown.name:
             self._whole = found
         one = self.shown.content
-        size = plural(one.size, "byte") if one.size >= 0 else self.tr("size unknown")
+        size = size_text(one.size) if one.size >= 0 else self.tr("size unknown")
         self.title.tell(" · ".join(filter(None, (self.shown.name, one.title, size))))
+        self.title.setToolTip(plural(one.size, "byte") if one.size >= 0 else "")
         cut = not one.complete and one.size > 0
         self.back.setVisible(bool(self.shown.name))
         self.more.setVisible(cut and len(one.data) < min(one.size, WHOLE))
@@ -385,14 +389,13 @@ class PreviewPanel(QWidget):
         views = views_of(one)
         kind = next((view for view in views if view.label == label), None)
         self._offer(views, label)
-        self.copy.setVisible(kind is not None)
         self.location.hide()
-        if kind is None:
-            self.view = None
+        self.view = self.page(kind) if kind is not None else None
+        self._fit_bar()
+        if self.view is None:
             self.hint.setText(self.tr("Empty") if one.size == 0 else one.title)
             self.pages.setCurrentWidget(self.empty)
             return
-        self.view = self.page(kind)
         self.view.show_preview(self.shown)
         self.pages.setCurrentWidget(self.view)
 
@@ -412,6 +415,15 @@ class PreviewPanel(QWidget):
             button = item.widget() if item is not None else None
             if isinstance(button, QToolButton):
                 button.setChecked(button.property("label") == label)
+
+    def _fit_bar(self) -> None:
+        """Leave the title its room in a narrow dock: *Copy* is in the menu as well."""
+        room = self._switch.count() == 0 or self.width() >= _WIDE
+        self.copy.setVisible(self.view is not None and room)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_bar()
 
     def _switch_button(self, label: str) -> QToolButton:
         button = QToolButton()

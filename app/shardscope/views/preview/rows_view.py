@@ -285,7 +285,9 @@ class RowsView(ContentView):
         table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.rows.show_rows(source)
         for column in range(min(len(source.titles), 64)):
-            wide = max(table.sizeHintForColumn(column), table.horizontalHeader().sectionSizeHint(column)) + 6
+            title = table.horizontalHeader().fontMetrics().boundingRect(shown(source.titles[column])).width()
+            # Room for the arrow of the order beside the title.
+            wide = max(table.sizeHintForColumn(column), title + 20) + 4
             table.setColumnWidth(column, min(max(wide, 48), MOST_WIDTH))
 
     def bytes_of(self, index: QModelIndex) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QBrush, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from shardscope.views.preview.plane import PlaneView
@@ -70,10 +70,6 @@ class VolumePlane(PlaneView):
             self._mark = self._mark[0] - columns, self._mark[1] - rows
         self.update()
 
-    def zoom(self, factor: float | None) -> None:
-        super().zoom(factor)
-        self.moved.emit()
-
     def wheelEvent(self, event: QWheelEvent) -> None:
         super().wheelEvent(event)
         self.moved.emit()
@@ -82,10 +78,6 @@ class VolumePlane(PlaneView):
         super().mouseMoveEvent(event)
         if self._drag is not None and self._moved:
             self.moved.emit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.moved.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage
 from shardcore import ShardError
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, GridCell, VoxelBox, copy_box
 from shardcore.shards.cache import LruCache
-from shardscope.views.preview.array_view import grey_levels, label_colours
+from shardscope.views.preview.levels import label_colours, level_colours
 
 MOST_EDGE = 1024
 """Pixels across and down that are shown of a plane at once."""
@@ -98,7 +98,9 @@ class VolumeSlice:
         chunks: The chunks that the window has pixels of.
         states: The state of each, by its place in the grid.
         values: The elements, shape `(rows, columns)`.
-        levels: The values that are shown black and white.
+        look: Name of the colour map, or `labels`.
+        levels: The least and the largest value that are shown.
+        chosen: The values of the first and last colour where the user chose them; else None.
     """
 
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:
@@ -107,9 +109,10 @@ class VolumeSlice:
         self.at = [(begin + end) // 2 for begin, end in zip(grid.box.begin, grid.box.end, strict=True)]
         self.at[across], self.at[down] = grid.box.begin[across], grid.box.begin[down]
         self.channel = 0
-        self.labels = grid.labels or (grid.dtype.kind == "u" and grid.dtype.itemsize >= 4)
+        self.look = "labels" if grid.labels or (grid.dtype.kind == "u" and grid.dtype.itemsize >= 4) else "grey"
         self.size = self._window()
         self.levels = (0.0, 1.0)
+        self.chosen: tuple[float, float] | None = None
         self.chunks: tuple[ShownChunk, ...] = ()
         self.states: dict[tuple[int, ...], ChunkState] = {}
         self._planned: tuple[object, ...] = ()
@@ -219,17 +222,19 @@ class VolumeSlice:
 
     def colour(self) -> None:
         """Compute the pixels of what is shown."""
-        loaded = self.values
-        if self.labels:
-            self.pixels = label_colours(loaded)
+        if self.look == "labels":
+            self.pixels = label_colours(self.values)
             return
-        states = set(self.states.values())
-        if ChunkState.SHOWN in states:
-            seen = loaded[self._mask()] if len(states) > 1 else loaded
+        if self.chosen is None:
+            seen = self.seen()
             seen = seen[np.isfinite(seen)] if seen.dtype.kind == "f" else seen
-            if seen.size:
-                self.levels = (float(seen.min()), float(seen.max()))
-        self.pixels = grey_levels(loaded, *self.levels)
+            self.levels = (float(seen.min()), float(seen.max())) if seen.size else self.levels
+        self.pixels = level_colours(self.values, *(self.chosen or self.levels), self.look)
+
+    def seen(self) -> NDArray[Any]:
+        """Return the elements that are shown."""
+        states = set(self.states.values())
+        return self.values.ravel() if states == {ChunkState.SHOWN} else self.values[self._mask()]
 
     def _mask(self) -> NDArray[np.bool_]:
         mask = np.zeros(self.values.shape, np.bool_)

@@ -32,6 +32,9 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.views.preview.array_view import LABELS, LOOKS
+from shardscope.views.preview.levels import LevelsBar, statistics_of
+from shardscope.views.preview.plane import ZoomBar
 from shardscope.views.preview.volume_plane import VolumePlane, shard_colour
 from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep
 from shardscope.widgets.elided import Elided
@@ -119,15 +122,17 @@ class VolumeView(QWidget):
         self._kept = Kept(KEPT)
         self._sliders: dict[int, QSlider] = {}
         self._place: ElementLocation | None = None
+        self._mesh: tuple[str, str] | None = None
         self.plane = VolumePlane()
         self.scales = self._choice("volumeScale", self.tr("Scale"))
         self.axes = self._choice("volumeAxes", self.tr("Axes of the picture"))
         self.look = self._choice("volumeLook", self.tr("Colours"))
-        self.look.addItems([self.tr("Grey"), self.tr("Labels")])
+        for look in LOOKS[: LABELS + 1]:
+            self.look.addItem(self.tr(look), look.lower())
         self.edges = self._tick("volumeGrid", self.tr("Chunks"), self.tr("Edges of the chunks"))
         self.colours = self._tick("volumeShards", self.tr("Shards"), self.tr("Colours of the shards"))
-        self.value = Elided(greedy=True, parent=self)
-        self.value.setObjectName("volumeValue")
+        self.levels = LevelsBar()
+        self.value = ZoomBar(self.plane)
         self.note = QLabel()
         self.legend = QLabel()
         self.facts: dict[str, Elided] = {}
@@ -157,20 +162,19 @@ class VolumeView(QWidget):
         column.setSpacing(0)
         for row in ((self.scales, self.axes, self.look), (self.edges, self.colours)):
             bar = QHBoxLayout()
-            bar.setContentsMargins(8, 4, 8, 2)
+            bar.setContentsMargins(8, 3, 8, 2)
             bar.setSpacing(8)
             for part in row:
                 bar.addWidget(part)
-            if row[0] is self.edges:
-                bar.addWidget(self.value, 1)
-            else:
-                bar.addStretch(1)
+            bar.addStretch(1)
             column.addLayout(bar)
+        column.addWidget(self.levels)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(8, 2, 8, 4)
         self._grid.setHorizontalSpacing(8)
         column.addLayout(self._grid)
         column.addWidget(self.plane, 1)
+        column.addWidget(self.value)
         for label, name in ((self.legend, "volumeLegend"), (self.note, "volumeNote")):
             label.setObjectName(name)
             label.setWordWrap(True)
@@ -217,12 +221,15 @@ class VolumeView(QWidget):
         self.scales.activated.connect(lambda _: self._open_scale(str(self.scales.currentData())))
         self.axes.currentIndexChanged.connect(lambda _: self._show_axes())
         self.look.activated.connect(lambda _: self._colour())
+        self.levels.levels_changed.connect(self._choose_levels)
         self.edges.toggled.connect(self._lay_over)
         self.colours.toggled.connect(self._lay_over)
         self.plane.moved.connect(self._moved)
+        self.plane.zoomed.connect(self._moved)
         self.plane.pointed.connect(self._point)
         self.plane.chosen.connect(self._choose)
         self.look_up.clicked.connect(self._look_up)
+        self.mesh.clicked.connect(self._show_mesh)
         session.opened.connect(lambda _: self._opened())
         session.closed.connect(self._forget)
         WhileVisible(session.selection_changed, self, self._follow)
@@ -298,7 +305,7 @@ class VolumeView(QWidget):
         grid = self.found.grid
         across, down = self.axes.currentData()
         self.slice = VolumeSlice(grid, across, down, self._kept)
-        self.look.setCurrentIndex(int(self.slice.labels))
+        self.look.setCurrentIndex(self.look.findData(self.slice.look))
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -343,12 +350,25 @@ class VolumeView(QWidget):
 
     def _colour(self) -> None:
         if self.slice is not None:
-            self.slice.labels = self.look.currentIndex() == 1
+            self.slice.look = str(self.look.currentData())
             self.slice.colour()
             self._refresh()
 
+    def _choose_levels(self, low: float, high: float) -> None:
+        if self.slice is not None:
+            self.slice.chosen = (low, high)
+            self.slice.colour()
+            self.plane.show_slice(self.slice)
+
+    def _count_levels(self) -> None:
+        """Show the histogram of what can be seen, once all of it is there."""
+        if self.slice is not None and not self.levels.isHidden():
+            statistics = statistics_of(self.slice.seen())
+            self.levels.show_statistics(statistics, self.slice.chosen or (statistics.low, statistics.high))
+
     def _refresh(self) -> None:
         """Show what there is, and read the rest soon."""
+        self.levels.setVisible(self.slice is not None and self.slice.look != "labels")
         self.plane.show_slice(self.slice)
         self._tell_state()
         self._soon.start()
@@ -427,6 +447,7 @@ class VolumeView(QWidget):
         cells = shown.pending(*self.plane.visible())[:BATCH]
         if not cells:
             self._tell_state()
+            self._count_levels()
             return
         grid, kept = shown.grid, self._kept
 
@@ -452,7 +473,7 @@ class VolumeView(QWidget):
 
     def _point(self, x: int, y: int) -> None:
         if self.slice is None or x < 0:
-            self.value.clear()
+            self.value.tell("")
             return
         index = self.slice.index_of(x, y)
         self.value.tell(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
@@ -486,9 +507,40 @@ class VolumeView(QWidget):
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
         self._facts.show()
         self.look_up.setEnabled(self.found.own)
-        self.mesh.hide()
+        self._look_for_mesh()
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
+
+    def _look_for_mesh(self) -> None:
+        """Offer the mesh of the segment, where the volume has meshes."""
+        self.mesh.hide()
+        place, found = self._place, self.found
+        if place is None or found is None or not found.grid.labels or self.slice is None:
+            return
+        text = self.facts["Value"].text()
+        if not text.isdigit():
+            return
+
+        def take(mesh: tuple[str, str] | None) -> None:
+            self._mesh = mesh
+            self.mesh.setVisible(mesh is not None and self._place is place)
+
+        self._session.ask(lambda shard, _: shard.mesh_of(int(text)), take, key=("volume mesh", self))
+
+    def _show_mesh(self) -> None:
+        """Open the meshes in another tab, with the mesh of the segment selected."""
+        if self._mesh is None:
+            return
+        uri, key = self._mesh
+        request = replace(self._session.request, uri=uri).unbroken()
+
+        def work(_shard: Shard, job: Job) -> Span | None:
+            with request.open(job.progress) as meshes:
+                return next(iter(meshes.find(key).spans), None)
+
+        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        take = lambda span: self._session.tab_wanted.emit(request, span)  # noqa: E731
+        self._session.ask(work, take, failed=failed, key=("volume mesh", self))
 
     def _look_up(self) -> None:
         if self._place is not None:

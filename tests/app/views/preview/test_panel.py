@@ -98,7 +98,7 @@ def test_a_line_has_its_bytes(panel: PreviewPanel, session: Session, qtbot: QtBo
     """Pointing at a line highlights its bytes, a click selects them, and selecting bytes marks the line."""
     show(panel, session, qtbot, "main.py")
     text = view(panel, TextView)
-    assert panel.title.text().startswith("Python · 37 bytes")
+    assert panel.title.text().startswith("Python · 37 B")
     assert text.lines.toPlainText().encode() == SCRIPT
     text.lines.pointed.emit(3)
     (light,) = session.lights
