@@ -13,7 +13,7 @@ from shardscope.widgets import theme
 _HATCHES = {
     ChunkState.PENDING: Qt.BrushStyle.BDiagPattern,
     ChunkState.MISSING: Qt.BrushStyle.CrossPattern,
-    ChunkState.DAMAGED: Qt.BrushStyle.DiagCrossPattern,
+    ChunkState.UNREADABLE: Qt.BrushStyle.DiagCrossPattern,
     ChunkState.ELSEWHERE: Qt.BrushStyle.Dense7Pattern,
 }
 """One hatch per state of a chunk without pixels."""
@@ -99,7 +99,7 @@ class VolumePlane(PlaneView):
         state = self._slice.states[one.cell.at]
         if (hatch := _HATCHES.get(state)) is not None:
             painter.fillRect(place, colours.window if state is ChunkState.PENDING else colours.base)
-            ink = colours.error if state is ChunkState.DAMAGED else colours.missing
+            ink = colours.error if state is ChunkState.UNREADABLE else colours.missing
             painter.fillRect(place, QBrush(ink, hatch))
         if self.shards is not None:
             painter.fillRect(place, shard_colour(self.shards.get(one.cell.shard, 0), 0.38))

@@ -35,7 +35,7 @@ class ChunkState(Enum):
     PENDING = "not loaded"
     SHOWN = "shown"
     MISSING = "not stored"
-    DAMAGED = "damaged"
+    UNREADABLE = "unreadable"
     ELSEWHERE = "in another file"
 
 
@@ -97,6 +97,7 @@ class VolumeSlice:
         size: Columns and rows.
         chunks: The chunks that the window has pixels of.
         states: The state of each, by its place in the grid.
+        error: What is wrong with the first chunk that cannot be read; None for none.
         values: The elements, shape `(rows, columns)`.
         look: Name of the colour map, or `labels`.
         levels: The least and the largest value that are shown.
@@ -115,6 +116,7 @@ class VolumeSlice:
         self.chosen: tuple[float, float] | None = None
         self.chunks: tuple[ShownChunk, ...] = ()
         self.states: dict[tuple[int, ...], ChunkState] = {}
+        self.error: ShardError | None = None
         self._planned: tuple[object, ...] = ()
         middle = [(grid.box.begin[axis] + grid.box.end[axis]) // 2 for axis in (across, down)]
         self.centre_on(*middle)
@@ -175,6 +177,7 @@ class VolumeSlice:
         self.values = np.zeros((self.size[1], self.size[0]), grid.dtype)
         self.pixels = np.zeros(self.values.shape, np.uint32)
         self.states = {one.cell.at: ChunkState.PENDING for one in self.chunks}
+        self.error = None
         for one in self.chunks:
             if (found := self._kept.get((grid.name, one.cell.at))) is not None:
                 self._put(one, found[0])
@@ -206,7 +209,8 @@ class VolumeSlice:
 
     def _put(self, one: ShownChunk, chunk: Chunk) -> None:
         if isinstance(chunk, ShardError):
-            self.states[one.cell.at] = ChunkState.DAMAGED
+            self.states[one.cell.at] = ChunkState.UNREADABLE
+            self.error = self.error or chunk
         elif chunk is None:
             self.states[one.cell.at] = ChunkState.MISSING if self.grid.whole else ChunkState.ELSEWHERE
         else:

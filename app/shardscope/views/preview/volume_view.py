@@ -423,9 +423,10 @@ class VolumeView(QWidget):
             lengths = [shown.grid.shape[axis] for axis in (shown.across, shown.down)]
             notes.append(self.tr("{0} of {1} pixels; drag to move.").format(times(shown.size), times(lengths)))
         states = list(shown.states.values())
-        for state in (ChunkState.PENDING, ChunkState.MISSING, ChunkState.DAMAGED, ChunkState.ELSEWHERE):
+        for state in (ChunkState.PENDING, ChunkState.MISSING, ChunkState.ELSEWHERE, ChunkState.UNREADABLE):
             if count := states.count(state):
-                notes.append(f"{plural(count, 'chunk')} {self.tr(state.value)}.")
+                why = f": {plain_words(shown.error)}" if state is ChunkState.UNREADABLE and shown.error else "."
+                notes.append(f"{plural(count, 'chunk')} {self.tr(state.value)}{why}")
         self._tell(" ".join(notes))
 
     # --- reading ---

@@ -20,6 +20,7 @@ from shardcore.shards.stored_grid import StoredGrid
 from shardcore.sources.patched import Change
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
+from shardscope.startup import assets
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.preview.volume_slice import MOST_EDGE, ChunkState
 from shardscope.views.preview.volume_view import VolumeView
@@ -358,6 +359,34 @@ def test_a_remote_slice_keeps_the_budget(
     filled(panel.volume, qtbot)
     np.testing.assert_array_equal(panel.volume.slice.values, array[:, :, 20].T)
     assert len(server.log) == 0
+
+
+def test_an_unreadable_chunk_tells_why(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """A damaged chunk is marked, with the reason below the picture; the others are shown."""
+    scale = write_volume(tmp_path / "v", "files gz", sample_array())
+    damaged = scale / "5-9_-3-1_104-108.gz"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    view = opened(panel, session, qtbot, scale)
+    assert view.slice is not None
+    assert view.slice.states[0, 0, 1] is ChunkState.UNREADABLE
+    assert "1 chunk unreadable: 5-9_-3-1_104-108.gz" in view.note.text()
+    assert list(view.slice.states.values()).count(ChunkState.SHOWN) == 18
+
+
+def test_the_mesh_of_a_segment_is_opened(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
+    """A click on a segment offers its mesh, which opens in another tab with its bytes selected."""
+    view = opened(panel, session, qtbot, assets.path("samples/neuroglancer/segmentation/info").parent / "16_16_16")
+    assert view.slice is not None
+    assert view.look.currentText() == "Labels"
+    y, x = (int(n) for n in np.argwhere(view.slice.values == view.slice.values.max())[0])
+    click(view, qtbot, x, y)
+    qtbot.waitUntil(view.mesh.isVisible)
+    with qtbot.waitSignal(session.tab_wanted, timeout=10_000) as wanted:
+        view.mesh.click()
+    request, span = wanted.args
+    assert request.uri.endswith("segmentation/mesh")
+    with shardcore.open(request.uri) as meshes:
+        assert meshes.find(str(view.slice.values.max())).spans[0] == span
 
 
 def test_closing_forgets_the_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
