@@ -15,6 +15,7 @@ import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, StoreUntrusted, UsageError, reason_of
+from shardcore.model.inside_path import inside_link, split_inside
 from shardcore.model.options import Option, OptionPurpose, OptionType
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
@@ -31,7 +32,7 @@ Uri = Annotated[
     str,
     typer.Argument(
         metavar="URI",
-        help="A file, the folder of a data set, or an address: s3://, gs://, https://.",
+        help="A file, the folder of a data set, or an address: s3://, gs://, https://; FILE#/KEY is what lies inside.",
         show_default=False,
     ),
 ]
@@ -145,11 +146,13 @@ class Opening:
 
 def shown_uri(uri: str) -> str:
     """Return what a command names, as it may be shown: of an address without its query and login."""
-    return shown_address(uri)
+    file, path, _ = split_inside(uri)
+    return inside_link(shown_address(file), path)
 
 
 def _tell_interrupted(uri: str) -> None:
     """Say on standard error that an edit of a local file did not come to its end."""
+    uri, _, _ = split_inside(uri)
     if not is_address(uri) and os.path.lexists(f"{os.path.realpath(local_path(uri))}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted

@@ -261,6 +261,10 @@ def _expand_gzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
     return _expand_deflate(chunks, 31)
 
 
+def _expand_raw_deflate(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    return _expand_deflate(chunks, -15)
+
+
 def _expand_zlib(chunks: Iterator[bytes]) -> Iterator[bytes]:
     return _expand_deflate(chunks, 15)
 
@@ -410,4 +414,5 @@ _ENGINES: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
     "lz4": _expand_lz4,
     "gzip": _expand_gzip,
     "zlib": _expand_zlib,
+    "deflate": _expand_raw_deflate,  # without header and checksum, as members of zip archives
 }

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import io
+import ast
+import re
+from typing import Any
 
 import numpy as np
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.model.array_layout import ArrayLayout
+from shardcore.model.array_layout import ArrayLayout, is_length
 from shardcore.model.text import short
 
 MAGIC = b"\x93NUMPY"
 
-_READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+MOST_LETTERS = 1 << 16
+"""Letters of a header; NumPy itself reads 10,000."""
+
+_LENGTHS = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
+_KEYS = {"descr", "fortran_order", "shape"}
+_PYTHON_2 = re.compile(r"(\d)L\b")
 
 
 def npy_layout(head: bytes) -> ArrayLayout:
@@ -25,16 +32,35 @@ def npy_layout(head: bytes) -> ArrayLayout:
         FormatError: The header is invalid.
         Unsupported: The elements are Python objects.
     """
-    stream = io.BytesIO(head)
     try:
-        version = np.lib.format.read_magic(stream)
-        if version not in _READERS:
-            raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0 and 2.0 are")
-        shape, fortran, dtype = _READERS[version](stream)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError) as error:
+        header, start = _header(head)
+        dtype = np.lib.format.descr_to_dtype(header["descr"])
+        shape, fortran = header["shape"], header["fortran_order"]
+        if not isinstance(shape, tuple) or not all(map(is_length, shape)) or not isinstance(fortran, bool):
+            raise ValueError("shape or order is invalid")
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, LookupError) as error:
         raise FormatError(f"the .npy header is invalid: {short(str(error))}") from error
     if dtype.hasobject:
         raise Unsupported("elements that are Python objects are not read")
     # NumPy takes an array of one axis, or of nothing, for C order whatever its header states.
     transposed = fortran and sum(length != 1 for length in shape) > 1 and all(shape)
-    return ArrayLayout(dtype, tuple(shape), "F" if transposed else "C", start=stream.tell())
+    return ArrayLayout(dtype, shape, "F" if transposed else "C", start=start)
+
+
+def _header(head: bytes) -> tuple[dict[str, Any], int]:
+    """Return the dictionary of the header, and where the elements begin."""
+    if not head.startswith(MAGIC) or len(head) < len(MAGIC) + 4:
+        raise ValueError("it does not begin with the magic of .npy")
+    version = (head[6], head[7])
+    if version not in _LENGTHS:
+        raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0, 2.0 and 3.0 are")
+    begin = 8 + _LENGTHS[version]
+    start = begin + int.from_bytes(head[8:begin], "little")
+    if start > len(head) or start > begin + MOST_LETTERS:
+        raise ValueError(f"it has {start - begin:,} letters; {max(len(head) - begin, 0):,} are there")
+    # Numbers of Python 2 may end with an L.
+    text = _PYTHON_2.sub(r"\1", head[begin:start].decode("utf-8" if version == (3, 0) else "latin-1"))
+    found = ast.literal_eval(text.strip())
+    if not isinstance(found, dict) or set(found) != _KEYS:
+        raise ValueError("it is no dictionary of descr, fortran_order and shape")
+    return found, start

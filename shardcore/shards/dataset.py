@@ -133,6 +133,7 @@ class DataSet(Shard):
 
     Attributes:
         joins: Whether its objects are those of its members, one member after the other.
+        routes: Whether a key leads to few members; otherwise a lookup tries one member after the other.
         files_are_objects: Whether each member is one object.
         uri: Address of the folder.
         folder: The folder.
@@ -140,6 +141,7 @@ class DataSet(Shard):
     """
 
     joins: bool = True
+    routes: bool = True
     files_are_objects: bool = False
     member_head: int = WHOLE_HEAD
     no_loads: str = "Each object of this data set takes several files, so none of these is fuller than another."
@@ -537,6 +539,11 @@ class DataSet(Shard):
         """Return a range of the decoded content, from the member it lies in."""
         with relocating(ref.shard):
             return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
+
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """As the member that the object lies in."""
+        with relocating(ref.shard):
+            return self.member(ref.shard).reads_ranges(inside_member(ref))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return a further content, from the member it lies in."""

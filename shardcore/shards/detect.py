@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -36,14 +36,23 @@ def stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
     return NotAShard(f"{name}: unrecognised format; {candidate}", candidates=(candidate,))
 
 
-def judge(probe: PrefetchedSource, formats: Formats) -> tuple[Format, Verdict]:
+def judge(
+    probe: PrefetchedSource, formats: Formats, containers: Callable[[], Iterable[Format]] = tuple
+) -> tuple[Format, Verdict]:
     """Return the format of a file: by content, then by what lies beside, then by inference.
+
+    Args:
+        probe: The file.
+        formats: The formats.
+        containers: Files that are no shards; asked where no format is sure, before any infers.
 
     Raises:
         NotAShard: No format is sure enough; the candidates are named.
     """
     head = probe.head(LONGEST_BEGINNING)
     verdicts = _ask(formats, lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
+    if all(verdict.certainty is Certainty.PARTLY for _, verdict in verdicts) and probe.size:
+        verdicts += _ask(containers, lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
     if not verdicts and not probe.size:
         raise NotAShard(f"{probe.name} is empty", is_other=True)
     if not verdicts:
@@ -94,7 +103,9 @@ def judge_folder(folder: Folder, formats: Formats) -> tuple[Format, Verdict]:
     return found, verdict
 
 
-def _ask(formats: Formats, question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
+def _ask(
+    formats: Callable[[], Iterable[Format]], question: Callable[[Format], Verdict | None]
+) -> list[tuple[Format, Verdict]]:
     """Return the verdicts of the formats; nobody else is asked once one is certain."""
     answers: list[tuple[Format, Verdict]] = []
     # Formats are imported when they are asked: most files are recognised by the first few.

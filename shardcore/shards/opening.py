@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from shardcore.errors import FormatError, NotAShard, UsageError
 from shardcore.model.budget import budgeted, operation
+from shardcore.model.inside_path import InsidePath, InsideStep, split_inside
 from shardcore.model.options import OptionPurpose, OptionType, read_options
 from shardcore.model.text import short
 from shardcore.progress import Progress, no_progress
 from shardcore.shards.detect import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
 from shardcore.shards.format import Certainty, Format, Verdict
+from shardcore.shards.object_source import source_inside
 from shardcore.shards.open_context import Draft, OpenContext, PartialShard
-from shardcore.shards.registry import all_formats, each_format, folder_marks, format_of, writes_of
+from shardcore.shards.registry import all_containers, all_formats, each_format, folder_marks, format_of, writes_of
 from shardcore.shards.shard import Shard, tell_purposes
 from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder, listed_once
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.remote.address import is_address
-from shardcore.sources.where import FolderOpener, folder_of, source_of, text_at
+from shardcore.sources.where import FolderOpener, folder_of, local_path, source_of, text_at
 from shardcore.writing.temporary_names import check_replaced
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
         return Detection(found.name, verdict.why)
     try:
         probe = PrefetchedSource(target)
-        found, verdict = judge(probe, each_format)
+        found, verdict = judge(probe, each_format, all_containers)
         if verdict.certainty is Certainty.PARTLY:
             _check_mark(found, verdict, probe)
     finally:
@@ -101,7 +103,8 @@ def open(
     """Open a shard or a data set.
 
     Args:
-        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
+        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`. `FILE#/KEY/KEY…` is what lies
+            inside a file: the object of an object; see `open_inside`. All other arguments are about the file then.
         format: The name of the format, instead of recognising it.
         partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
         progress: Called as `progress(done, total)` by openings that take long.
@@ -118,6 +121,11 @@ def open(
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be read, or an interrupted run left some of them replaced and some not.
     """
+    if isinstance(where, str) and (inner := path_inside(where)) is not None:
+        outer = open(
+            inner[0], format=format, partial=partial, progress=progress, remote=remote, tape=tape, jobs=jobs, **options
+        )
+        return open_inside(outer, *inner[1], partial=partial, progress=progress, remote=remote, closing=True)
     values, named, claim = _opening_options(options, remote, tape)
     name = format or named
     target = _source(where, remote, tape, name)
@@ -150,6 +158,96 @@ def open(
         if target is not where:
             target.close()
         raise
+
+
+MOST_INSIDE = 16
+"""Steps of a path inside a file."""
+
+
+def path_inside(where: str) -> tuple[str, InsidePath] | None:
+    """Return the file of a link to something inside it, and the path; None where it is a path or address itself.
+
+    A file whose own name is like a link is opened as it is called.
+
+    Raises:
+        UsageError: The path is invalid, or a place in the bytes follows it.
+    """
+    if "#/" not in where or (not is_address(where) and os.path.lexists(local_path(where))):
+        return None
+    file, path, rest = split_inside(where)
+    if not path:
+        return None
+    if rest:
+        raise UsageError(f"{short(rest)} is a place in the bytes: leave it out to open what is there")
+    return file, path
+
+
+@operation
+def open_inside(
+    shard: Shard,
+    *path: InsideStep,
+    format: str | None = None,
+    partial: bool = False,
+    progress: Progress = no_progress,
+    remote: RemoteOptions | None = None,
+    closing: bool = False,
+) -> Shard:
+    """Open what is inside a shard: an object that is a shard itself, or a `.npy`, safetensors, zip, gzip or zstd file.
+
+    What is stored uncompressed is read where it lies, so that of a remote file only ranges are requested; what is
+    compressed is decoded once, at most 1 GiB.
+
+    Args:
+        shard: The shard.
+        *path: The key of an object, then of an object in that, and so on; or the name of bytes (a `SourceName`).
+        format: The name of the format of the innermost, instead of recognising it.
+        partial: Whether damage gives what is left of it rather than an error.
+        progress: Called as `progress(done, total)` by openings that take long.
+        remote: How remote things are reached that it names.
+        closing: Whether closing it closes the shard, too; then an error closes it as well.
+
+    Raises:
+        KeyAbsent: There is no such key.
+        NotAShard: No format recognises the bytes.
+        FormatError: The bytes are damaged.
+        SourceError: The bytes cannot be read.
+        UsageError: The path has too many steps, or there are no bytes of that name.
+    """
+    found = shard
+    # A format that the caller chose for the file says nothing of what is in it; how it is decoded and served does.
+    kept = {name: value for name, value in shard.chosen.items() if name in _inherited()}
+    try:
+        if not 0 < len(path) <= MOST_INSIDE:
+            raise UsageError(f"a path inside a file has 1 to {MOST_INSIDE} steps, not {len(path)}")
+        for number, step in enumerate(path, 1):
+            last = number == len(path)
+            source = source_inside(found, step, owned=closing or number > 1)
+            try:
+                found = open(
+                    source,
+                    format=format if last else None,
+                    partial=partial and last,
+                    progress=progress,
+                    remote=remote,
+                    jobs=shard.jobs,
+                    **kept,
+                )
+            except BaseException as error:
+                source.release()
+                if isinstance(error, NotAShard):
+                    raise NotAShard(error.message, candidates=error.candidates, is_other=True) from error
+                raise
+        return found
+    except BaseException:
+        if closing or found is not shard:
+            found.close()
+        raise
+
+
+def _inherited() -> set[str]:
+    """Return the options for opening that hold for what is inside, too: all that name no format."""
+    options = (option for one in all_formats() for option in one.options_for(OptionPurpose.OPEN))
+    return {option.name for option in options if not option.names_format}
 
 
 def opening(
@@ -326,7 +424,8 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
     if name and claim:
         _check_claim(probe, name, claim)
     try:
-        found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else judge(probe, each_format)
+        asked = Verdict(Certainty.MAGIC, "as asked")
+        found, verdict = (format_of(name), asked) if name else judge(probe, each_format, all_containers)
     except NotAShard as error:
         if not context.partial:
             raise

@@ -25,13 +25,24 @@ FORMATS = (
     "neuroglancer",
 )
 
+# Files that are no shards, but are opened where an object of a shard is one. They are recognised after the formats.
+CONTAINERS = (
+    "npy",
+    "safetensors",
+    "zip",
+    "gzip",
+    "zstd",
+)
+
 
 def format_of(name: str) -> Format:
-    """Return the format of that name.
+    """Return the format of that name, or the container.
 
     Raises:
         UsageError: There is none.
     """
+    if name in CONTAINERS:
+        return next(one for one in all_containers() if one.name == name)
     if name not in FORMATS:
         raise UsageError(f"unknown format {short(name)}; there is {', '.join(FORMATS)}")
     found: Format = import_module(f"shardcore.formats.{name}").FORMAT
@@ -46,6 +57,12 @@ def all_formats() -> tuple[Format, ...]:
 def each_format() -> Iterator[Format]:
     """Return all formats, in the order in which they are asked; each is loaded when its turn comes."""
     return (format_of(name) for name in FORMATS)
+
+
+def all_containers() -> tuple[Format, ...]:
+    """Return the containers: files with parts that are no shards."""
+    found: tuple[Format, ...] = import_module("shardcore.containers").CONTAINERS
+    return found
 
 
 def folder_marks() -> tuple[str, ...]:

@@ -436,6 +436,10 @@ class Shard(ABC):
                 break
         return bytes(kept)
 
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """Return whether `read_range` decodes no more of an object than the parts that the range touches."""
+        return False
+
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return a further content of an object, one of `ref.parts`.
 

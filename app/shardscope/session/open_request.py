@@ -9,10 +9,30 @@ from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore import DataSet, Folder, Member, RemoteOptions, RequestLog, Shard, Source, SourceError, UsageError
+from shardcore import (
+    DataSet,
+    Folder,
+    Member,
+    RemoteOptions,
+    RequestLog,
+    Shard,
+    Source,
+    SourceError,
+    UsageError,
+    open_inside,
+)
 from shardcore.model.copy_forms import OPEN_SAID, Again
+from shardcore.model.inside_path import (
+    InsidePath,
+    inside_link,
+    last_name,
+    names_of,
+    shown_inside,
+    split_inside,
+)
 from shardcore.operations.recover import Salvage, salvage
 from shardcore.progress import Progress
+from shardcore.shards.opening import path_inside
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 from shardcore.sources.where import source_of
@@ -25,7 +45,23 @@ XORBS = "xorbs"
 
 
 def name_of(uri: str) -> str:
-    """Return the last part of a path or address, as people call it: `a b.shard` where the address has `a%20b.shard`."""
+    """Return the last part of a path or address, as people call it: `a b.shard` where the address has `a%20b.shard`.
+
+    Of a link into a file, what is inside follows: `a.des › 2090`.
+    """
+    file, *inside = names_of(uri, _last_part)
+    return shown_inside(file, inside)
+
+
+def file_of(uri: str) -> str:
+    """Return the path or address of the file, of a link to something inside it."""
+    try:
+        return split_inside(uri)[0]
+    except UsageError:
+        return uri
+
+
+def _last_part(uri: str) -> str:
     try:
         return parse_address(uri).name if is_address(uri) else Path(uri).name or uri
     except UsageError:
@@ -38,12 +74,13 @@ class OpenRequest:
 
     Attributes:
         uri: A path or address.
-        format: The name of the format; None to recognise it.
+        format: The name of the format; None to recognise it. That of what is inside is recognised.
         options: Values of options that formats declare for opening, by name.
         remote: How remote things are reached: as whom, through which endpoint. In no text, for it may have keys.
         sandbox: Whether its bytes may be changed in memory; the file stays as it is.
         changes: What is changed there.
         expects: The identity of the file that was changed.
+        inside: The path to what is opened inside the file; empty for the file itself.
     """
 
     uri: str = field(repr=False)
@@ -53,11 +90,12 @@ class OpenRequest:
     sandbox: bool = False
     changes: tuple[Change, ...] = field(default=(), repr=False)
     expects: str = field(default="", repr=False)
+    inside: InsidePath = field(default=(), repr=False)
 
     @property
     def shown(self) -> str:
-        """The path or address for people: a signature and a login are left out."""
-        return shown_address(self.uri)
+        """The path or address for people, or the link: a signature and a login are left out."""
+        return inside_link(shown_address(self.uri), self.inside)
 
     @property
     def is_remote(self) -> bool:
@@ -66,8 +104,22 @@ class OpenRequest:
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
-        return name_of(self.uri)
+        """The last part of the address, or of the path inside."""
+        return last_name(self.inside[-1]) if self.inside else name_of(self.uri)
+
+    @property
+    def title(self) -> str:
+        """The name, and the path inside: `archive.des › 2090 › model.safetensors`."""
+        return shown_inside(name_of(self.uri), self.inside)
+
+    def resolved(self) -> OpenRequest:
+        """Return the request with the path of a link taken apart; looks whether a file is called like that.
+
+        Raises:
+            UsageError: The path is invalid.
+        """
+        found = path_inside(self.uri)
+        return self if found is None else replace(self, uri=found[0], inside=(*found[1], *self.inside))
 
     def again(self, *, partial: bool = False) -> Again:
         """Return the options for command lines, without keys and tokens.
@@ -116,13 +168,25 @@ class OpenRequest:
         Raises:
             ShardError: Nothing can be shown.
         """
+        shard = self._open_file(progress, tape, partial=not self.inside)
+        if self.inside:
+            shard = open_inside(
+                shard, *self.inside, partial=True, progress=progress, remote=self.remote, closing=True
+            )
+        if isinstance(shard, DataSet) and not shard.key_spaces:
+            # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
+            with suppress(SourceError):
+                len(shard.members)
+        return shard
+
+    def _open_file(self, progress: Progress, tape: RequestLog | None, *, partial: bool) -> Shard:
         where = self._patched(tape) if self.sandbox else self.uri
         try:
-            shard = shardcore.open(
+            return shardcore.open(
                 where,
                 format=self.format,
                 isolated=True,
-                partial=True,
+                partial=partial,
                 progress=progress,
                 remote=self.remote,
                 tape=tape,
@@ -132,11 +196,6 @@ class OpenRequest:
             if isinstance(where, Source):
                 where.close()
             raise
-        if isinstance(shard, DataSet) and not shard.key_spaces:
-            # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
-            with suppress(SourceError):
-                len(shard.members)
-        return shard
 
     def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
         """Take out what is whole, of the changed bytes in a sandbox.
@@ -149,6 +208,8 @@ class OpenRequest:
         Raises:
             ShardError: Nothing is found, or files cannot be written.
         """
+        if self.inside:
+            raise UsageError("objects are recovered from files: save it as a file, and open that")
         where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
         try:
             return salvage(

@@ -7,15 +7,21 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Depth, Node, Report, Shard, ShardError, Span
+from shardcore import Depth, Node, Report, Shard, ShardError, Span, UsageError, detect, open_inside
+from shardcore.model.inside_path import InsideStep
+from shardcore.model.text import short
 from shardcore.operations.cold_cost import ColdTrace, cold_trace
 from shardcore.operations.references import leads_to
+from shardcore.shards.object_source import source_inside
 from shardscope.session import selection as completing
+from shardscope.session.documents import Document, Documents
 from shardscope.session.error_words import plain_words
 from shardscope.session.fetch_cost import verifying
 from shardscope.session.highlights import MOST_LIGHTS, Arrow, Light, ReferenceQuery
 from shardscope.session.jobs import Job, JobPriority, Jobs, Pool
-from shardscope.session.opened import IndexState, OpenedShard, OpenFailure
+from shardscope.session.notes import SessionNotes
+from shardscope.session.open_request import OpenRequest
+from shardscope.session.opened import IndexState, OpenFailure
 from shardscope.session.selection import Selection
 from shardscope.session.trace_walk import TraceWalk, looked_up
 
@@ -75,6 +81,20 @@ class History:
         self._away = False
 
 
+def key_of(shard: Shard, row: int) -> str:
+    """Return the key by which a row is opened.
+
+    Raises:
+        UsageError: It has none, or another object is returned for it.
+    """
+    key = shard.objects.ref(row).key
+    if key is None:
+        raise UsageError("the object has no key that a link can hold")
+    if shard.find(key).row != row:
+        raise UsageError(f"readers return another object for the key {short(key)}")
+    return key
+
+
 def _near(last: Selection, chosen: Selection) -> bool:
     """Return whether two selections are one place to a person who goes back."""
     if last.span is None or chosen.span is None:
@@ -88,7 +108,7 @@ def _near(last: Selection, chosen: Selection) -> bool:
 __all__ = ["IndexState", "OpenFailure", "Session"]
 
 
-class Session(OpenedShard):
+class Session(Documents):
     """The only holder of what is open, selected and looked up. Lives on the GUI thread; everything that reads is a job.
 
     Attributes:
@@ -98,6 +118,7 @@ class Session(OpenedShard):
         arrows: What leads where, as it is requested last.
         question: What it is requested last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
+        notes: The notes on what is open.
     """
 
     selection_changed = Signal(object)
@@ -120,6 +141,8 @@ class Session(OpenedShard):
     tab_wanted = Signal(object, object)
     """An `OpenRequest` to open in another tab, and the `Span` to select there or None."""
 
+    PARKED = (*Documents.PARKED, "selection", "walk", "lights", "arrows", "_pointing", "question", "report", "_history")
+
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(jobs, parent)
         self.selection = Selection()
@@ -130,6 +153,7 @@ class Session(OpenedShard):
         self.question: ReferenceQuery | None = None
         self.report: Report | None = None
         self._history = History()
+        self.notes = SessionNotes(self)
 
     def reload(self) -> Job | None:
         """Open the same place again, the same way and with the same bytes selected; for files that changed."""
@@ -137,15 +161,73 @@ class Session(OpenedShard):
             return None
         return self.open(self.request, select=self.selection.span)
 
+    # --- what is inside ---
+
+    def open_inside(self, what: int | InsideStep, *more: InsideStep) -> Job | None:
+        """Open what is inside what is open in another tab, where its bytes are recognised; else tell why not.
+
+        Args:
+            what: The row of an object, its key, or the name of bytes.
+            *more: Keys of what is inside that.
+        """
+        request = self.request
+
+        def work(shard: Shard, _: Job) -> OpenRequest:
+            step = key_of(shard, what) if isinstance(what, int) else what
+            if more:
+                open_inside(shard, step, *more).close()
+            else:
+                with source_inside(shard, step) as source:
+                    detect(source)
+            return replace(request, inside=(*request.inside, step, *more))
+
+        return self.ask(
+            work,
+            lambda inner: self.tab_wanted.emit(inner, None),
+            failed=lambda error: self.tell(self.tr("It does not open"), error),
+            key=("inside", self),
+            priority=JobPriority.SCREEN,
+        )
+
     def _reset(self) -> None:
         super()._reset()
-        self._history.clear()
+        self._history = History()
         self.selection = Selection()
         self.walk = TraceWalk()
         self._light((), ())
         self._set_question(None)
         self.report = None
         self.history_changed.emit()
+
+    def _retell(self) -> None:
+        self._pointing = False
+        super()._retell()
+        self.history_changed.emit()
+        self.findings_changed.emit(self.report)
+        self.verifying_changed.emit(self.jobs.newest(("verify", self)))
+        chosen = self.selection = replace(self.selection, origin=self)
+        if chosen != Selection():
+            self.selection_changed.emit(chosen)
+        if not chosen.complete and (chosen.span is not None or chosen.row is not None):
+            self._complete(chosen)
+        self.lights_changed.emit()
+        if self.question is not None and self.question.leads is None and self.question.error is None:
+            self._set_question(None)
+        elif self.question is not None:
+            self.question_changed.emit(self.question)
+        if self.walk.key:
+            self.walk_changed.emit(self.walk)
+            if self.walk.waits:
+                self.look_up(self.walk.key)
+            elif self.walk.step >= 0:
+                self.step_changed.emit(self.walk)
+
+    def _selected_span(self) -> Span | None:
+        return self.selection.span
+
+    def _parked_span(self, document: Document) -> Span | None:
+        chosen = document.state.get("selection")
+        return chosen.span if isinstance(chosen, Selection) else document.select
 
     def _arrive(self, select: Span | None) -> None:
         """Go to the place that was requested, or to the damage."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt
@@ -64,6 +65,8 @@ class SandboxShell(QObject):
         column.insertWidget(1, self.banner)
         self.frame = SandboxFrame(self.sandbox, bytes_.view)
         session.may_leave = self._may_leave
+        session.count_unsaved(lambda: self.sandbox.unsaved)
+        session.keep_view("sandbox", self.sandbox)
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)
         self.sandbox.reopened.connect(self._return_to_place)
@@ -83,7 +86,8 @@ class SandboxShell(QObject):
     @property
     def stays(self) -> bool:
         """Return whether what was opened is the same file with other changes: nothing comes to the front for it."""
-        return self._session.request.sandbox or self.sandbox.leaving
+        request = self._session.request
+        return (request.sandbox and not request.inside) or self.sandbox.leaving
 
     # --- menus ---
 
@@ -161,7 +165,8 @@ class SandboxShell(QObject):
 
     def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
         """Return whether the sandbox is kept, or nothing is lost with it; else asks."""
-        kept = request is not None and request.sandbox and request.uri == self._session.request.uri
+        now = self._session.request
+        kept = request is not None and request.sandbox and (request.uri, request.inside) == (now.uri, now.inside)
         if kept or not self.sandbox.unsaved:
             return True
         self.ask_discard(go)
@@ -236,6 +241,5 @@ class SandboxShell(QObject):
 
     def _saved(self, path: Path) -> None:
         text = self.tr("The sandbox was saved as {0}; the file itself is as it was.").format(path)
-        self._notices.tell(
-            text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=lambda: self._session.open(str(path))
-        )
+        opens = partial(self._session.open_tab, OpenRequest(str(path)))
+        self._notices.tell(text, NoticeTone.SUCCESS, action=self.tr("Open it"), do=opens)

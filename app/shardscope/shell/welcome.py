@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.sources.remote.address import is_address
 from shardscope.session.jobs import Jobs
-from shardscope.session.open_request import name_of
+from shardscope.session.open_request import file_of, name_of
 from shardscope.shell.sample_cards import SampleCards
 from shardscope.startup import assets
 from shardscope.startup.settings import Settings
@@ -258,7 +258,7 @@ def _parted(uri: str) -> tuple[str, str]:
     """Return a file's name and its folder."""
     if is_address(uri):
         return name_of(uri), uri
-    found = Path(uri)
+    found = Path(file_of(uri))
     home = str(Path.home())
     folder = str(found.parent)
-    return found.name, f"~{folder[len(home) :]}" if folder.startswith(home) else folder
+    return name_of(uri), f"~{folder[len(home) :]}" if folder.startswith(home) else folder

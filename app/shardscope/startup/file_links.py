@@ -7,7 +7,8 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from shardcore import Span
+from shardcore import Span, UsageError
+from shardcore.model.inside_path import split_inside
 from shardcore.sources.remote.address import is_address
 
 _COMMAND = "shardscope "
@@ -39,7 +40,8 @@ def split_link(text: str) -> tuple[str, Span | None]:
     """Return a path or address, and the bytes to select in it, or None.
 
     `a.shard#72` is the byte at 72, `a.shard#72-80` are eight bytes, `a.shard#@100-200:5` is a byte of what the bytes
-    100 to 200 decode to. A file whose own name is like this is opened as it is called.
+    100 to 200 decode to. `a.des#/2090#72` is a byte of the object 2090 of `a.des`, whose own address is `a.des#/2090`.
+    A file whose own name is like this is opened as it is called.
 
     Args:
         text: As it was given.
@@ -47,12 +49,20 @@ def split_link(text: str) -> tuple[str, Span | None]:
     found = _LINK.fullmatch(text)
     if found is None or _is_there(text):
         return text, None
-    if not is_address(text) and not _is_there(found["file"]):
+    if not is_address(text) and not _is_there(_file_of(found["file"])):
         return text, None
     start = int(found["start"], 0) if found["start"][:2].lower() == "0x" else int(found["start"])
     last = found["stop"]
     stop = start + 1 if last is None else int(last, 0) if last[:2].lower() == "0x" else int(last)
     return found["file"], Span(found["source"] or "", start, max(stop, start))
+
+
+def _file_of(text: str) -> str:
+    """Return the file of what may be a link to something inside it."""
+    try:
+        return split_inside(text)[0]
+    except UsageError:
+        return text
 
 
 def _is_there(text: str) -> bool:

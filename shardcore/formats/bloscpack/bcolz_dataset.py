@@ -122,6 +122,10 @@ class BloscpackDataSet(DataSet):
         """Return the uncompressed bytes of a chunk, or those of a column that its shape counts."""
         return super().stream(ref) if ref.shard else self._pieces(self._column_of(ref), 0, None)
 
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """Return whether it is a column: that is decoded chunk by chunk."""
+        return super().reads_ranges(ref) if ref.shard else True
+
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Uncompressed bytes `[start, stop)`; of a column only the chunks that hold them are read."""
         if ref.shard:

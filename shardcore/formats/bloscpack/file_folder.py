@@ -128,6 +128,10 @@ class BloscpackFiles(DataSet):
         shard = self._shard_of(ref)
         return shard.stream(shard.find(ALL))
 
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """True: a content is decoded chunk by chunk."""
+        return True
+
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Uncompressed bytes `[start, stop)`; only the chunks that hold them are read."""
         shard = self._shard_of(ref)

@@ -193,6 +193,10 @@ class BloscpackShard(FileShard):
             for start in range(0, len(plain), PIECE):
                 yield bytes(view[start : start + PIECE])
 
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """Return whether it is the whole content: that is decoded chunk by chunk."""
+        return ref.key == ALL
+
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Uncompressed bytes `[start, stop)` of a chunk or of all; only the chunks that hold them are read."""
         if ref.key == ALL:

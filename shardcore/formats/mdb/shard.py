@@ -105,6 +105,10 @@ class MdbShard(FileShard):
         """Return the content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
         return stream(self.file, ref)
 
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """True: a content is decoded chunk by chunk."""
+        return True
+
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return a range of the content, from the chunks that it touches alone."""
         if min(stop, ref.size) - start > limit:

@@ -128,6 +128,10 @@ class XorbShard(FileShard):
         """
         return self.file.stream_chunks(first, last)
 
+    def reads_ranges(self, ref: ObjectRef) -> bool:
+        """Return whether it is the whole content: that is decoded chunk by chunk."""
+        return ref.key == ALL
+
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return a range of the content; of `all`, only the chunks that it touches are read."""
         if ref.key != ALL or not 0 <= start <= stop:

@@ -27,9 +27,13 @@ class HexActions:
         select_field: What owns the byte with the caret.
         select_record: The record around it.
         select_section: The section of the byte with the caret.
+        note: A note on the selected bytes.
+        next_note: The note after the selected bytes.
+        previous_note: The note before them.
         follow: To where the field points.
         leads: Which bytes point to those that are selected.
         decoded: Between stored and decoded bytes.
+        inside: Opens the object of the bytes, or the decoded bytes, where they are a shard or an archive.
         drawing: To the drawings, and back to the bytes.
         copy_drawing: The drawing that is shown, as SVG and as a picture.
         save_drawing: The same, in a file.
@@ -61,9 +65,13 @@ class HexActions:
         self.select_field = self._action(self.tr("Select &field"), "Ctrl+Shift+F")
         self.select_record = self._action(self.tr("Select &record"), "Ctrl+Shift+R")
         self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
+        self.note = self._action(self.tr("Add &note…"), "Ctrl+B")
+        self.next_note = self._action(self.tr("Ne&xt note"), "F4")
+        self.previous_note = self._action(self.tr("Previo&us note"), "Shift+F4")
         self.follow = self._action(self.tr("Follow &pointer"))
         self.leads = self._action(self.tr("Find &references"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
+        self.inside = self._action(self.tr("Open &inside"), "Ctrl+Alt+O")
         self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
         self.copy_drawing = self._action(self.tr("Copy d&rawing"))
         self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))

@@ -15,6 +15,7 @@ from shardscope.widgets import theme
 from shardscope.widgets.plain_text import shown
 
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
+_ARROW = " › "
 _MOST = 6
 _ROOM = 12
 """Pixels that links and separators need besides their letters."""
@@ -108,7 +109,7 @@ class Breadcrumb(QLabel):
         bold = self.font()
         bold.setBold(True)
         metrics = QFontMetricsF(bold)
-        widths = [metrics.horizontalAdvance(cut_middle(name)) + _ROOM for name in names]
+        widths = [metrics.horizontalAdvance(_cut(name)) + _ROOM for name in names]
         count = len(names)
         for tail in range(min(count - 1, _MOST - 1), 0, -1):
             head = min(count - tail, 2 if tail > 2 else 1)
@@ -130,8 +131,13 @@ class Breadcrumb(QLabel):
         if number == self._at:
             here = f"color:{colours.base.name()}; background-color:{colours.accent.name()}"
             style = f"{here}; text-decoration:none; font-weight:{weight}"
-        return f'<a href="{number}" style="{style}">{escape(cut_middle(name))}</a>'
+        return f'<a href="{number}" style="{style}">{escape(_cut(name))}</a>'
 
     def _follow(self, link: str) -> None:
         if link.isdigit() and int(link) < len(self._path):
             self.chosen.emit(self._path[int(link)].span)
+
+
+def _cut(name: str) -> str:
+    """Return a name without its middle where it is long; of a file inside another, each part of the path by itself."""
+    return _ARROW.join(cut_middle(part) for part in name.split(_ARROW))

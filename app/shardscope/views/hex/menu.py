@@ -60,8 +60,10 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexMenu
             actions.follow,
             actions.leads,
             actions.decoded,
+            actions.inside,
         ]
     )
+    menu.addAction(actions.note)
     menu.addSeparator()
     for text, act in (
         (translate("HexMenu", "Go to o&bject"), deeds.go),

@@ -49,6 +49,7 @@ class ObjectActions(QObject):
         copy_json: The same as a JSON array of objects.
         copy_files: Puts the selected objects on the clipboard, as files; the window connects it.
         go: Opens the current row: its bytes are selected.
+        inside: Opens the first of the selected objects, where it is a shard or an archive itself.
         leads: Asks who leads to the current row's bytes.
         trace: Hands the key to `trace_requested`.
         check: Reads the objects and tells size and SHA-256.
@@ -72,8 +73,9 @@ class ObjectActions(QObject):
         self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
         self.trace = self._action(self.tr("&Look up"), "T", self._trace)
         self.leads = self._action(self.tr("Find re&ferences"), "W", self._ask_leads)
+        self.inside = self._action(self.tr("Open &inside"), "O", self._open_inside)
         self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
-        table.addActions([self.go, self.trace, self.leads, self.extract, self.extract_all])
+        table.addActions([self.go, self.inside, self.trace, self.leads, self.extract, self.extract_all])
         table.addActions([self.copy_keys, self.copy_rows, self.copy_json, self.copy_files, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
@@ -83,7 +85,7 @@ class ObjectActions(QObject):
         session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
         copies = [self.copy_keys, self.copy_rows, self.copy_json, self.copy_files]
-        self._on_rows = [self.go, self.extract, *copies, self.trace, self.leads, self.check]
+        self._on_rows = [self.go, self.inside, self.extract, *copies, self.trace, self.leads, self.check]
         self._update()
 
     def _action(self, text: str, keys: str, slot: Callable[[], Any] | None) -> QAction:
@@ -168,6 +170,11 @@ class ObjectActions(QObject):
                 self.trace_requested.emit(keys[0])
 
         self._keys(self._table.selected_ranges().head(1), list, take)
+
+    def _open_inside(self) -> None:
+        """Open what the first of the selected objects is, in a tab of its own."""
+        for rows in self._table.selected_ranges().head(1).pieces():
+            self._session.open_inside(int(rows[0]))
 
     def _ask_leads(self) -> None:
         """Ask who leads to the first of the selected objects."""

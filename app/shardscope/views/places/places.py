@@ -28,7 +28,7 @@ from shardcore.sources.remote.source import RemoteFolder
 from shardscope.session.connections import way_words
 from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
-from shardscope.session.open_request import members_at_hand, name_of
+from shardscope.session.open_request import file_of, members_at_hand, name_of
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
 from shardscope.startup import assets
@@ -379,5 +379,5 @@ def _folder_of(uri: str) -> str:
     """Return where something lies, for people."""
     if is_address(uri):
         return uri
-    folder, home = str(Path(uri).parent), str(Path.home())
+    folder, home = str(Path(file_of(uri)).parent), str(Path.home())
     return f"~{folder[len(home) :]}" if folder.startswith(home) else folder

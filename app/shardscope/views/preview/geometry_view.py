@@ -24,7 +24,7 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Pool
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
-from shardscope.views.preview.array_view import label_colours
+from shardscope.views.preview.levels import label_colours
 from shardscope.views.preview.content_view import ContentView, Preview
 from shardscope.views.preview.geometry_canvas import GeometryCanvas, length_text
 from shardscope.widgets.elided import Elided

@@ -1,0 +1,82 @@
+"""Containers: files with parts that are no shards, opened where an object of a shard is one, or by their own name.
+
+Each is one module: its bytes as records, its file, its tree, its lookup. Nothing writes or changes them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shardcore.codecs.frame_length import GZIP_MAGIC, ZSTD_MAGIC
+from shardcore.codecs.npy import MAGIC as NPY_MAGIC
+from shardcore.shards.format import Certainty, Format, Verdict, lazily
+
+if TYPE_CHECKING:
+    from shardcore.sources.opening import PrefetchedSource
+
+ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+"""Local header of a member; end record of an archive without any."""
+
+SKIPPABLE = tuple(bytes((0x50 + low, 0x2A, 0x4D, 0x18)) for low in range(16))
+"""Magic numbers of zstd frames that decoders skip."""
+
+MOST_JSON = 16 << 20
+"""Bytes of the header of a safetensors file."""
+
+
+def _by_magic(what: str) -> Verdict:
+    return Verdict(Certainty.MAGIC, f"magic of {what}")
+
+
+def _safetensors(probe: PrefetchedSource) -> Verdict | None:
+    """Recognise a length that fits, and a JSON object of that length."""
+    head = probe.head(10)
+    length = int.from_bytes(head[:8], "little")
+    if len(head) < 10 or head[8:10] not in (b'{"', b"{}", b"{ ") or not 2 <= length <= min(probe.size - 8, MOST_JSON):
+        return None
+    last = probe.read(max(8, 8 + length - 16), 8 + length).rstrip(b" ")
+    return Verdict(Certainty.MAGIC, "length and JSON header of safetensors") if last.endswith(b"}") else None
+
+
+CONTAINERS = (
+    Format(
+        name="npy",
+        title="NumPy array",
+        suffixes=(".npy",),
+        begins=(NPY_MAGIC,),
+        detect=lambda probe: _by_magic("npy"),
+        open=lazily("shardcore.containers.npy:open_shard"),
+    ),
+    Format(
+        name="safetensors",
+        title="safetensors",
+        suffixes=(".safetensors",),
+        detect=_safetensors,
+        open=lazily("shardcore.containers.safetensors:open_shard"),
+    ),
+    Format(
+        name="zip",
+        title="zip archive",
+        suffixes=(".zip", ".npz"),
+        begins=ZIP_MAGICS,
+        detect=lambda probe: _by_magic("zip"),
+        open=lazily("shardcore.containers.zip:open_shard"),
+    ),
+    Format(
+        name="gzip",
+        title="gzip file",
+        suffixes=(".gz",),
+        begins=(GZIP_MAGIC,),
+        detect=lambda probe: _by_magic("gzip"),
+        open=lazily("shardcore.containers.gzip:open_shard"),
+    ),
+    Format(
+        name="zstd",
+        title="zstd file",
+        suffixes=(".zst",),
+        begins=(ZSTD_MAGIC, *SKIPPABLE),
+        detect=lambda probe: _by_magic("zstd"),
+        open=lazily("shardcore.containers.zstd:open_shard"),
+    ),
+)
+"""In the order in which they are asked."""

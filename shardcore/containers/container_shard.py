@@ -1,0 +1,414 @@
+"""What all containers have in common: parts as objects, their lookup, their contents and checks."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.codecs.decompress import decompress, decompress_stream
+from shardcore.errors import (
+    DEFAULT_LIMIT,
+    BadChecksum,
+    FormatError,
+    KeyAbsent,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    Unsupported,
+)
+from shardcore.model.children import section_nodes
+from shardcore.model.finding import ContentBudget, Depth, Findings, Report
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ColumnObjects, ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.record import FieldRole, Value
+from shardcore.model.section import Section, SectionRole
+from shardcore.model.source_name import SourceName
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.cache import Once
+from shardcore.shards.file_shard import FileShard
+from shardcore.shards.shard import SourcePart
+from shardcore.shards.trace import Look
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
+
+PIECE = 1 << 20
+SHOWN = 32 << 20
+"""Uncompressed bytes of a part that are shown as a source of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPart:
+    """A member, tensor, frame or array.
+
+    Attributes:
+        key: Its name in the container, or its number.
+        start: First byte of its stored content.
+        stop: One past the last.
+        size: Uncompressed bytes; -1 where nothing states it.
+        codec: How it is stored.
+        record: The bytes that describe it.
+        crc: CRC-32 of the content; None where none is stored.
+        error: Why it cannot be read, or empty.
+        extras: What is known besides, by name.
+    """
+
+    key: str
+    start: int
+    stop: int
+    size: int
+    codec: str = "none"
+    record: Span | None = None
+    crc: int | None = None
+    error: str = ""
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningStep:
+    """A step of each lookup in a container.
+
+    Attributes:
+        title: A few words.
+        text: What is done and what came out.
+        why: Why a reader does it.
+        span: The bytes looked at.
+    """
+
+    title: str
+    text: str
+    why: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is wrong with a container.
+
+    Attributes:
+        code: Without the format: `size`.
+        message: One sentence.
+        span: The bytes.
+        is_error: Whether a reader fails there; else it is a warning.
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    is_error: bool = True
+
+
+class PartObjects(ColumnObjects):
+    """The parts of a container as objects.
+
+    Args:
+        parts: The parts, in the order of their rows.
+        kind: What they are: `member`, `tensor`.
+    """
+
+    def __init__(self, parts: Sequence[ContainerPart], kind: str) -> None:
+        self.parts = parts
+        self.kinds = (kind,)
+        self.codecs = tuple(dict.fromkeys(part.codec for part in parts))[:256] or ("none",)
+        codes = {codec: number for number, codec in enumerate(self.codecs)}
+        bad = [bool(part.error) for part in parts]
+        starts = [-1 if broken else part.start for part, broken in zip(parts, bad, strict=True)]
+        stops = [-1 if broken else part.stop for part, broken in zip(parts, bad, strict=True)]
+        columns = ObjectColumns.of(
+            np.arange(len(parts)),
+            starts,
+            stops,
+            [part.size for part in parts],
+            stored_size=[part.stop - part.start for part in parts],
+            codec=[codes.get(part.codec, 0) for part in parts],
+            state=np.where(bad, State.DAMAGED, State.LIVE) if parts else [],
+        )
+        super().__init__(columns, self._texts, self._made)
+
+    def _texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        return [self.parts[row].key for row in rows.tolist()]
+
+    def _made(self, row: int) -> ObjectRef:
+        part = self.parts[row]
+        return ObjectRef(
+            part.key,
+            row,
+            () if part.error else (Span("", part.start, part.stop),),
+            part.size,
+            part.stop - part.start,
+            part.codec,
+            State.DAMAGED if part.error else State.LIVE,
+            self.kinds[0],
+            error=part.error,
+            extras=dict(part.extras),
+            record=part.record,
+        )
+
+
+class LateObjects(Objects):
+    """Objects that are found by reading the whole file, when they are first used.
+
+    Args:
+        find: Finds them.
+        kind: What they are.
+        codec: How they are stored.
+    """
+
+    def __init__(self, find: Callable[[], PartObjects], kind: str, codec: str) -> None:
+        self._find, self._found = find, Once[PartObjects]()
+        self.kinds, self.codecs = (kind,), (codec,)
+
+    @property
+    def counted(self) -> bool:
+        """Return whether they were found."""
+        return self._found.value is not None
+
+    @property
+    def found(self) -> PartObjects:
+        """The objects, found now if they were not."""
+        return self._found.get(self._find)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """See `Objects.columns`."""
+        return self.found.columns(rows)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """See `Objects.key_texts`."""
+        return self.found.key_texts(rows)
+
+    def ref(self, row: int) -> ObjectRef:
+        """See `Objects.ref`."""
+        return self.found.ref(row)
+
+
+class ContainerFile:
+    """The file of a container; each container derives its own.
+
+    Attributes:
+        source: The bytes.
+        sections: They tile it.
+        header: The fields of its beginning or end, by name.
+        steps: What each lookup begins with.
+        faults: What opening found to be wrong.
+        list_title: What lists the parts: `Central directory`.
+    """
+
+    title = "container"
+    list_title = "Header"
+    kind = "member"
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.sections: tuple[Section, ...] = ()
+        self.header: dict[str, Value] = {}
+        self.steps: list[OpeningStep] = []
+        self.faults: list[Fault] = []
+
+    def parts_of(self, objects: Objects) -> Sequence[ContainerPart]:
+        """Return the parts behind the objects."""
+        return objects.found.parts if isinstance(objects, LateObjects) else getattr(objects, "parts", ())
+
+    def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
+        """Return the row of the part whose content is stored in the bytes `[start, stop)`; None where none is."""
+        places = (row for row, part in enumerate(self.parts_of(objects)) if (part.start, part.stop) == (start, stop))
+        row = next(places, None)
+        return row if row is not None and not self.parts_of(objects)[row].error else None
+
+    def makers(self) -> Mapping[str, Callable[[Section], Node]]:
+        """Return what makes the nodes of sections, by their names."""
+        return {}
+
+    def content_span(self, ref: ObjectRef) -> Span:
+        """Return where the content of a part is stored.
+
+        Raises:
+            FormatError: The part is damaged.
+        """
+        if ref.error or not ref.spans:
+            raise FormatError(ref.error or f"{short(ref.key)} has no content", span=ref.record)
+        return ref.spans[0]
+
+
+class ContainerTree:
+    """The tree of a container: one node per section.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: ContainerFile) -> None:
+        self._file = file
+
+    def root(self) -> Node:
+        """The whole file."""
+        file = self._file
+        whole = Span("", 0, file.source.size)
+        return Node(file.source.name, whole, text=file.title, children=section_nodes(file.sections, file.makers()))
+
+
+class ContainerShard(FileShard):
+    """An opened container. Keys are names of members and tensors, or numbers of frames.
+
+    Args:
+        format: The name of the container.
+        file: Its file.
+        objects: Its parts.
+    """
+
+    no_loads = "A container has no slots or parts of which one could be fuller than another."
+
+    def __init__(self, format: str, file: ContainerFile, objects: Objects, version: str = "") -> None:
+        super().__init__(file, objects, ContainerTree(file))
+        self.format, self.version = format, version
+        self._rows: Once[dict[str, int]] = Once()
+
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
+        """Look the key up in the list of the parts; of equal names the last one counts, as for other readers."""
+        for step in self.file.steps:
+            look.step(step.title, step.text, step.span, why=step.why)
+        rows = self._rows.get(self._by_key)
+        count, place = len(self.objects), self._list_span()
+        if key not in rows:
+            look.step(
+                self.file.list_title,
+                f"None of {plural(count, self.file.kind)} is called {short(key)}.",
+                place,
+                why="What is not listed is not in the file.",
+            )
+            raise KeyAbsent(key, span=place)
+        ref: ObjectRef = self.objects.ref(rows[key])
+        look.step(
+            self.file.list_title,
+            f"Entry {ref.row} of {count:,} is {short(key)}.",
+            ref.record or place,
+            why="The entry says where the content is stored, and how.",
+        )
+        return ref
+
+    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+        """Return all parts of that name."""
+        if key not in self._rows.get(self._by_key):
+            return ()
+        parts = self.file.parts_of(self.objects)
+        return tuple(self.objects.ref(row) for row, part in enumerate(parts) if part.key == key)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Yield the uncompressed content; its CRC-32 is compared where one is stored."""
+        span, crc = self.file.content_span(ref), 0
+        read = self.file.source.read
+        chunks = (read(at, min(at + PIECE, span.stop)) for at in range(span.start, span.stop, PIECE))
+        wanted = ref.extras.get("crc32")
+        expected = ref.size if ref.size >= 0 else None
+        if ref.codec == "none":
+            pieces: Iterator[bytes] = chunks
+        else:
+            limit = max(DEFAULT_LIMIT, expected or 0)
+            pieces = decompress_stream(ref.codec, chunks, limit=limit, expected=expected, span=span)
+        for piece in pieces:
+            crc = zlib.crc32(piece, crc) if wanted is not None else 0
+            yield piece
+        if wanted is not None and f"{crc:08x}" != wanted:
+            raise BadChecksum(f"the CRC-32 of {short(ref.key)} is {crc:08x}; {wanted} is stored", span=span)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Return a range of the content; of one that is stored uncompressed nothing else is read, nor its CRC-32."""
+        if ref.codec != "none":
+            return super().read_range(ref, start, stop, limit=limit)
+        span = self.file.content_span(ref)
+        first, last = min(span.start + start, span.stop), min(span.start + stop, span.stop)
+        if last - first > limit:
+            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
+        found: bytes = self.file.source.read(first, last)
+        return found
+
+    @property
+    def checksum(self) -> str:
+        """`crc32` where the container stores it."""
+        return "crc32" if self.format in ("zip", "gzip") else ""
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Check the structure, then the parts as they are listed, then each content.
+
+        Raises:
+            SourceError: The bytes cannot be read.
+        """
+        depth, findings = Depth(depth), Findings()
+        self.load_index(progress)
+        total, checked, without = len(self.objects), 0, 0
+        for fault in self.file.faults:
+            tell = findings.error if fault.is_error else findings.warning
+            tell(f"{self.format}.{fault.code}", fault.span, fault.message)
+        budget = ContentBudget(self.file.source.size)
+        for row in range(total if depth.reaches(Depth.INDEX) else 0):
+            progress(row, total)
+            ref = self.objects.ref(row)
+            if ref.error:
+                findings.error(f"{self.format}.damaged", ref.record, ref.error, key=ref.key)
+                checked += 1
+            elif depth.reaches(Depth.CONTENT) and budget.takes(max(ref.size, ref.stored_size)):
+                without += self._check(ref, findings)
+                checked += 1
+        checked -= without
+        budget.tell(findings, f"{self.format}.unchecked")
+        progress(total, total)
+        return Report(depth, total, findings.all(), checked, without)
+
+    def _check(self, ref: ObjectRef, findings: Findings) -> int:
+        """Read a content; return 1 where nothing in the file tells whether it is right."""
+        try:
+            if ref.codec == "none" and "crc32" not in ref.extras:
+                self.file.content_span(ref)
+                return 1
+            for _ in self.stream(ref):
+                pass
+            return int("crc32" not in ref.extras and not ref.extras.get("checksum"))
+        except SourceError:
+            raise
+        except Unsupported as error:
+            findings.warning(f"{self.format}.unsupported", error.span, error.message, key=ref.key)
+        except ShardError as error:
+            findings.error(f"{self.format}.content", error.span or ref.record, error.message, key=ref.key)
+        return 0
+
+    def _by_key(self) -> dict[str, int]:
+        return {part.key: row for row, part in enumerate(self.file.parts_of(self.objects))}
+
+    def _list_span(self) -> Span:
+        listed = (SectionRole.INDEX, SectionRole.METADATA, SectionRole.HEADER)
+        found = sorted((s for s in self.sections if s.role in listed), key=lambda s: listed.index(s.role))
+        return Span("", found[0].start, found[0].stop) if found else Span("", 0, 0)
+
+    def _part(self, name: SourceName) -> SourcePart:
+        """Return what a compressed part decodes to."""
+        if not name.path and len(name.stretches) == 1:
+            row = self.file.row_at(*name.stretches[0], self.objects)
+            ref = self.objects.ref(row) if row is not None else None
+            if ref is not None and ref.codec != "none":
+                return self._decoded(ref, str(name))
+        return super()._part(name)
+
+    def _decoded(self, ref: ObjectRef, name: str) -> SourcePart:
+        if ref.size > SHOWN:
+            more = f"{short(ref.key)} has more than the {SHOWN >> 20} MiB that can be shown; extract it instead"
+            raise LimitExceeded(more, span=ref.spans[0])
+        span = ref.spans[0]
+        data = decompress(ref.codec, self.file.source.read(span.start, span.stop), limit=SHOWN, span=span)
+        doc = "The uncompressed content."
+        section = Section("content", SectionRole.DATA, 0, len(data), doc)
+
+        def root() -> Node:
+            whole = Span(name, 0, len(data))
+            kid = Node("content", whole, text=plural(len(data), "byte"), role=FieldRole.DATA, doc=doc)
+            return Node(name, whole, children=(kid,), row=ref.row)
+
+        return SourcePart(BytesSource(data, name), (section,), root)

@@ -1,0 +1,333 @@
+"""gzip: members, mostly one, each with a header, deflate data and a trailer."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shardcore.codecs.frame_length import GZIP_MAGIC
+from shardcore.containers.container_shard import (
+    ContainerFile,
+    ContainerPart,
+    ContainerShard,
+    Fault,
+    LateObjects,
+    OpeningStep,
+    PartObjects,
+)
+from shardcore.errors import DEFAULT_LIMIT, BadMagic, FormatError, Truncated
+from shardcore.model.budget import charge_expanded, charge_items
+from shardcore.model.children import Extents, field_nodes, grouped
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.source_name import decoded_name
+from shardcore.model.span import Span
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.open_context import OpenContext
+from shardcore.sources.base import Source
+from shardcore.sources.opening import PrefetchedSource
+
+PAGE = "RFC 1952, GZIP file format specification"
+
+HEADER = Record(
+    "member header",
+    source=PAGE,
+    fields=(
+        Field("id", ("u1", 2), FieldRole.MAGIC, "The bytes 1f and 8b (hex).", GZIP_MAGIC[:2]),
+        Field("method", "u1", FieldRole.CODEC, "Compression method: 8 is deflate."),
+        Field("flags", "u1", FieldRole.FLAGS, "Bits: text, header CRC, extra field, name, comment."),
+        Field("mtime", "<u4", FieldRole.TIME, "Time of change, Unix seconds; 0 for none."),
+        Field("xfl", "u1", FieldRole.FLAGS, "2: slowest compression; 4: fastest."),
+        Field("os", "u1", FieldRole.NUMBER, "File system of the writer: 3 is Unix, 255 unknown."),
+    ),
+)
+TRAILER = Record(
+    "member trailer",
+    source=PAGE,
+    fields=(
+        Field("crc32", "<u4", FieldRole.HASH, "CRC-32 of the uncompressed content."),
+        Field("isize", "<u4", FieldRole.SIZE, "Uncompressed bytes, modulo 2 to the power of 32."),
+    ),
+)
+
+HEADER_CRC, EXTRA, NAME, COMMENT = 2, 4, 8, 16
+MOST_HEADER = 1 << 17
+"""Bytes of a header: an extra field, a name and a comment of usual lengths."""
+
+FEED = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class GzipHeader:
+    """The header of a member.
+
+    Attributes:
+        fields: The fields of fixed size.
+        parts: What follows them: name, first byte, one past the last, text.
+        stop: Where the deflate data begins.
+    """
+
+    fields: dict[str, Any]
+    parts: tuple[tuple[str, int, int, str], ...]
+    stop: int
+
+    @property
+    def name(self) -> str:
+        """Name of the file that was compressed; empty where the header has none."""
+        return next((text for part, _, _, text in self.parts if part == "name"), "")
+
+
+def read_header(data: bytes, at: int) -> GzipHeader:
+    """Return the header of a member.
+
+    Args:
+        data: The bytes from its first byte on.
+        at: Where that is in the file.
+
+    Raises:
+        FormatError: It is no header, or longer than the bytes.
+    """
+    place = Span("", at, at + len(data))
+    fields, end = HEADER.read_one(data, place=place), HEADER.size
+    if fields["id"] != HEADER.fields[0].default or fields["method"] != 8:
+        raise BadMagic("a gzip member begins with 1f 8b 08", span=Span("", at, at + 3))
+    parts: list[tuple[str, int, int, str]] = []
+
+    def add(name: str, stop: int, text: str = "") -> None:
+        nonlocal end
+        if stop > len(data):
+            raise Truncated("the header of the gzip member does not end", span=place)
+        parts.append((name, at + end, at + stop, text))
+        end = stop
+
+    if fields["flags"] & EXTRA:
+        add("extra", end + 2 + int.from_bytes(data[end : end + 2], "little"))
+    for flag, name in ((NAME, "name"), (COMMENT, "comment")):
+        if fields["flags"] & flag:
+            stop = data.find(b"\0", end) + 1 or len(data) + 1
+            add(name, stop, data[end : stop - 1].decode("latin-1"))
+    if fields["flags"] & HEADER_CRC:
+        add("header crc", end + 2)
+    return GzipHeader(fields, tuple(parts), at + end)
+
+
+class GzipFile(ContainerFile):
+    """A gzip file: its first header is read when it is opened; where members end only decompressing tells."""
+
+    title = "gzip file"
+
+    def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
+        super().__init__(probe.base)
+        size = probe.size
+        self.first = read_header(_head(probe), 0)
+        self.header = {name: value for name, value in self.first.fields.items() if name != "id"}
+        self.header |= {name: text for name, _, _, text in self.first.parts if text}
+        trailer = max(size - TRAILER.size, self.first.stop)
+        claims = [
+            Section("header", SectionRole.HEADER, 0, self.first.stop, "Header of the first member."),
+            Section("members", SectionRole.DATA, self.first.stop, trailer, "Deflate data; further members, if any."),
+            Section("trailer", SectionRole.FOOTER, trailer, size, "CRC-32 and size of the last member."),
+        ]
+        self.sections, _ = tile(claims, size)
+        self.objects = LateObjects(self._find, self.kind, "gzip")
+        self.steps.append(
+            OpeningStep(
+                "Header",
+                "The first member begins with its header.",
+                "A gzip file has no list: each member begins where the one before ends.",
+                Span("", 0, self.first.stop),
+            )
+        )
+
+    @property
+    def loaded(self) -> bool:
+        """Return whether the members were found."""
+        return self.objects.counted
+
+    @property
+    def index_bytes(self) -> int:
+        """All bytes: where a member ends only decompressing tells."""
+        return self.source.size
+
+    def load(self, progress: Progress = no_progress) -> None:
+        """Find the members, by decompressing them."""
+        progress(0, 1)
+        len(self.objects)
+        progress(1, 1)
+
+    def _find(self) -> PartObjects:
+        parts, at, size = list[ContainerPart](), 0, self.source.size
+        while at < size:
+            charge_items(1)
+            head = self.source.read(at, min(at + MOST_HEADER, size))
+            if parts and not head.strip(b"\0") and _only_zeros(self.source, at):
+                break  # padding of tapes, which every reader skips
+            try:
+                header = read_header(head, at)
+                stop, expanded = _member_end(self.source, header, at)
+            except FormatError as error:
+                if parts and isinstance(error, BadMagic):
+                    self.faults.append(
+                        Fault("trailing", "bytes follow the last member", Span("", at, size), is_error=False)
+                    )
+                    break
+                rest = Span("", at, size)
+                parts.append(ContainerPart(str(len(parts)), at, size, -1, "gzip", rest, error=error.message))
+                break
+            trailer = TRAILER.read_one(self.source.read(stop - TRAILER.size, stop))
+            extras = {"crc32": f"{trailer['crc32']:08x}"} | ({"name": header.name} if header.name else {})
+            record = Span("", at, header.stop)
+            parts.append(
+                ContainerPart(str(len(parts)), at, stop, expanded, "gzip", record, trailer["crc32"], extras=extras)
+            )
+            at = stop
+        return PartObjects(parts, self.kind)
+
+    def makers(self) -> Mapping[str, Callable[[Section], Node]]:
+        """Before the members are found: header and trailer; then the members themselves."""
+        return {"header": self._header_node, "members": self._members_node, "trailer": self._trailer_node}
+
+    def _header_node(self, section: Section) -> Node:
+        kids = header_nodes(self.first, 0)
+        span = Span("", section.start, section.stop)
+        return Node("header", span, doc=section.doc, children=kids, row=0 if self.loaded else None)
+
+    def _members_node(self, section: Section) -> Node:
+        span = Span("", section.start, section.stop)
+        if not self.loaded:
+            return Node("members", span, role=FieldRole.DATA, doc=section.doc)
+        parts = [part for part in self.objects.found.parts if part.start < section.stop or not part.start]
+        starts = np.array([max(part.start, section.start) for part in parts], np.int64)
+        stops = np.array([min(part.stop, section.stop) for part in parts], np.int64)
+
+        def describe(first: int, last: int) -> list[Node]:
+            return [self._member_node(row, parts[row], section) for row in range(first, last)]
+
+        text = plural(len(parts), "member")
+        kids = grouped(Extents(starts, np.maximum(starts, stops), describe))
+        return Node("members", span, text=text, role=FieldRole.DATA, doc=section.doc, children=kids)
+
+    def _member_node(self, row: int, part: ContainerPart, section: Section) -> Node:
+        """Return a member without the bytes that the first and the last section have."""
+        start, stop = max(part.start, section.start), max(min(part.stop, section.stop), section.start)
+        kids: list[Node] = []
+        data = self.first.stop
+        if row and not part.error:
+            header = read_header(self.source.read(part.start, min(part.start + MOST_HEADER, part.stop)), part.start)
+            kids, data = list(header_nodes(header, part.start)), header.stop
+        data_stop = part.stop if part.error else min(part.stop - TRAILER.size, stop)
+        kids.append(
+            Node(
+                "deflate data",
+                Span("", min(data, stop), max(min(data_stop, stop), min(data, stop))),
+                role=FieldRole.DATA,
+                doc="The content, compressed.",
+                error=part.error,
+            )
+        )
+        if not part.error and data_stop < stop:
+            kids += trailer_nodes(self.source, data_stop)
+        return Node(
+            f"member {part.key}",
+            Span("", start, stop),
+            text=plural(part.size, "byte") if part.size >= 0 else "",
+            role=FieldRole.DATA,
+            error=part.error,
+            children=tuple(kids),
+            decoded="" if part.error else decoded_name(part.start, part.stop),
+            row=row,
+        )
+
+    def _trailer_node(self, section: Section) -> Node:
+        span, found = Span("", section.start, section.stop), self.objects.found.parts if self.loaded else ()
+        if section.size < TRAILER.size or (found and (found[-1].error or found[-1].stop != section.stop)):
+            return Node("trailer", span, role=FieldRole.UNKNOWN, doc="No trailer: the last member does not end here.")
+        row = len(found) - 1 if found else None
+        kids = trailer_nodes(self.source, section.start)
+        return Node("trailer", span, doc=section.doc, children=kids, row=row)
+
+
+def header_nodes(header: GzipHeader, at: int) -> tuple[Node, ...]:
+    """Return the nodes of a member header."""
+    docs = {
+        "extra": "Extra field: its length and its bytes.",
+        "name": "Name of the file that was compressed, ended by a zero.",
+        "comment": "A comment, ended by a zero.",
+        "header crc": "The low two bytes of the CRC-32 of the header.",
+    }
+    roles = {"extra": FieldRole.UNUSED, "header crc": FieldRole.HASH}
+    more = (
+        Node(name, Span("", start, stop), value=text, text=text, role=roles.get(name, FieldRole.TEXT), doc=docs[name])
+        for name, start, stop, text in header.parts
+    )
+    return (*field_nodes(HEADER, header.fields, at), *more)
+
+
+def trailer_nodes(source: Source, at: int) -> tuple[Node, ...]:
+    """Return the nodes of a member trailer."""
+    return field_nodes(TRAILER, TRAILER.read_one(source.read(at, at + TRAILER.size)), at)
+
+
+def _head(probe: PrefetchedSource) -> bytes:
+    """Return enough bytes for the first header: few, unless it has long texts."""
+    head = probe.head(1 << 12)
+    try:
+        read_header(head, 0)
+    except Truncated:
+        return probe.head(min(MOST_HEADER, probe.size))
+    return head
+
+
+def _only_zeros(source: Source, at: int) -> bool:
+    return all(not source.read(one, min(one + FEED, source.size)).strip(b"\0") for one in range(at, source.size, FEED))
+
+
+def _member_end(source: Source, header: GzipHeader, at: int) -> tuple[int, int]:
+    """Return where a member ends, and its uncompressed bytes, by decompressing it.
+
+    Raises:
+        FormatError: It is damaged, or ends early.
+    """
+    engine, expanded, place = zlib.decompressobj(-15), 0, header.stop
+    while place < source.size:
+        chunk = source.read(place, min(place + FEED, source.size))
+        place += len(chunk)
+        while chunk and not engine.eof:
+            try:
+                piece = engine.decompress(chunk, 1 << 20)
+            except zlib.error as error:
+                raise FormatError(f"the gzip member is damaged: {error}", span=Span("", at, place)) from error
+            charge_expanded(len(piece))
+            expanded, chunk = expanded + len(piece), engine.unconsumed_tail
+            if expanded > DEFAULT_LIMIT:
+                raise FormatError(f"the gzip member has over {plural(DEFAULT_LIMIT, 'byte')}", span=Span("", at, place))
+            if not piece:
+                break
+        if engine.eof:
+            stop = place - len(engine.unused_data) + TRAILER.size
+            if stop > source.size:
+                break
+            return stop, expanded
+    raise Truncated("the gzip member ends early", span=Span("", at, source.size))
+
+
+class GzipShard(ContainerShard):
+    """An opened gzip file: its members, by number."""
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """Return the name in the header; else that of the file without its ending."""
+        name = str(ref.extras.get("name") or "") or self.file.source.name.removesuffix(".gz")
+        return {"": name if ref.row == 0 else f"{name}.{ref.row}"}
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> GzipShard:
+    """Open a gzip file."""
+    file = GzipFile(probe, context)
+    return GzipShard("gzip", file, file.objects)

@@ -1,0 +1,182 @@
+"""NumPy's `.npy`: a header that states type and shape, then the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from shardcore.codecs.npy import MAGIC, npy_layout
+from shardcore.containers.container_shard import (
+    ContainerFile,
+    ContainerPart,
+    ContainerShard,
+    Fault,
+    OpeningStep,
+    PartObjects,
+)
+from shardcore.errors import BadMagic, Truncated
+from shardcore.model.children import field_nodes
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.span import Span
+from shardcore.shards.open_context import OpenContext
+from shardcore.sources.base import Source
+from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.array_layout import ArrayLayout
+    from shardcore.model.objects import ObjectRef
+
+PAGE = "NEP 1, A Simple File Format for NumPy Arrays"
+ALL = "all"
+"""The key of the array."""
+
+MOST_HEADER = 1 << 20
+
+PREAMBLE = Record(
+    "preamble",
+    source=PAGE,
+    fields=(
+        Field("magic", ("u1", 6), FieldRole.MAGIC, "The byte 93 (hex) and the letters `NUMPY`.", MAGIC),
+        Field("major", "u1", FieldRole.VERSION, "Version of the format: 1, 2 or 3."),
+        Field("minor", "u1", FieldRole.VERSION, "Minor version: 0."),
+    ),
+)
+LENGTH_1 = Record(
+    "length",
+    source=PAGE,
+    fields=(Field("header_len", "<u2", FieldRole.SIZE, "Bytes of the header text, with the spaces that fill it up."),),
+)
+LENGTH_2 = Record(
+    "length",
+    source=PAGE,
+    fields=(Field("header_len", "<u4", FieldRole.SIZE, "Bytes of the header text; four bytes from version 2 on."),),
+)
+
+
+class NpyFile(ContainerFile):
+    """A `.npy` file: its header is read when it is opened.
+
+    Args:
+        probe: The file.
+
+    Raises:
+        FormatError: The header is invalid.
+        Unsupported: The elements are Python objects.
+    """
+
+    title = "NumPy array"
+    kind = "array"
+
+    def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
+        base: Source = probe.base
+        super().__init__(base)
+        head = probe.head(PREAMBLE.size + LENGTH_2.size)
+        fields = PREAMBLE.read_one(head, place=Span("", 0, len(head)))
+        if fields["magic"] != MAGIC:
+            raise BadMagic("the file does not begin with the magic of .npy", span=Span("", 0, len(MAGIC)))
+        context.draft.add(
+            Section("preamble", SectionRole.HEADER, 0, PREAMBLE.size),
+            Node("preamble", Span("", 0, PREAMBLE.size), children=field_nodes(PREAMBLE, fields, 0)),
+            fields,
+        )
+        self.length = LENGTH_1 if fields["major"] == 1 else LENGTH_2
+        size = self.length.read_one(head, PREAMBLE.size, place=Span("", 0, len(head)))["header_len"]
+        self._text_start = PREAMBLE.size + self.length.size
+        start = self._text_start + size
+        place = Span("", PREAMBLE.size, self._text_start)
+        if start > min(probe.size, MOST_HEADER):
+            raise Truncated(f"the header has {plural(size, 'byte')}; the file has {probe.size:,}", span=place)
+        data = probe.head(start)
+        self._text = data[self._text_start :]
+        self.layout: ArrayLayout = npy_layout(data)
+        self.version = f"{fields['major']}.{fields['minor']}"
+        self.header = {**fields, "header_len": size, "header": self._text.decode("latin-1").strip()}
+        stop = start + self.layout.nbytes
+        if stop > probe.size:
+            needed = f"the array needs {plural(self.layout.nbytes, 'byte')}; {probe.size - start:,} are there"
+            self.faults.append(Fault("size", needed, Span("", start, probe.size)))
+        elif stop < probe.size:
+            self.faults.append(Fault("trailing", "bytes follow the array", Span("", stop, probe.size), is_error=False))
+        claims = [
+            Section("header", SectionRole.HEADER, 0, start, "Type, order and shape of the array."),
+            Section("elements", SectionRole.DATA, start, stop, "The elements, one after the other."),
+            Section("trailing", SectionRole.TRAILING, stop, probe.size, "Bytes after the array."),
+        ]
+        self.sections, _ = tile([one for one in claims if one.stop > one.start or one.name != "trailing"], probe.size)
+        error = needed if stop > probe.size else ""
+        described = f"{self.layout.dtype.name} {list(self.layout.shape)}"
+        self.part = ContainerPart(
+            ALL,
+            start,
+            min(stop, probe.size),
+            self.layout.nbytes,
+            record=Span("", self._text_start, start),
+            error=error,
+            extras={"dtype": self.layout.dtype.str, "shape": list(self.layout.shape), "order": self.layout.order},
+        )
+        self.steps.append(
+            OpeningStep(
+                "Preamble",
+                f"Version {fields['major']}.{fields['minor']}: the header has {plural(size, 'byte')}.",
+                "The header is as long as it says; the elements begin after it.",
+                Span("", 0, self._text_start),
+            )
+        )
+        self._described = described
+
+    def makers(self) -> Mapping[str, Callable[[Section], Node]]:
+        """The header's fields and its text, and the elements."""
+        return {"header": self._header_node, "elements": self._elements_node}
+
+    def _header_node(self, section: Section) -> Node:
+        text_span = Span("", self._text_start, section.stop)
+        kids = (
+            *field_nodes(PREAMBLE, self.header, 0),
+            *field_nodes(self.length, self.header, PREAMBLE.size),
+            Node(
+                "header",
+                text_span,
+                value=str(self.header["header"]),
+                text=str(self.header["header"]),
+                role=FieldRole.TEXT,
+                doc="A Python dictionary: type of the elements, whether the first axis is fastest, and the shape.",
+                row=0,
+            ),
+        )
+        return Node("header", Span("", 0, section.stop), text=self._described, doc=section.doc, children=kids)
+
+    def _elements_node(self, section: Section) -> Node:
+        text = plural(section.size, "byte")
+        return Node(
+            "elements",
+            Span("", section.start, section.stop),
+            text=f"{self._described}, {text}",
+            role=FieldRole.DATA,
+            doc=section.doc,
+            row=0,
+        )
+
+
+class NpyShard(ContainerShard):
+    """An opened `.npy`: one object, the elements."""
+
+    file: NpyFile
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the layout that the header states, from the first element on."""
+        from dataclasses import replace
+
+        return replace(self.file.layout, start=0)
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """Return the elements as a file of raw bytes."""
+        return {"": "elements.bin"}
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> NpyShard:
+    """Open a `.npy`."""
+    file = NpyFile(probe, context)
+    return NpyShard("npy", file, PartObjects([file.part], "array"), file.version)

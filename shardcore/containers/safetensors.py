@@ -1,0 +1,234 @@
+"""safetensors: a length, a JSON header that lists the tensors, then their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shardcore.codecs.json_text import parse_json, structure
+from shardcore.containers.container_shard import (
+    ContainerFile,
+    ContainerPart,
+    ContainerShard,
+    Fault,
+    OpeningStep,
+    PartObjects,
+)
+from shardcore.errors import FormatError, Truncated
+from shardcore.model.array_layout import ArrayLayout, is_length
+from shardcore.model.budget import charge_items
+from shardcore.model.children import Extents, field_nodes, grouped
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import Objects, object_extents
+from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.open_context import OpenContext
+from shardcore.sources.opening import PrefetchedSource
+
+if TYPE_CHECKING:
+    from shardcore.model.objects import ObjectRef
+
+PAGE = "safetensors, Format"
+METADATA = "__metadata__"
+
+MOST_HEADER = 16 << 20
+
+LENGTH = Record(
+    "length",
+    source=PAGE,
+    fields=(Field("header_size", "<u8", FieldRole.SIZE, "Bytes of the JSON header, with the spaces that fill it up."),),
+)
+
+DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+"""Types of elements that NumPy has."""
+
+
+class SafetensorsFile(ContainerFile):
+    """A safetensors file: its header is read when it is opened.
+
+    Raises:
+        FormatError: The header is no JSON object.
+    """
+
+    title = "safetensors"
+    list_title = "JSON header"
+    kind = "tensor"
+
+    def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
+        super().__init__(probe.base)
+        head = probe.head(LENGTH.size)
+        fields = LENGTH.read_one(head, place=Span("", 0, len(head)))
+        length_span, size = Span("", 0, LENGTH.size), fields["header_size"]
+        context.draft.add(
+            Section("length", SectionRole.HEADER, 0, LENGTH.size),
+            Node("length", length_span, children=field_nodes(LENGTH, fields, 0)),
+            fields,
+        )
+        self.base = LENGTH.size + size
+        if size > min(probe.size - LENGTH.size, MOST_HEADER):
+            there = f"the file has {probe.size:,}, and at most {MOST_HEADER:,} are read"
+            raise Truncated(f"a JSON header of {plural(size, 'byte')}; {there}", span=length_span)
+        text = probe.read(LENGTH.size, self.base)
+        self.header = dict(fields)
+        self._entries = self._entries_of(text)
+        self.metadata: dict[str, Any] = {}
+        self.parts = [part for entry in self._entries if (part := self._part_of(*entry, probe.size)) is not None]
+        claims = [
+            Section("length", SectionRole.HEADER, 0, LENGTH.size, "How long the JSON header is."),
+            Section("header", SectionRole.INDEX, LENGTH.size, self.base, "Type, shape and place of each tensor, JSON."),
+            Section("tensors", SectionRole.DATA, self.base, probe.size, "The elements of the tensors."),
+        ]
+        self.sections, _ = tile(claims, probe.size)
+        self._check_order(probe.size)
+        self.objects: Objects = PartObjects(self.parts, self.kind)
+        self.steps.append(
+            OpeningStep(
+                "Length",
+                f"The JSON header has {plural(size, 'byte')}.",
+                "The header is as long as it says; offsets of tensors count from its end.",
+                length_span,
+            )
+        )
+
+    def _entries_of(self, text: bytes) -> list[tuple[str, Any, int, int]]:
+        """Return the members of the header: name, value, and the bytes of both.
+
+        Raises:
+            FormatError: It is no JSON object.
+        """
+        place = Span("", LENGTH.size, self.base)
+        if not isinstance(parse_json(text.rstrip(b" "), "the header", span=place), dict):
+            raise FormatError("the header is no JSON object", span=place)
+        found: list[tuple[str, Any, int, int]] = []
+        depth, edges, colons = 0, list[int](), list[int]()
+        for places, kinds in structure(text):
+            charge_items(len(places))
+            opens, closes = np.isin(kinds, _OPENING), np.isin(kinds, _CLOSING)
+            levels = np.cumsum(opens.astype(np.int32) - closes) + depth
+            depth = int(levels[-1]) if len(levels) else depth
+            outermost = (levels == 1) & (kinds == ord(","))
+            outermost |= (levels == 1) & (kinds == ord("{"))
+            outermost |= (levels == 0) & (kinds == ord("}"))
+            edges += places[outermost].tolist()
+            colons += places[(levels == 1) & (kinds == ord(":"))].tolist()
+        for (first, last), colon in zip(pairwise(edges), colons, strict=False):
+            raw = text[first + 1 : last]
+            start = first + 1 + len(raw) - len(raw.lstrip())
+            stop = start + len(raw.strip())
+            name = parse_json(text[start:colon].rstrip(), "a name in the header", span=place)
+            value = parse_json(text[colon + 1 : stop].strip(), "an entry of the header", span=place)
+            found.append((str(name), value, LENGTH.size + start, LENGTH.size + stop))
+        return found
+
+    def _part_of(self, name: str, entry: Any, start: int, stop: int, size: int) -> ContainerPart | None:
+        record = Span("", start, stop)
+        if name == METADATA:
+            self.metadata = entry if isinstance(entry, dict) else {}
+            self.header |= {f"metadata.{key}": str(value) for key, value in list(self.metadata.items())[:64]}
+            return None
+        offsets: Any = entry.get("data_offsets") if isinstance(entry, dict) else None
+        shape: Any = entry.get("shape") if isinstance(entry, dict) else None
+        lists = isinstance(offsets, list) and len(offsets) == 2 and isinstance(shape, list)
+        if not lists or not all(is_length(number) for number in offsets + shape) or offsets[0] > offsets[1]:
+            error = f"{short(name)} has no valid shape and data_offsets"
+            return ContainerPart(name, 0, 0, -1, record=record, error=error)
+        first, last = self.base + offsets[0], self.base + offsets[1]
+        error = f"{short(name)} is outside the file: its bytes end at {last:,}" if last > size else ""
+        dtype = str(entry.get("dtype"))
+        extras = {"dtype": dtype, "shape": shape}
+        layout = layout_of(dtype, shape)
+        if not error and layout is not None and layout.nbytes != last - first:
+            error = f"{short(name)} has {plural(last - first, 'byte')}; its type and shape need {layout.nbytes:,}"
+        if error:
+            return ContainerPart(name, 0, 0, last - first, record=record, error=error, extras=extras)
+        return ContainerPart(name, first, last, last - first, record=record, extras=extras)
+
+    def _check_order(self, size: int) -> None:
+        """Note holes and overlaps: the specification allows neither."""
+        at = self.base
+        for part in sorted((one for one in self.parts if not one.error), key=lambda one: (one.start, one.stop)):
+            if part.start != at:
+                what = "overlaps the tensor before it" if part.start < at else "begins after a hole"
+                self.faults.append(Fault("order", f"{short(part.key)} {what}", part.record, is_error=part.start < at))
+            at = max(at, part.stop)
+        if at < size:
+            span = Span("", at, size)
+            self.faults.append(Fault("trailing", "bytes follow the last tensor", span, is_error=False))
+
+    def makers(self) -> Mapping[str, Callable[[Section], Node]]:
+        """The length, a node for each tensor in the header, and the elements."""
+        return {"length": self._length_node, "header": self._header_node, "tensors": self._tensors_node}
+
+    def _length_node(self, section: Section) -> Node:
+        kids = field_nodes(LENGTH, self.header, 0)
+        return Node("length", Span("", 0, section.stop), doc=section.doc, children=kids)
+
+    def _header_node(self, section: Section) -> Node:
+        rows = {part.record.start: row for row, part in enumerate(self.parts) if part.record is not None}
+        starts = np.array([entry[2] for entry in self._entries], np.int64)
+        stops = np.array([entry[3] for entry in self._entries], np.int64)
+
+        def describe(first: int, last: int) -> list[Node]:
+            return [self._entry_node(entry, rows.get(entry[2])) for entry in self._entries[first:last]]
+
+        return Node(
+            "header",
+            Span("", section.start, section.stop),
+            text=plural(len(self.parts), "tensor"),
+            role=FieldRole.TEXT,
+            doc=section.doc,
+            children=grouped(Extents(starts, stops, describe)),
+        )
+
+    def _entry_node(self, entry: tuple[str, Any, int, int], row: int | None) -> Node:
+        name, value, start, stop = entry
+        part = self.parts[row] if row is not None else None
+        target = Span("", part.start, part.stop) if part is not None and not part.error else None
+        described = short(value) if part is None else f"{part.extras.get('dtype', '')} {part.extras.get('shape', '')}"
+        return Node(
+            name or '""',
+            Span("", start, stop),
+            text=described,
+            role=FieldRole.TEXT,
+            doc="Type, shape and bytes of a tensor." if part is not None else "Texts that the writer added.",
+            error=part.error if part is not None else "",
+            target=target,
+            row=row,
+        )
+
+    def _tensors_node(self, section: Section) -> Node:
+        kids = grouped(object_extents(self.objects, section))
+        span = Span("", section.start, section.stop)
+        return Node("tensors", span, role=FieldRole.PADDING, doc=section.doc, children=kids)
+
+
+_OPENING = np.frombuffer(b"[{", np.uint8)
+_CLOSING = np.frombuffer(b"]}", np.uint8)
+
+
+def layout_of(dtype: str, shape: list[int]) -> ArrayLayout | None:
+    """Return the layout of a tensor; None where NumPy does not have the type."""
+    return ArrayLayout(np.dtype(DTYPES[dtype]), tuple(shape), "C") if dtype in DTYPES else None
+
+
+class SafetensorsShard(ContainerShard):
+    """An opened safetensors file: its tensors by name."""
+
+    def array_layout(self, ref: ObjectRef) -> ArrayLayout | None:
+        """Return the layout that the header states."""
+        return layout_of(str(ref.extras.get("dtype")), ref.extras.get("shape", []))
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> SafetensorsShard:
+    """Open a safetensors file."""
+    file = SafetensorsFile(probe, context)
+    return SafetensorsShard("safetensors", file, file.objects)

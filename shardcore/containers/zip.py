@@ -1,0 +1,530 @@
+"""zip: members with a local header each, the central directory that lists them, and the end record."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.containers.container_shard import (
+    ContainerFile,
+    ContainerPart,
+    ContainerShard,
+    Fault,
+    OpeningStep,
+    PartObjects,
+)
+from shardcore.errors import BadMagic, FormatError, Unsupported
+from shardcore.model.budget import charge_items
+from shardcore.model.children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.source_name import decoded_name
+from shardcore.model.span import Span
+from shardcore.model.text import short
+from shardcore.shards.open_context import OpenContext
+from shardcore.sources.opening import PrefetchedSource
+
+PAGE = "APPNOTE.TXT, .ZIP File Format Specification"
+LOCAL_MAGIC, CENTRAL_MAGIC, END_MAGIC = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
+DESCRIPTOR_MAGIC = b"PK\x07\x08"
+
+_VERSION = Field("version_needed", "<u2", FieldRole.VERSION, "Version that a reader needs, times 10.")
+_SHARED = (
+    Field("flags", "<u2", FieldRole.FLAGS, "Bit 0: encrypted; bit 3: sizes follow the content; bit 11: UTF-8 name."),
+    Field("method", "<u2", FieldRole.CODEC, "Compression: 0 none, 8 deflate, 93 zstd."),
+    Field("time", "<u2", FieldRole.TIME, "Time of change: hours, minutes and pairs of seconds, as bits."),
+    Field("date", "<u2", FieldRole.TIME, "Date of change: years since 1980, month and day, as bits."),
+    Field("crc32", "<u4", FieldRole.HASH, "CRC-32 of the uncompressed content."),
+    Field("compressed_size", "<u4", FieldRole.SIZE, "Bytes of the stored content; all ones: see the zip64 field."),
+    Field("size", "<u4", FieldRole.SIZE, "Uncompressed bytes; all ones: see the zip64 field."),
+    Field("name_length", "<u2", FieldRole.SIZE, "Bytes of the name."),
+    Field("extra_length", "<u2", FieldRole.SIZE, "Bytes of the extra fields."),
+)
+LOCAL = Record(
+    "local file header",
+    source=PAGE,
+    fields=(
+        Field("signature", ("u1", 4), FieldRole.MAGIC, "The letters `PK` and the bytes 3 and 4.", LOCAL_MAGIC),
+        _VERSION,
+        *_SHARED,
+    ),
+)
+CENTRAL = Record(
+    "central directory header",
+    source=PAGE,
+    fields=(
+        Field("signature", ("u1", 4), FieldRole.MAGIC, "The letters `PK` and the bytes 1 and 2.", CENTRAL_MAGIC),
+        Field("version_made", "<u2", FieldRole.VERSION, "Version and system of the writer."),
+        _VERSION,
+        *_SHARED,
+        Field("comment_length", "<u2", FieldRole.SIZE, "Bytes of the comment on the member."),
+        Field("disk", "<u2", FieldRole.NUMBER, "Number of the disk on which the member begins."),
+        Field("internal", "<u2", FieldRole.FLAGS, "Bit 0: the content is text."),
+        Field("external", "<u4", FieldRole.FLAGS, "Attributes of the file in the writer's system."),
+        Field("offset", "<u4", FieldRole.OFFSET, "Offset of the local header; all ones: see the zip64 field."),
+    ),
+)
+END = Record(
+    "end of central directory record",
+    source=PAGE,
+    fields=(
+        Field("signature", ("u1", 4), FieldRole.MAGIC, "The letters `PK` and the bytes 5 and 6.", END_MAGIC),
+        Field("disk", "<u2", FieldRole.NUMBER, "Number of this disk."),
+        Field("directory_disk", "<u2", FieldRole.NUMBER, "Number of the disk on which the central directory begins."),
+        Field("disk_entries", "<u2", FieldRole.COUNT, "Members on this disk."),
+        Field("entries", "<u2", FieldRole.COUNT, "Members; all ones: see the zip64 record."),
+        Field("directory_size", "<u4", FieldRole.SIZE, "Bytes of the central directory."),
+        Field("directory_offset", "<u4", FieldRole.OFFSET, "Offset of the central directory."),
+        Field("comment_length", "<u2", FieldRole.SIZE, "Bytes of the comment on the archive."),
+    ),
+)
+END64 = Record(
+    "zip64 end of central directory record",
+    source=PAGE,
+    fields=(
+        Field("signature", ("u1", 4), FieldRole.MAGIC, "The letters `PK` and the bytes 6 and 6.", b"PK\x06\x06"),
+        Field("record_size", "<u8", FieldRole.SIZE, "Bytes of the record after this field."),
+        Field("version_made", "<u2", FieldRole.VERSION, "Version and system of the writer."),
+        _VERSION,
+        Field("disk", "<u4", FieldRole.NUMBER, "Number of this disk."),
+        Field("directory_disk", "<u4", FieldRole.NUMBER, "Number of the disk on which the central directory begins."),
+        Field("disk_entries", "<u8", FieldRole.COUNT, "Members on this disk."),
+        Field("entries", "<u8", FieldRole.COUNT, "Members."),
+        Field("directory_size", "<u8", FieldRole.SIZE, "Bytes of the central directory."),
+        Field("directory_offset", "<u8", FieldRole.OFFSET, "Offset of the central directory."),
+    ),
+)
+LOCATOR = Record(
+    "zip64 end of central directory locator",
+    source=PAGE,
+    fields=(
+        Field("signature", ("u1", 4), FieldRole.MAGIC, "The letters `PK` and the bytes 6 and 7.", b"PK\x06\x07"),
+        Field("disk", "<u4", FieldRole.NUMBER, "Number of the disk with the zip64 record."),
+        Field("offset", "<u8", FieldRole.OFFSET, "Offset of the zip64 record."),
+        Field("disks", "<u4", FieldRole.COUNT, "Number of disks."),
+    ),
+)
+
+CODECS = {0: "none", 8: "deflate", 93: "zstd"}
+"""Methods that are decoded."""
+
+ENCRYPTED, SIZES_FOLLOW, UTF8 = 1, 8, 1 << 11
+MOST_COMMENT = 0xFFFF
+ONES16, ONES32 = 0xFFFF, 0xFFFFFFFF
+ZIP64 = 1
+MOST_DIRECTORY = 256 << 20
+"""Bytes of a central directory that are read."""
+
+
+class ZipFile(ContainerFile):
+    """A zip archive: its end record and central directory are read when it is opened.
+
+    Raises:
+        BadMagic: There is no end record; the members that follow each other are in the draft.
+        FormatError: The central directory is not where the end record says.
+    """
+
+    title = "zip archive"
+    list_title = "Central directory"
+
+    def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
+        super().__init__(probe.base)
+        self._size = probe.size
+        self._end_at = self._find_end(probe, context)
+        tail = probe.read(self._end_at, probe.size)
+        self._end = END.read_one(tail)
+        self.header = {name: value for name, value in self._end.items() if name != "signature"}
+        self._claims = [
+            Section("end record", SectionRole.FOOTER, self._end_at, probe.size, "Where the central directory is.")
+        ]
+        count, size, offset = (self._end[name] for name in ("entries", "directory_size", "directory_offset"))
+        end, self._end64 = self._end_at, dict[str, Any]()
+        if count == ONES16 or ONES32 in (size, offset):
+            count, size, offset, end = self._read_end64(probe, count, size, offset)
+        # Bytes put in front of an archive move all offsets: the directory ends where the end record begins.
+        self._shift = end - size - offset
+        self._start: int = end - size
+        place = Span("", self._end_at, min(self._end_at + END.size, probe.size))
+        if self._shift < 0 or size > MOST_DIRECTORY:
+            raise FormatError(f"the central directory of {plural(size, 'byte')} does not fit the file", span=place)
+        self._directory = probe.read(self._start, end)
+        self.entries = self._read_directory(count)
+        self._claims += [
+            Section("members", SectionRole.DATA, self._first_member(), self._start, "Members after their headers."),
+            Section("central directory", SectionRole.INDEX, self._start, end, "Lists the members."),
+        ]
+        self.sections, _ = tile(self._claims, probe.size)
+        self.objects = ZipObjects(self)
+        self.steps += [
+            OpeningStep(
+                "End record",
+                f"{plural(count, 'member')}; the central directory begins at byte {self._start:,}.",
+                "A zip archive is read from its end: the directory there counts, not what stands before.",
+                place,
+            )
+        ]
+
+    @property
+    def directory_start(self) -> int:
+        """Offset of the central directory: members lie before it."""
+        return self._start
+
+    # --- reading ---
+
+    def _find_end(self, probe: PrefetchedSource, context: OpenContext) -> int:
+        """Return the offset of the end record: the last one whose comment reaches the end of the file."""
+        for count in (END.size, END.size + MOST_COMMENT):
+            tail = probe.read_last(min(count, probe.size))
+            at = len(tail)
+            while (at := tail.rfind(END_MAGIC, 0, at)) >= 0:
+                if at + END.size <= len(tail):
+                    comment: int = END.read_one(tail, at)["comment_length"]
+                    if at + END.size + comment == len(tail):
+                        return int(probe.size - len(tail) + at)
+        self._draft(probe, context)
+        raise BadMagic("there is no end record: the archive is cut, or no zip archive", span=None)
+
+    def _draft(self, probe: PrefetchedSource, context: OpenContext) -> None:
+        """Note the members from the first one on, for as long as each begins where the one before ends."""
+        at, nodes = 0, list[Node]()
+        while at + LOCAL.size <= probe.size and len(nodes) < _MOST_FOLLOWED:
+            head = probe.read(at, min(at + LOCAL.size + 2 * ONES16, probe.size))
+            if not head.startswith(LOCAL_MAGIC):
+                break
+            local = LOCAL.read_one(head)
+            start = at + LOCAL.size + local["name_length"] + local["extra_length"]
+            stop = min(start + local["compressed_size"], probe.size)
+            if start > probe.size:
+                break
+            name = _name(head[LOCAL.size : LOCAL.size + local["name_length"]], local["flags"])
+            nodes.append(self._local_node(name, at, stop, head, None))
+            if local["flags"] & SIZES_FOLLOW or stop < start + local["compressed_size"]:
+                break
+            at = stop
+        if nodes:
+            stop = nodes[-1].span.stop
+            node = Node("members", Span("", 0, stop), text=plural(len(nodes), "member"), children=tuple(nodes))
+            context.draft.add(Section("members", SectionRole.DATA, 0, stop, "Members that are there."), node)
+
+    def _read_end64(self, probe: PrefetchedSource, count: int, size: int, offset: int) -> tuple[int, int, int, int]:
+        """Return count, size and offset of the directory, and its end, from the zip64 record."""
+        at = self._end_at - LOCATOR.size
+        data = probe.read(at, self._end_at) if at >= 0 else b""
+        if not data.startswith(b"PK\x06\x07"):
+            if count == ONES16 and ONES32 not in (size, offset):
+                return count, size, offset, self._end_at  # exactly 65,535 members
+            raise FormatError("the zip64 locator is missing", span=Span("", self._end_at, self._end_at + END.size))
+        locator = LOCATOR.read_one(data)
+        # Bytes in front of the archive move it; without them it lies right before the locator.
+        place = next((one for one in (locator["offset"], at - END64.size) if 0 <= one <= at - END64.size
+                      and probe.read(one, one + 4) == b"PK\x06\x06"), None)  # fmt: skip
+        if place is None:
+            raise FormatError("the zip64 record is not where its locator says", span=Span("", at, at + LOCATOR.size))
+        self._end64 = END64.read_one(probe.read(place, place + END64.size))
+        self.header |= {f"zip64.{name}": value for name, value in self._end64.items() if name != "signature"}
+        self._claims += [
+            Section("zip64 record", SectionRole.FOOTER, place, at, "The end record with numbers of 8 bytes."),
+            Section("zip64 locator", SectionRole.FOOTER, at, self._end_at, "Where the zip64 record is."),
+        ]
+        self._end64_at, self._locator, self._locator_at = place, locator, at
+        found = self._end64
+        return found["entries"], found["directory_size"], found["directory_offset"], place
+
+    def _read_directory(self, count: int) -> list[tuple[ContainerPart, int, int]]:
+        """Return the members as the directory lists them, and the bytes of each entry in it."""
+        data, at, found = self._directory, 0, list[tuple[ContainerPart, int, int]]()
+        while at + CENTRAL.size <= len(data) and data[at : at + 4] == CENTRAL_MAGIC:
+            charge_items(1)
+            entry = CENTRAL.read_one(data, at)
+            stop = at + CENTRAL.size + entry["name_length"] + entry["extra_length"] + entry["comment_length"]
+            if stop > len(data):
+                break
+            found.append((self._part_of(entry, data, at, stop), at, stop))
+            at = stop
+        if len(found) != count or at != len(data):
+            place = Span("", self._start + at, self._start + len(data))
+            listed = f"the end record counts {plural(count, 'member')}; the central directory lists {len(found):,}"
+            self.faults.append(Fault("directory", listed, place))
+        return found
+
+    def _part_of(self, entry: dict[str, Any], data: bytes, at: int, stop: int) -> ContainerPart:
+        """Return a member; where its local header begins stands for its content, until that was read."""
+        name_at = at + CENTRAL.size
+        name = _name(data[name_at : name_at + entry["name_length"]], entry["flags"])
+        extra = data[name_at + entry["name_length"] : name_at + entry["name_length"] + entry["extra_length"]]
+        size, stored, offset = _large(entry["size"], entry["compressed_size"], entry["offset"], extra)
+        start, method = offset + self._shift, entry["method"]
+        error = ""
+        if start + LOCAL.size + stored > self._start or start < 0:
+            error = f"{short(name)} is outside the members of the file"
+        return ContainerPart(
+            name,
+            start,
+            start + stored,
+            size,
+            CODECS.get(method, f"method {method}"),
+            Span("", self._start + at, self._start + stop),
+            entry["crc32"],
+            error,
+            {"crc32": f"{entry['crc32']:08x}", "method": method, "time": _time(entry)}
+            | ({"encrypted": True} if entry["flags"] & ENCRYPTED else {}),
+        )
+
+    def _first_member(self) -> int:
+        starts = [part.start for part, _, _ in self.entries if not part.error]
+        return int(min([*starts, self._start]))
+
+    def data_starts(self, rows: Sequence[int]) -> list[int]:
+        """Return where the contents of members begin, after their local headers, which are read; -1 without one."""
+        starts = [self.entries[row][0].start for row in rows]
+        found = self.source.read_many([(start, start + LOCAL.size) for start in starts])
+        places = []
+        for start, head in zip(starts, found, strict=True):
+            if not head.startswith(LOCAL_MAGIC):
+                places.append(-1)
+                continue
+            local = LOCAL.read_one(head)
+            places.append(start + LOCAL.size + local["name_length"] + local["extra_length"])
+        return places
+
+    def row_at(self, start: int, stop: int, objects: Objects) -> int | None:
+        """Return the row of the member whose content lies there."""
+        for row, (part, _, _) in enumerate(self.entries):
+            if part.stop - part.start == stop - start and 0 < start - part.start <= LOCAL.size + 2 * ONES16:
+                spans = objects.ref(row).spans
+                if spans and spans[0].start == start:
+                    return row
+        return None
+
+    # --- nodes ---
+
+    def makers(self) -> Mapping[str, Callable[[Section], Node]]:
+        """The members, the directory, and the records at the end."""
+        return {
+            "members": self._members_node,
+            "central directory": self._directory_node,
+            "zip64 record": lambda section: _record_node(END64, self._end64, section),
+            "zip64 locator": lambda section: _record_node(LOCATOR, self._locator, section),
+            "end record": self._end_node,
+        }
+
+    def _members_node(self, section: Section) -> Node:
+        order = [row for row, (part, _, _) in enumerate(self.entries) if not part.error]
+        order.sort(key=lambda row: self.entries[row][0].start)
+        starts = np.array([self.entries[row][0].start for row in order], np.int64)
+        stops = np.append(starts[1:], section.stop)[: len(starts)]
+
+        def describe(first: int, last: int) -> list[Node]:
+            return [self._member_node(row, int(stops[number])) for number, row in enumerate(order[first:last], first)]
+
+        return Node(
+            "members",
+            Span("", section.start, section.stop),
+            text=plural(len(order), "member"),
+            role=FieldRole.PADDING,
+            doc=section.doc,
+            children=grouped(Extents(starts, stops, describe)),
+        )
+
+    def _member_node(self, row: int, stop: int) -> Node:
+        part = self.entries[row][0]
+
+        def kids() -> Sequence[Node]:
+            head = self.source.read(part.start, min(part.start + LOCAL.size + 2 * ONES16, stop))
+            return self._local_node(part.key, part.start, stop, head, row).children
+
+        stop = max(stop, part.start)
+        return Node(
+            part.key or '""',
+            Span("", part.start, stop),
+            text=f"{plural(max(part.size, 0), 'byte')}, {part.codec}",
+            role=FieldRole.PADDING,
+            doc="A member: its local header, its name, its content.",
+            children=Deferred(kids),
+            row=row,
+        )
+
+    def _local_node(self, name: str, at: int, stop: int, head: bytes, row: int | None) -> Node:
+        """Return the node of a local header and what follows it, up to `stop`."""
+        if not head.startswith(LOCAL_MAGIC) or len(head) < LOCAL.size:
+            error = "there is no local header here"
+            span = Span("", at, stop)
+            return Node(name, span, children=(Node("unknown", span, role=FieldRole.UNKNOWN, error=error),), error=error)
+        local = LOCAL.read_one(head)
+        name_stop = at + LOCAL.size + local["name_length"]
+        start = name_stop + local["extra_length"]
+        size = local["compressed_size"] if row is None else self.entries[row][0].stop - self.entries[row][0].start
+        data_stop, codec = min(start + size, stop), CODECS.get(local["method"], f"method {local['method']}")
+        kids = [
+            *field_nodes(LOCAL, local, at),
+            Node("name", Span("", at + LOCAL.size, name_stop), value=name, text=name, role=FieldRole.TEXT,
+                 doc="The name, with / between folders."),
+            Node("extra", Span("", name_stop, start), role=FieldRole.UNUSED, doc="Extra fields."),
+            Node(
+                "content",
+                Span("", start, max(data_stop, start)),
+                text=f"{plural(max(data_stop - start, 0), 'byte')}, {codec}",
+                role=FieldRole.DATA,
+                doc="The content, as it is stored.",
+                decoded=decoded_name(start, data_stop) if row is not None and codec in ("deflate", "zstd") else "",
+            ),
+        ]  # fmt: skip
+        if local["flags"] & SIZES_FOLLOW and data_stop < stop:
+            doc = "CRC-32 and sizes, which the writer knew only after the content."
+            kids.append(Node("data descriptor", Span("", data_stop, stop), role=FieldRole.HASH, doc=doc))
+        return Node(
+            name or '""', Span("", at, stop), role=FieldRole.PADDING,
+            children=tuple(kid for kid in kids if kid.span.stop <= stop), row=row,
+        )  # fmt: skip
+
+    def _directory_node(self, section: Section) -> Node:
+        starts = np.array([self._start + at for _, at, _ in self.entries], np.int64)
+        stops = np.array([self._start + stop for _, _, stop in self.entries], np.int64)
+
+        def describe(first: int, last: int) -> list[Node]:
+            return [self._entry_node(row) for row in range(first, last)]
+
+        return Node(
+            "central directory",
+            Span("", section.start, section.stop),
+            text=plural(len(self.entries), "entry", "entries"),
+            role=FieldRole.UNKNOWN,
+            doc=section.doc,
+            children=grouped(Extents(starts, stops, describe)),
+        )
+
+    def _entry_node(self, row: int) -> Node:
+        part, at, stop = self.entries[row]
+        entry = CENTRAL.read_one(self._directory, at)
+        start = self._start + at
+        targets = {} if part.error else {"offset": Span("", part.start, part.start + LOCAL.size)}
+        kids, edge = list(field_nodes(CENTRAL, entry, start, targets=targets)), start + CENTRAL.size
+        for name, role in (("name", FieldRole.TEXT), ("extra", FieldRole.UNUSED), ("comment", FieldRole.TEXT)):
+            size = entry[f"{name}_length"]
+            text = part.key if name == "name" else ""
+            kids.append(Node(name, Span("", edge, edge + size), text=text, role=role))
+            edge += size
+        return Node(
+            part.key or '""', Span("", start, self._start + stop), error=part.error, children=tuple(kids), row=row
+        )
+
+    def _end_node(self, section: Section) -> Node:
+        kids, edge = list(field_nodes(END, self._end, section.start)), section.start + END.size
+        if edge < section.stop:
+            comment = Span("", edge, section.stop)
+            kids.append(Node("comment", comment, role=FieldRole.TEXT, doc="A comment on the archive."))
+        return Node("end record", Span("", section.start, section.stop), doc=section.doc, children=tuple(kids))
+
+
+_MOST_FOLLOWED = 10_000
+"""Members that are shown of an archive without its end."""
+
+
+class ZipObjects(PartObjects):
+    """The members in the order of the central directory; where a content begins is read from its local header.
+
+    Args:
+        file: The archive.
+    """
+
+    def __init__(self, file: ZipFile) -> None:
+        self._file = file
+        super().__init__([part for part, _, _ in file.entries], "member")
+        self._starts = np.full(len(self.parts), -1, np.int64)
+        self._read = np.array([bool(part.error) for part in self.parts], np.bool_)
+        self._lock = threading.Lock()
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """Return the columns of some rows, with the local headers read."""
+        self.resolve(rows)
+        found = super().columns(rows)
+        starts, stored = self._starts[rows], found.stored_size
+        damaged = np.where(starts < 0, np.uint8(State.DAMAGED), found.state)
+        return replace(found, start=starts, stop=np.where(starts < 0, -1, starts + stored), state=damaged)
+
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """See `Objects.known`: without the local headers."""
+        return super().columns(np.arange(first, last, dtype=np.int64))
+
+    def resolve(self, rows: NDArray[np.int64]) -> None:
+        """Read the local headers of some rows, once."""
+        wanted = np.unique(rows[~self._read[rows]]).tolist()
+        for first in range(0, len(wanted), 1024):
+            some = wanted[first : first + 1024]
+            starts = self._file.data_starts(some)
+            with self._lock:
+                for row, start in zip(some, starts, strict=True):
+                    part = self.parts[row]
+                    inside = start >= 0 and start + part.stop - part.start <= self._file.directory_start
+                    self._starts[row], self._read[row] = start if inside else -1, True
+
+    def _made(self, row: int) -> ObjectRef:
+        self.resolve(np.array([row], np.int64))
+        ref, start = super()._made(row), int(self._starts[row])
+        if ref.error:
+            return ref
+        if start < 0:
+            error = f"{short(ref.key)} has no local header where the central directory says"
+            return replace(ref, spans=(), state=State.DAMAGED, error=error)
+        return replace(ref, spans=(Span("", start, start + ref.stored_size),))
+
+
+class ZipShard(ContainerShard):
+    """An opened zip archive: its members by name."""
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Yield the uncompressed content of a member."""
+        if ref.codec not in CODECS.values():
+            raise Unsupported(f"{short(ref.key)} is compressed with {ref.codec}, which is not decoded", span=ref.record)
+        if ref.extras.get("encrypted"):
+            raise Unsupported(f"{short(ref.key)} is encrypted", span=ref.record)
+        yield from super().stream(ref)
+
+
+def _record_node(record: Record, values: Mapping[str, Any], section: Section) -> Node:
+    kids = field_nodes(record, dict(values), section.start)
+    role = FieldRole.UNUSED
+    return Node(section.name, Span("", section.start, section.stop), role=role, doc=section.doc, children=kids)
+
+
+def _name(raw: bytes, flags: int) -> str:
+    try:
+        return raw.decode("utf-8" if flags & UTF8 else "cp437")
+    except UnicodeDecodeError:
+        return raw.decode("cp437")
+
+
+def _large(size: int, stored: int, offset: int, extra: bytes) -> tuple[int, int, int]:
+    """Return uncompressed size, stored size and offset; what does not fit 4 bytes stands in the zip64 extra field."""
+    values = [size, stored, offset]
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = int.from_bytes(extra[at : at + 2], "little"), int.from_bytes(extra[at + 2 : at + 4], "little")
+        if kind == ZIP64:
+            field = extra[at + 4 : at + 4 + length]
+            for number, value in enumerate(values):
+                if value == ONES32 and len(field) >= 8:
+                    values[number], field = int.from_bytes(field[:8], "little"), field[8:]
+            break
+        at += 4 + length
+    return values[0], values[1], values[2]
+
+
+def _time(entry: Mapping[str, int]) -> str:
+    date, time = entry["date"], entry["time"]
+    day = f"{1980 + (date >> 9)}-{date >> 5 & 15:02}-{date & 31:02}"
+    return f"{day} {time >> 11:02}:{time >> 5 & 63:02}:{(time & 31) * 2:02}"
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> ZipShard:
+    """Open a zip archive."""
+    file = ZipFile(probe, context)
+    return ZipShard("zip", file, file.objects)

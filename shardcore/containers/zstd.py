@@ -1,0 +1,310 @@
+"""zstd: frames, each with a header, blocks and perhaps a checksum; frames that decoders skip may stand between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from shardcore.codecs.frame_length import MOST_BLOCKS, ZSTD_MAGIC
+from shardcore.containers.container_shard import (
+    ContainerFile,
+    ContainerPart,
+    ContainerShard,
+    Fault,
+    LateObjects,
+    OpeningStep,
+    PartObjects,
+)
+from shardcore.errors import BadMagic, FormatError, Truncated
+from shardcore.model.budget import charge_items
+from shardcore.model.children import Deferred, Extents, field_nodes, grouped
+from shardcore.model.node import Node
+from shardcore.model.number_words import plural
+from shardcore.model.objects import ObjectRef
+from shardcore.model.record import Field, FieldRole, Record
+from shardcore.model.section import Section, SectionRole, tile
+from shardcore.model.source_name import decoded_name
+from shardcore.model.span import Span
+from shardcore.progress import Progress, no_progress
+from shardcore.shards.open_context import OpenContext
+from shardcore.sources.base import Source
+from shardcore.sources.opening import PrefetchedSource
+
+PAGE = "RFC 8878, Zstandard Compression"
+
+FRAME = Record(
+    "frame header",
+    source=PAGE,
+    fields=(
+        Field("magic", ("u1", 4), FieldRole.MAGIC, "The bytes 28 b5 2f fd (hex).", ZSTD_MAGIC),
+        Field("descriptor", "u1", FieldRole.FLAGS, "Which fields follow: window, dictionary, content size, checksum."),
+    ),
+)
+SKIPPED = Record(
+    "skippable frame",
+    source=PAGE,
+    fields=(
+        Field("magic", ("u1", 4), FieldRole.MAGIC, "The bytes 50 to 5f, then 2a 4d 18 (hex)."),
+        Field("frame_size", "<u4", FieldRole.SIZE, "Bytes that follow, which decoders skip."),
+    ),
+)
+BLOCK = Record(
+    "block header",
+    source=PAGE,
+    fields=(
+        Field("block", ("u1", 3), FieldRole.BITS, "Bit 0: last block; bits 1 and 2: type; the others: size in bytes."),
+    ),
+)
+
+KINDS = ("raw", "one byte repeated", "compressed", "reserved")
+LARGEST_BLOCK = 1 << 17
+MOST_NODES = 100_000
+"""Blocks of a frame that are shown one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZstdHeader:
+    """The header of a frame.
+
+    Attributes:
+        fields: Name, first byte, one past the last, and value of what follows the descriptor.
+        descriptor: The descriptor.
+        stop: Where the first block begins.
+        content_size: Uncompressed bytes; -1 where the header does not state them.
+    """
+
+    fields: tuple[tuple[str, int, int, int], ...]
+    descriptor: int
+    stop: int
+    content_size: int
+
+    @property
+    def checksum_size(self) -> int:
+        """Bytes of the checksum after the blocks."""
+        return 4 if self.descriptor & 4 else 0
+
+
+def read_frame(data: bytes, at: int) -> ZstdHeader:
+    """Return the header of a frame.
+
+    Args:
+        data: The bytes from its first byte on.
+        at: Where that is in the file.
+
+    Raises:
+        FormatError: It is no header, or longer than the bytes.
+    """
+    values = FRAME.read_one(data, place=Span("", at, at + len(data)))
+    if values["magic"] != ZSTD_MAGIC:
+        raise BadMagic("a zstd frame begins with 28 b5 2f fd", span=Span("", at, at + 4))
+    descriptor, end, fields, size = values["descriptor"], FRAME.size, list[tuple[str, int, int, int]](), -1
+    single = bool(descriptor & 0x20)
+    widths = {
+        "window": 0 if single else 1,
+        "dictionary": (0, 1, 2, 4)[descriptor & 3],
+        "content size": (1 if single else 0, 2, 4, 8)[descriptor >> 6],
+    }
+    for name, width in widths.items():
+        if end + width > len(data):
+            raise Truncated("the header of the zstd frame does not end", span=Span("", at, at + len(data)))
+        if width:
+            value = int.from_bytes(data[end : end + width], "little")
+            if name == "content size":
+                size = value = value + 256 if width == 2 else value
+            fields.append((name, at + end, at + end + width, value))
+            end += width
+    return ZstdHeader(tuple(fields), descriptor, at + end, size)
+
+
+class ZstdFile(ContainerFile):
+    """A zstd file: its first frame header is read when it is opened; the blocks are followed to find the frames."""
+
+    title = "zstd file"
+    kind = "frame"
+
+    def __init__(self, probe: PrefetchedSource, context: OpenContext) -> None:
+        super().__init__(probe.base)
+        head = probe.head(min(32, probe.size))
+        if head.startswith(ZSTD_MAGIC):
+            first = read_frame(head, 0)
+            self.header["descriptor"] = first.descriptor
+            self.header |= {name: value for name, _, _, value in first.fields}
+        claims = [Section("frames", SectionRole.DATA, 0, probe.size, "Frames, one after the other.")]
+        self.sections, _ = tile(claims, probe.size)
+        self.objects = LateObjects(self._find, self.kind, "zstd")
+        self._skipped: list[tuple[int, int]] = []
+        self.steps.append(
+            OpeningStep(
+                "First frame",
+                "The file begins with the magic number of a frame.",
+                "A zstd file has no list: each frame begins where the one before ends.",
+                Span("", 0, min(4, probe.size)),
+            )
+        )
+
+    @property
+    def loaded(self) -> bool:
+        """Return whether the frames were found."""
+        return self.objects.counted
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the headers of blocks, about."""
+        return 3 * (self.source.size // LARGEST_BLOCK + 1)
+
+    def load(self, progress: Progress = no_progress) -> None:
+        """Find the frames, by their blocks."""
+        progress(0, 1)
+        len(self.objects)
+        progress(1, 1)
+
+    def _find(self) -> PartObjects:
+        parts, at, size = list[ContainerPart](), 0, self.source.size
+        skipped: list[tuple[int, int]] = []
+        while at < size:
+            charge_items(1)
+            head = self.source.read(at, min(at + 32, size))
+            place = Span("", at, size)
+            if _is_skipped(head):
+                stop = at + SKIPPED.size + SKIPPED.read_one(head)["frame_size"]
+                if stop > size:
+                    self.faults.append(Fault("truncated", "the last skippable frame ends early", place))
+                skipped.append((at, min(stop, size)))
+                at = stop
+                continue
+            try:
+                header = read_frame(head, at)
+                *_, stop = _edges(self.source, header)
+                if stop > size:
+                    raise Truncated("the zstd frame ends early", span=place)
+            except FormatError as error:
+                if isinstance(error, BadMagic) and parts:
+                    self.faults.append(Fault("trailing", "bytes follow the last frame", place, is_error=False))
+                else:
+                    parts.append(ContainerPart(str(len(parts)), at, size, -1, "zstd", place, error=error.message))
+                break
+            record = Span("", at, header.stop)
+            extras = {"checksum": header.checksum_size > 0}
+            parts.append(ContainerPart(str(len(parts)), at, stop, header.content_size, "zstd", record, extras=extras))
+            at = stop
+        self._skipped = skipped
+        return PartObjects(parts, self.kind)
+
+    def makers(self) -> Mapping[str, Callable[[Section], Node]]:
+        """The frames, once they were found."""
+        return {"frames": self._frames_node}
+
+    def _frames_node(self, section: Section) -> Node:
+        span = Span("", section.start, section.stop)
+        if not self.loaded:
+            return Node("frames", span, role=FieldRole.DATA, doc=section.doc)
+        parts = self.objects.found.parts
+        rows = [(part.start, part.stop, row) for row, part in enumerate(parts)]
+        rows += [(start, stop, -1) for start, stop in self._skipped]
+        rows.sort()
+
+        def describe(first: int, last: int) -> list[Node]:
+            return [
+                self._skipped_node(start, stop) if row < 0 else self._frame_node(row, parts[row])
+                for start, stop, row in rows[first:last]
+            ]
+
+        starts, stops = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2).T
+        kids = grouped(Extents(starts, stops, describe))
+        text = plural(len(parts), "frame")
+        return Node("frames", span, text=text, role=FieldRole.UNKNOWN, doc=section.doc, children=kids)
+
+    def _skipped_node(self, start: int, stop: int) -> Node:
+        head = self.source.read(start, min(start + SKIPPED.size, stop))
+        span = Span("", start, stop)
+        kids = field_nodes(SKIPPED, SKIPPED.read_one(head), start)
+        return Node("skippable frame", span, role=FieldRole.UNUSED, doc="Bytes that decoders skip.", children=kids)
+
+    def _frame_node(self, row: int, part: ContainerPart) -> Node:
+        return Node(
+            f"frame {part.key}",
+            Span("", part.start, part.stop),
+            text=plural(part.size, "byte") if part.size >= 0 else "",
+            role=FieldRole.DATA,
+            error=part.error,
+            children=() if part.error else Deferred(lambda: self._frame_kids(part)),
+            decoded="" if part.error else decoded_name(part.start, part.stop),
+            row=row,
+        )
+
+    def _frame_kids(self, part: ContainerPart) -> list[Node]:
+        head = self.source.read(part.start, min(part.start + 32, part.stop))
+        header, edges = read_frame(head, part.start), list[int]()
+        for edge in _edges(self.source, header):
+            edges.append(edge)
+            if len(edges) > MOST_NODES:
+                break
+        kids = [*field_nodes(FRAME, FRAME.read_one(head), part.start)]
+        roles = {"content size": FieldRole.SIZE, "dictionary": FieldRole.KEY}
+        for name, start, stop, value in header.fields:
+            role = roles.get(name, FieldRole.NUMBER)
+            kids.append(Node(name, Span("", start, stop), value=value, text=f"{value}", role=role))
+        last = part.stop - header.checksum_size
+        places = [edge for edge in edges if edge < last]
+        heads = self.source.read_many([(start, start + BLOCK.size) for start in places])
+        for number, (start, stop, raw) in enumerate(zip(places, [*places[1:], last], heads, strict=True)):
+            kids.append(_block_node(number, start, stop, raw))
+        if header.checksum_size:
+            doc = "The low four bytes of the XXH64 of the uncompressed content."
+            kids.append(Node("checksum", Span("", last, part.stop), role=FieldRole.HASH, doc=doc))
+        return kids
+
+
+def _block_node(number: int, start: int, stop: int, raw: bytes) -> Node:
+    value = int.from_bytes(raw, "little")
+    kind, data = KINDS[value >> 1 & 3], Span("", start + BLOCK.size, max(stop, start + BLOCK.size))
+    text = f"{kind}, {plural(value >> 3, 'byte')}" + (", the last" if value & 1 else "")
+    kids = (
+        *field_nodes(BLOCK, {"block": raw}, start, texts={"block": text}),
+        Node("data", data, text=plural(data.size, "byte"), role=FieldRole.DATA, doc="The block, as it is stored."),
+    )
+    return Node(f"block {number}", Span("", start, max(stop, start + BLOCK.size)), text=text, children=kids)
+
+
+def _is_skipped(head: bytes) -> bool:
+    return len(head) >= SKIPPED.size and head[0] & 0xF0 == 0x50 and head[1:4] == b"\x2a\x4d\x18"
+
+
+def _edges(source: Source, header: ZstdHeader) -> Iterator[int]:
+    """Yield where each block begins, then where the frame ends.
+
+    Raises:
+        FormatError: A block is of no type, too large, or missing.
+    """
+    at, size = header.stop, source.size
+    for _ in range(MOST_BLOCKS):
+        charge_items(1)
+        if at + BLOCK.size > size:
+            raise Truncated("the zstd frame ends early", span=Span("", at, max(size, at)))
+        yield at
+        value = int.from_bytes(source.read(at, at + BLOCK.size), "little")
+        kind, length = value >> 1 & 3, value >> 3
+        if kind == 3 or length > LARGEST_BLOCK:
+            raise FormatError("a block of the zstd frame is invalid", span=Span("", at, at + BLOCK.size))
+        at += BLOCK.size + (1 if kind == 1 else length)
+        if value & 1:
+            yield at + header.checksum_size
+            return
+    raise FormatError(f"the zstd frame has over {plural(MOST_BLOCKS, 'block')}", span=Span("", header.stop, at))
+
+
+class ZstdShard(ContainerShard):
+    """An opened zstd file: its frames, by number."""
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """Return the name of the file without its ending."""
+        name = self.file.source.name.removesuffix(".zst")
+        return {"": name if ref.row == 0 else f"{name}.{ref.row}"}
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> ZstdShard:
+    """Open a zstd file."""
+    file = ZstdFile(probe, context)
+    return ZstdShard("zstd", file, file.objects)

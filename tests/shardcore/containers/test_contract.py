@@ -1,0 +1,53 @@
+"""The contract of every shard, on containers."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from shardcore.testing import ShardContract
+
+DATA = Path(__file__).parents[2] / "data" / "containers"
+
+
+class TestNpyContract(ShardContract):
+    """Arrays in both orders, and one without elements."""
+
+    samples: ClassVar = sorted(DATA.glob("*.npy"))
+    absent: ClassVar = ["nobody", "0"]
+    open_ranges = 1
+    find_ranges = 0
+
+
+class TestSafetensorsContract(ShardContract):
+    """Files with tensors, and without."""
+
+    samples: ClassVar = sorted(DATA.glob("*.safetensors"))
+    absent: ClassVar = ["nobody", "__metadata__"]
+    open_ranges = 1
+    find_ranges = 0
+
+
+class TestZipContract(ShardContract):
+    """Archives with descriptors, zip64 fields, a script in front, and without members."""
+
+    samples: ClassVar = sorted(path for path in DATA.glob("*.zip") if path.name != "prefixed.zip")
+    absent: ClassVar = ["nobody", "folder/"]
+    open_ranges = 3
+    find_ranges = 1
+
+
+class TestGzipContract(ShardContract):
+    """One member with a name, and several."""
+
+    samples: ClassVar = sorted(DATA.glob("*.gz"))
+    absent: ClassVar = ["nobody", "9"]
+    open_ranges = 1
+    find_ranges = 20
+
+
+class TestZstdContract(ShardContract):
+    """One frame, several, and one of many blocks."""
+
+    samples: ClassVar = sorted(DATA.glob("*.zst"))
+    absent: ClassVar = ["nobody", "9"]
+    open_ranges = 2
+    find_ranges = 20
