@@ -34,7 +34,6 @@ from shardcore import (
     Unsupported,
     content,
 )
-from shardcore.model.content_part import ContentPart
 from shardcore.model.number_words import plural, size_text
 from shardcore.operations.content.tensors import tensor_layout
 from shardcore.operations.extraction.files import ending_of, write_object

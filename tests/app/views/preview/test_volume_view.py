@@ -44,7 +44,7 @@ def panel(qtbot: QtBot, session: Session) -> PreviewPanel:
 def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> VolumeView:
     """Open an array and show its slice; waits until all that can be seen is there."""
     open_in(session, qtbot, path)
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     panel.scope.volume.click()
     filled(panel.volume, qtbot)
     return panel.volume
@@ -52,7 +52,8 @@ def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> V
 
 def filled(view: VolumeView, qtbot: QtBot) -> None:
     """Wait until nothing that can be seen is pending."""
-    qtbot.waitUntil(lambda: view.slice is not None and not view.slice.pending(*view.plane.visible()))
+    there = lambda: view.slice is not None and not view.slice.pending(*view.plane.visible())  # noqa: E731
+    qtbot.waitUntil(there, timeout=20_000)
 
 
 def selected_bytes(session: Session) -> bytes:
@@ -169,7 +170,7 @@ def test_nothing_is_read_while_hidden(
     assert panel.volume.found is None
     assert not held.read
     panel.show()
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     filled(panel.volume, qtbot)
     assert held.read
 
@@ -220,7 +221,7 @@ def test_changing_the_byte_changes_the_voxel(
     request = OpenRequest(str(scale / name), sandbox=True, changes=(change,))
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(request)
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     panel.scope.volume.click()
     view._sliders[2].setValue(place)
     filled(view, qtbot)
@@ -303,7 +304,7 @@ def test_of_a_large_plane_a_window_is_read(
     assert view.slice is not None
     assert view.slice.size == (MOST_EDGE, MOST_EDGE)
     assert "1,024 × 1,024 of 20,000 × 20,000 pixels" in view.note.text()
-    assert 0 < len(held.read) <= (view.plane.width() / 64 + 2) * (view.plane.height() / 64 + 2)
+    assert 0 < len(held.read) < len(view.slice.chunks) / 2 < 200
     assert ChunkState.SHOWN in view.slice.states.values()
     before = view.slice.index_of(0, 0)
     middle = view.plane.rect().center()
@@ -348,7 +349,7 @@ def test_a_remote_slice_keeps_the_budget(
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(f"{server.url}/v/4_4_4/")
     server.log.clear()
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     panel.scope.volume.click()
     filled(panel.volume, qtbot)
     assert panel.volume.slice is not None
