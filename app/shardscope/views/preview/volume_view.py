@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Shard, Span
+from shardcore import DataSet, Shard, Span
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_part import part_stored_at
@@ -48,6 +48,9 @@ BATCH = 32
 SETTLE_MILLISECONDS = 60
 """Time after the last move of the picture or a slider before chunks are read."""
 
+POINT_MILLISECONDS = 30
+"""Time that the pointer rests on a voxel before its bytes are highlighted."""
+
 MOST_SHARDS = 8
 """Shards that the legend names."""
 
@@ -62,10 +65,12 @@ class GridFound:
     Attributes:
         grid: Its chunks.
         own: Whether its chunks are objects of the open shard; those of another scale are not.
+        uri: Address of what has the chunks, where it is not the open shard.
     """
 
     grid: ChunkGrid
     own: bool
+    uri: str = ""
 
 
 def grid_of(shard: Shard, scale: str) -> GridFound | None:
@@ -77,7 +82,8 @@ def grid_of(shard: Shard, scale: str) -> GridFound | None:
     grid = shard.chunk_grid(scale)
     if grid is None or not is_shown(grid):
         return None
-    return GridFound(grid, isinstance(grid, StoredGrid) and grid.shard is shard)
+    holder = grid.shard if isinstance(grid, StoredGrid) else shard
+    return GridFound(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -140,6 +146,8 @@ class VolumeView(QWidget):
         self.mesh = QPushButton(self.tr("Show mesh"))
         self._build()
         self._soon = Debounce(self, self._read, SETTLE_MILLISECONDS)
+        self._light = Debounce(self, self._highlight, POINT_MILLISECONDS)
+        self._pointed: tuple[int, ...] | None = None
         self._connect()
 
     def _choice(self, name: str, title: str) -> QComboBox:
@@ -244,7 +252,9 @@ class VolumeView(QWidget):
         self._forget()
 
     def _forget(self) -> None:
-        self.found, self.slice, self._place = None, None, None
+        self.found, self.slice, self._place, self._pointed = None, None, None, None
+        self._soon.stop()
+        self._light.stop()
         self._kept.clear()
         self.plane.show_slice(None)
         self._facts.hide()
@@ -473,19 +483,34 @@ class VolumeView(QWidget):
     # --- one voxel ---
 
     def _point(self, x: int, y: int) -> None:
+        self._pointed = None
+        self._light.start()
         if self.slice is None or x < 0:
             self.value.tell("")
             return
-        index = self.slice.index_of(x, y)
+        index = self._pointed = self.slice.index_of(x, y)
         self.value.tell(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
+
+    def _highlight(self) -> None:
+        """Highlight the bytes of the voxel under the pointer; of remote chunks nothing is read for that."""
+        index, found = self._pointed, self.found
+        if index is None or found is None or not found.own or self._session.request.is_remote:
+            self._session.point_at([])
+            return
+
+        def take(place: ElementLocation) -> None:
+            if self._pointed == index:
+                self._session.point_at([place.span] if place.span is not None else [])
+
+        self._session.ask(lambda _shard, _job: found.grid.locate(index), take, key=("volume point", self))
 
     def _choose(self, x: int, y: int) -> None:
         """Show where a voxel is stored, and select its bytes."""
         shown = self.slice
         if shown is None:
             return
-        self._point(x, y)
         index, grid = shown.index_of(x, y), shown.grid
+        self.value.tell(f"[{', '.join(map(str, index))}] = {shown.value_at(x, y)}")
         failed = lambda error: self._tell(plain_words(error))  # noqa: E731
         self._session.ask(
             lambda _shard, _job: grid.locate(index), self._take_place, failed=failed, key=("volume voxel", self)
@@ -507,7 +532,7 @@ class VolumeView(QWidget):
         self.facts["Offset in chunk"].tell(f"{place.start:,}" if place.start >= 0 else "–")
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
         self._facts.show()
-        self.look_up.setEnabled(self.found.own)
+        self.look_up.setText(self.tr("Look up") if self.found.own else self.tr("Open scale"))
         self._look_for_mesh()
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
@@ -544,8 +569,14 @@ class VolumeView(QWidget):
         self._session.ask(work, take, failed=failed, key=("volume mesh", self))
 
     def _look_up(self) -> None:
-        if self._place is not None:
-            self._session.look_up(self._place.cell.key)
+        """Look up the chunk; of another scale, open it in another tab."""
+        place, found = self._place, self.found
+        if place is None or found is None:
+            return
+        if found.own:
+            self._session.look_up(place.cell.key)
+        elif found.uri:
+            self._session.tab_wanted.emit(replace(self._session.request, uri=found.uri).unbroken(), place.span)
 
     def _follow(self, selection: Selection) -> None:
         """Mark the voxels that selected bytes store."""

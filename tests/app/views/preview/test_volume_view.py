@@ -203,6 +203,19 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     assert session.walk.trace.key == told["Key"].partition(" ")[0]
 
 
+def test_the_pointer_highlights_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """The bytes of the voxel under the pointer are highlighted, and no more when it leaves the picture."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "gzip", sample_array()))
+    assert view.found is not None
+    assert view.slice is not None
+    qtbot.mouseMove(view.plane, QPoint(1, 1))
+    qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
+    qtbot.waitUntil(lambda: bool(session.lights), timeout=20_000)
+    assert session.lights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
+    view.plane.pointed.emit(-1, -1)
+    qtbot.waitUntil(lambda: not session.lights)
+
+
 def test_changing_the_byte_changes_the_voxel(
     panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
 ) -> None:
@@ -334,7 +347,12 @@ def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, 
     np.testing.assert_array_equal(view.slice.values, coarse[:, :, 2].T)
     view.plane.chosen.emit(1, 1)
     qtbot.waitUntil(lambda: view._place is not None)
-    assert not view.look_up.isEnabled()
+    assert view.look_up.text() == "Open scale"
+    with qtbot.waitSignal(session.tab_wanted) as wanted:
+        view.look_up.click()
+    request, span = wanted.args
+    assert request.uri == str(tmp_path / "b")
+    assert span == view._place.span
 
 
 def test_a_remote_slice_keeps_the_budget(
