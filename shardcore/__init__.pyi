@@ -30,6 +30,9 @@ from .errors import Truncated as Truncated
 from .errors import Unsupported as Unsupported
 from .errors import UsageError as UsageError
 from .errors import WrongRegion as WrongRegion
+from .model.chunk_grid import ChunkGrid as ChunkGrid
+from .model.chunk_grid import ElementLocation as ElementLocation
+from .model.chunk_grid import GridCell as GridCell
 from .model.drawing import Control as Control
 from .model.drawing import Drawing as Drawing
 from .model.drawing import Item as Item

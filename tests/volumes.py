@@ -134,7 +134,9 @@ def write_volume(folder: Path, form: str, array: NDArray[Any], chunk: tuple[int,
     """
     scale, packed, kind = folder / "4_4_4", form.removeprefix("files").strip(), form.rsplit(maxsplit=1)[-1]
     encoding, encode = ENCODED.get(kind, ("raw", raw))
-    said = scale_of(array, chunk, "4_4_4") | {"encoding": encoding, "compressed_segmentation_block_size": [2, 2, 2]}
+    said = scale_of(array, chunk, "4_4_4") | {"encoding": encoding}
+    if kind == "labels":
+        said["compressed_segmentation_block_size"] = [2, 2, 2]
     if form.startswith("files"):
         write_info(folder, array.dtype.name, said, **more)
         gzipped = packed in ("gz", "packed")

@@ -478,6 +478,16 @@ class Shard(ABC):
         """
         return None
 
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        """Return the address of the meshes of a segmentation and the key of a segment there; None where it has none.
+
+        The key may be absent there.
+
+        Raises:
+            SourceError: What describes the meshes cannot be read.
+        """
+        return None
+
     def geometry(self, ref: ObjectRef, data: bytes) -> Geometry | None:
         """Return the geometry of an object that the format states to be a mesh, skeleton or annotations.
 

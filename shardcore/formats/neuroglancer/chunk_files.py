@@ -20,6 +20,7 @@ from shardcore.formats.neuroglancer.encoded_files import ENDINGS, plain_name
 from shardcore.formats.neuroglancer.info import KeySpace
 from shardcore.formats.neuroglancer.morton import decode
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
+from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.spec_origin import INFO_NAME
 from shardcore.formats.neuroglancer.unsharded import chunk_key
 from shardcore.formats.neuroglancer.volume import box_of, chunk_array, chunk_layout
@@ -409,6 +410,10 @@ class ChunkFiles(DataSet):
         if scale in ("", self.space.name):
             return FilesGrid(self)
         return self._others.grid(scale, self, root_of(self.folder, self.space.folder), self.text)
+
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        """Return where the mesh of a segment is looked up; see `Shard.mesh_of`."""
+        return mesh_of_segment(self.folder, segment)
 
     def close(self) -> None:
         """Close the files, and the other scales that were read."""

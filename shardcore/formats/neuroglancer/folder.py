@@ -28,6 +28,7 @@ from shardcore.formats.neuroglancer.info import Info, KeySpace, parse_info
 from shardcore.formats.neuroglancer.loaded_keys import OpenFiles
 from shardcore.formats.neuroglancer.lookup import tell_route
 from shardcore.formats.neuroglancer.other_scales import OtherScales, root_of
+from shardcore.formats.neuroglancer.segment_mesh import mesh_of_segment
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
 from shardcore.formats.neuroglancer.sharding import KeyLocation, parse_key, shard_number
 from shardcore.formats.neuroglancer.spec_origin import (
@@ -201,6 +202,10 @@ class NeuroglancerDataSet(DataSet):
 
             return ShardedGrid(self, space, self.origin.text, self._member_of)
         return self._others.grid(scale, self, root_of(self.folder, space.folder), self.origin.text)
+
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        """Return where the mesh of a segment is looked up; see `Shard.mesh_of`."""
+        return mesh_of_segment(self.folder, segment)
 
     def _member_of(self, number: int, minishard: int) -> tuple[str, NeuroglancerFile, NeuroglancerObjects] | None:
         name = self._names.get(number) if self.listed else self._tried(number, minishard)
@@ -428,6 +433,10 @@ class NeuroglancerKeySpaces(DataSet):
         if not scales or self._info.folder:
             return None
         return self._others.grid(scale or scales[0].name, self, self.folder, self._info.text)
+
+    def mesh_of(self, segment: int) -> tuple[str, str] | None:
+        """Return where the mesh of a segment is looked up; see `Shard.mesh_of`."""
+        return mesh_of_segment(self.folder, segment)
 
     def close(self) -> None:
         """Close the scales that were read."""

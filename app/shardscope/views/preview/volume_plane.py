@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QBrush, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from shardscope.views.preview.plane import PlaneView
@@ -13,7 +13,7 @@ from shardscope.widgets import theme
 _HATCHES = {
     ChunkState.PENDING: Qt.BrushStyle.BDiagPattern,
     ChunkState.MISSING: Qt.BrushStyle.CrossPattern,
-    ChunkState.DAMAGED: Qt.BrushStyle.DiagCrossPattern,
+    ChunkState.UNREADABLE: Qt.BrushStyle.DiagCrossPattern,
     ChunkState.ELSEWHERE: Qt.BrushStyle.Dense7Pattern,
 }
 """One hatch per state of a chunk without pixels."""
@@ -70,10 +70,6 @@ class VolumePlane(PlaneView):
             self._mark = self._mark[0] - columns, self._mark[1] - rows
         self.update()
 
-    def zoom(self, factor: float | None) -> None:
-        super().zoom(factor)
-        self.moved.emit()
-
     def wheelEvent(self, event: QWheelEvent) -> None:
         super().wheelEvent(event)
         self.moved.emit()
@@ -82,10 +78,6 @@ class VolumePlane(PlaneView):
         super().mouseMoveEvent(event)
         if self._drag is not None and self._moved:
             self.moved.emit()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.moved.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -107,7 +99,7 @@ class VolumePlane(PlaneView):
         state = self._slice.states[one.cell.at]
         if (hatch := _HATCHES.get(state)) is not None:
             painter.fillRect(place, colours.window if state is ChunkState.PENDING else colours.base)
-            ink = colours.error if state is ChunkState.DAMAGED else colours.missing
+            ink = colours.error if state is ChunkState.UNREADABLE else colours.missing
             painter.fillRect(place, QBrush(ink, hatch))
         if self.shards is not None:
             painter.fillRect(place, shard_colour(self.shards.get(one.cell.shard, 0), 0.38))

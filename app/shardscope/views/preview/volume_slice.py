@@ -35,7 +35,7 @@ class ChunkState(Enum):
     PENDING = "not loaded"
     SHOWN = "shown"
     MISSING = "not stored"
-    DAMAGED = "damaged"
+    UNREADABLE = "unreadable"
     ELSEWHERE = "in another file"
 
 
@@ -97,8 +97,11 @@ class VolumeSlice:
         size: Columns and rows.
         chunks: The chunks that the window has pixels of.
         states: The state of each, by its place in the grid.
+        error: What is wrong with the first chunk that cannot be read; None for none.
         values: The elements, shape `(rows, columns)`.
-        levels: The values that are shown black and white.
+        look: Name of the colour map, or `labels`.
+        levels: The least and the largest value that are shown.
+        chosen: The values of the first and last colour where the user chose them; else None.
     """
 
     def __init__(self, grid: ChunkGrid, across: int, down: int, kept: Kept) -> None:
@@ -107,11 +110,13 @@ class VolumeSlice:
         self.at = [(begin + end) // 2 for begin, end in zip(grid.box.begin, grid.box.end, strict=True)]
         self.at[across], self.at[down] = grid.box.begin[across], grid.box.begin[down]
         self.channel = 0
-        self.labels = grid.labels or (grid.dtype.kind == "u" and grid.dtype.itemsize >= 4)
+        self.look = "labels" if grid.labels or (grid.dtype.kind == "u" and grid.dtype.itemsize >= 4) else "grey"
         self.size = self._window()
         self.levels = (0.0, 1.0)
+        self.chosen: tuple[float, float] | None = None
         self.chunks: tuple[ShownChunk, ...] = ()
         self.states: dict[tuple[int, ...], ChunkState] = {}
+        self.error: ShardError | None = None
         self._planned: tuple[object, ...] = ()
         middle = [(grid.box.begin[axis] + grid.box.end[axis]) // 2 for axis in (across, down)]
         self.centre_on(*middle)
@@ -172,6 +177,7 @@ class VolumeSlice:
         self.values = np.zeros((self.size[1], self.size[0]), grid.dtype)
         self.pixels = np.zeros(self.values.shape, np.uint32)
         self.states = {one.cell.at: ChunkState.PENDING for one in self.chunks}
+        self.error = None
         for one in self.chunks:
             if (found := self._kept.get((grid.name, one.cell.at))) is not None:
                 self._put(one, found[0])
@@ -203,7 +209,8 @@ class VolumeSlice:
 
     def _put(self, one: ShownChunk, chunk: Chunk) -> None:
         if isinstance(chunk, ShardError):
-            self.states[one.cell.at] = ChunkState.DAMAGED
+            self.states[one.cell.at] = ChunkState.UNREADABLE
+            self.error = self.error or chunk
         elif chunk is None:
             self.states[one.cell.at] = ChunkState.MISSING if self.grid.whole else ChunkState.ELSEWHERE
         else:
@@ -219,17 +226,19 @@ class VolumeSlice:
 
     def colour(self) -> None:
         """Compute the pixels of what is shown."""
-        loaded = self.values
-        if self.labels:
-            self.pixels = label_colours(loaded)
+        if self.look == "labels":
+            self.pixels = label_colours(self.values)
             return
-        states = set(self.states.values())
-        if ChunkState.SHOWN in states:
-            seen = loaded[self._mask()] if len(states) > 1 else loaded
+        if self.chosen is None:
+            seen = self.seen()
             seen = seen[np.isfinite(seen)] if seen.dtype.kind == "f" else seen
-            if seen.size:
-                self.levels = (float(seen.min()), float(seen.max()))
-        self.pixels = level_colours(loaded, *self.levels)
+            self.levels = (float(seen.min()), float(seen.max())) if seen.size else self.levels
+        self.pixels = level_colours(self.values, *(self.chosen or self.levels), self.look)
+
+    def seen(self) -> NDArray[Any]:
+        """Return the elements that are shown."""
+        states = set(self.states.values())
+        return self.values.ravel() if states == {ChunkState.SHOWN} else self.values[self._mask()]
 
     def _mask(self) -> NDArray[np.bool_]:
         mask = np.zeros(self.values.shape, np.bool_)

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Shard, Span
+from shardcore import DataSet, Shard, Span
 from shardcore.model.array_layout import RAW
 from shardcore.model.chunk_grid import Chunk, ChunkGrid, ElementLocation, GridCell
 from shardcore.model.content_part import part_stored_at
@@ -32,6 +32,9 @@ from shardscope.session.error_words import plain_words
 from shardscope.session.jobs import Job, JobPriority
 from shardscope.session.selection import Selection
 from shardscope.session.session import Session
+from shardscope.views.preview.array_view import LABELS, LOOKS
+from shardscope.views.preview.levels import LevelsBar, statistics_of
+from shardscope.views.preview.plane import ZoomBar
 from shardscope.views.preview.volume_plane import VolumePlane, shard_colour
 from shardscope.views.preview.volume_slice import KEPT, ChunkState, Kept, VolumeSlice, is_shown, keep
 from shardscope.widgets.elided import Elided
@@ -44,6 +47,9 @@ BATCH = 32
 
 SETTLE_MILLISECONDS = 60
 """Time after the last move of the picture or a slider before chunks are read."""
+
+POINT_MILLISECONDS = 30
+"""Time that the pointer rests on a voxel before its bytes are highlighted."""
 
 MOST_SHARDS = 8
 """Shards that the legend names."""
@@ -59,10 +65,12 @@ class GridFound:
     Attributes:
         grid: Its chunks.
         own: Whether its chunks are objects of the open shard; those of another scale are not.
+        uri: Address of what has the chunks, where it is not the open shard.
     """
 
     grid: ChunkGrid
     own: bool
+    uri: str = ""
 
 
 def grid_of(shard: Shard, scale: str) -> GridFound | None:
@@ -74,7 +82,8 @@ def grid_of(shard: Shard, scale: str) -> GridFound | None:
     grid = shard.chunk_grid(scale)
     if grid is None or not is_shown(grid):
         return None
-    return GridFound(grid, isinstance(grid, StoredGrid) and grid.shard is shard)
+    holder = grid.shard if isinstance(grid, StoredGrid) else shard
+    return GridFound(grid, holder is shard, holder.uri if isinstance(holder, DataSet) and holder is not shard else "")
 
 
 def elements_of(shard: Shard, selection: Selection, grid: ChunkGrid) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -119,15 +128,17 @@ class VolumeView(QWidget):
         self._kept = Kept(KEPT)
         self._sliders: dict[int, QSlider] = {}
         self._place: ElementLocation | None = None
+        self._mesh: tuple[str, str] | None = None
         self.plane = VolumePlane()
         self.scales = self._choice("volumeScale", self.tr("Scale"))
         self.axes = self._choice("volumeAxes", self.tr("Axes of the picture"))
         self.look = self._choice("volumeLook", self.tr("Colours"))
-        self.look.addItems([self.tr("Grey"), self.tr("Labels")])
+        for look in LOOKS[: LABELS + 1]:
+            self.look.addItem(self.tr(look), look.lower())
         self.edges = self._tick("volumeGrid", self.tr("Chunks"), self.tr("Edges of the chunks"))
         self.colours = self._tick("volumeShards", self.tr("Shards"), self.tr("Colours of the shards"))
-        self.value = Elided(greedy=True, parent=self)
-        self.value.setObjectName("volumeValue")
+        self.levels = LevelsBar()
+        self.value = ZoomBar(self.plane)
         self.note = QLabel()
         self.legend = QLabel()
         self.facts: dict[str, Elided] = {}
@@ -135,6 +146,8 @@ class VolumeView(QWidget):
         self.mesh = QPushButton(self.tr("Show mesh"))
         self._build()
         self._soon = Debounce(self, self._read, SETTLE_MILLISECONDS)
+        self._light = Debounce(self, self._highlight, POINT_MILLISECONDS)
+        self._pointed: tuple[int, ...] | None = None
         self._connect()
 
     def _choice(self, name: str, title: str) -> QComboBox:
@@ -157,20 +170,19 @@ class VolumeView(QWidget):
         column.setSpacing(0)
         for row in ((self.scales, self.axes, self.look), (self.edges, self.colours)):
             bar = QHBoxLayout()
-            bar.setContentsMargins(8, 4, 8, 2)
+            bar.setContentsMargins(8, 3, 8, 2)
             bar.setSpacing(8)
             for part in row:
                 bar.addWidget(part)
-            if row[0] is self.edges:
-                bar.addWidget(self.value, 1)
-            else:
-                bar.addStretch(1)
+            bar.addStretch(1)
             column.addLayout(bar)
+        column.addWidget(self.levels)
         self._grid = QGridLayout()
         self._grid.setContentsMargins(8, 2, 8, 4)
         self._grid.setHorizontalSpacing(8)
         column.addLayout(self._grid)
         column.addWidget(self.plane, 1)
+        column.addWidget(self.value)
         for label, name in ((self.legend, "volumeLegend"), (self.note, "volumeNote")):
             label.setObjectName(name)
             label.setWordWrap(True)
@@ -217,12 +229,15 @@ class VolumeView(QWidget):
         self.scales.activated.connect(lambda _: self._open_scale(str(self.scales.currentData())))
         self.axes.currentIndexChanged.connect(lambda _: self._show_axes())
         self.look.activated.connect(lambda _: self._colour())
+        self.levels.levels_changed.connect(self._choose_levels)
         self.edges.toggled.connect(self._lay_over)
         self.colours.toggled.connect(self._lay_over)
         self.plane.moved.connect(self._moved)
+        self.plane.zoomed.connect(self._moved)
         self.plane.pointed.connect(self._point)
         self.plane.chosen.connect(self._choose)
         self.look_up.clicked.connect(self._look_up)
+        self.mesh.clicked.connect(self._show_mesh)
         session.opened.connect(lambda _: self._opened())
         session.closed.connect(self._forget)
         WhileVisible(session.selection_changed, self, self._follow)
@@ -237,7 +252,9 @@ class VolumeView(QWidget):
         self._forget()
 
     def _forget(self) -> None:
-        self.found, self.slice, self._place = None, None, None
+        self.found, self.slice, self._place, self._pointed = None, None, None, None
+        self._soon.stop()
+        self._light.stop()
         self._kept.clear()
         self.plane.show_slice(None)
         self._facts.hide()
@@ -298,7 +315,7 @@ class VolumeView(QWidget):
         grid = self.found.grid
         across, down = self.axes.currentData()
         self.slice = VolumeSlice(grid, across, down, self._kept)
-        self.look.setCurrentIndex(int(self.slice.labels))
+        self.look.setCurrentIndex(self.look.findData(self.slice.look))
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -343,12 +360,25 @@ class VolumeView(QWidget):
 
     def _colour(self) -> None:
         if self.slice is not None:
-            self.slice.labels = self.look.currentIndex() == 1
+            self.slice.look = str(self.look.currentData())
             self.slice.colour()
             self._refresh()
 
+    def _choose_levels(self, low: float, high: float) -> None:
+        if self.slice is not None:
+            self.slice.chosen = (low, high)
+            self.slice.colour()
+            self.plane.show_slice(self.slice)
+
+    def _count_levels(self) -> None:
+        """Show the histogram of what can be seen, once all of it is there."""
+        if self.slice is not None and not self.levels.isHidden():
+            statistics = statistics_of(self.slice.seen())
+            self.levels.show_statistics(statistics, self.slice.chosen or (statistics.low, statistics.high))
+
     def _refresh(self) -> None:
         """Show what there is, and read the rest soon."""
+        self.levels.setVisible(self.slice is not None and self.slice.look != "labels")
         self.plane.show_slice(self.slice)
         self._tell_state()
         self._soon.start()
@@ -403,9 +433,10 @@ class VolumeView(QWidget):
             lengths = [shown.grid.shape[axis] for axis in (shown.across, shown.down)]
             notes.append(self.tr("{0} of {1} pixels; drag to move.").format(times(shown.size), times(lengths)))
         states = list(shown.states.values())
-        for state in (ChunkState.PENDING, ChunkState.MISSING, ChunkState.DAMAGED, ChunkState.ELSEWHERE):
+        for state in (ChunkState.PENDING, ChunkState.MISSING, ChunkState.ELSEWHERE, ChunkState.UNREADABLE):
             if count := states.count(state):
-                notes.append(f"{plural(count, 'chunk')} {self.tr(state.value)}.")
+                why = f": {plain_words(shown.error)}" if state is ChunkState.UNREADABLE and shown.error else "."
+                notes.append(f"{plural(count, 'chunk')} {self.tr(state.value)}{why}")
         self._tell(" ".join(notes))
 
     # --- reading ---
@@ -427,6 +458,7 @@ class VolumeView(QWidget):
         cells = shown.pending(*self.plane.visible())[:BATCH]
         if not cells:
             self._tell_state()
+            self._count_levels()
             return
         grid, kept = shown.grid, self._kept
 
@@ -451,19 +483,34 @@ class VolumeView(QWidget):
     # --- one voxel ---
 
     def _point(self, x: int, y: int) -> None:
+        self._pointed = None
+        self._light.start()
         if self.slice is None or x < 0:
-            self.value.clear()
+            self.value.tell("")
             return
-        index = self.slice.index_of(x, y)
+        index = self._pointed = self.slice.index_of(x, y)
         self.value.tell(f"[{', '.join(map(str, index))}] = {self.slice.value_at(x, y)}")
+
+    def _highlight(self) -> None:
+        """Highlight the bytes of the voxel under the pointer; of remote chunks nothing is read for that."""
+        index, found = self._pointed, self.found
+        if index is None or found is None or not found.own or self._session.request.is_remote:
+            self._session.point_at([])
+            return
+
+        def take(place: ElementLocation) -> None:
+            if self._pointed == index:
+                self._session.point_at([place.span] if place.span is not None else [])
+
+        self._session.ask(lambda _shard, _job: found.grid.locate(index), take, key=("volume point", self))
 
     def _choose(self, x: int, y: int) -> None:
         """Show where a voxel is stored, and select its bytes."""
         shown = self.slice
         if shown is None:
             return
-        self._point(x, y)
         index, grid = shown.index_of(x, y), shown.grid
+        self.value.tell(f"[{', '.join(map(str, index))}] = {shown.value_at(x, y)}")
         failed = lambda error: self._tell(plain_words(error))  # noqa: E731
         self._session.ask(
             lambda _shard, _job: grid.locate(index), self._take_place, failed=failed, key=("volume voxel", self)
@@ -485,14 +532,51 @@ class VolumeView(QWidget):
         self.facts["Offset in chunk"].tell(f"{place.start:,}" if place.start >= 0 else "–")
         self.facts["Stored bytes"].tell(stored_text(place) if place.ref is not None else self.tr("not stored"))
         self._facts.show()
-        self.look_up.setEnabled(self.found.own)
-        self.mesh.hide()
+        self.look_up.setText(self.tr("Look up") if self.found.own else self.tr("Open scale"))
+        self._look_for_mesh()
         if place.span is not None and self.found.own:
             self._session.select_span(place.span, self)
 
+    def _look_for_mesh(self) -> None:
+        """Offer the mesh of the segment, where the volume has meshes."""
+        self.mesh.hide()
+        place, found = self._place, self.found
+        if place is None or found is None or not found.grid.labels or self.slice is None:
+            return
+        text = self.facts["Value"].text()
+        if not text.isdigit():
+            return
+
+        def take(mesh: tuple[str, str] | None) -> None:
+            self._mesh = mesh
+            self.mesh.setVisible(mesh is not None and self._place is place)
+
+        self._session.ask(lambda shard, _: shard.mesh_of(int(text)), take, key=("volume mesh", self))
+
+    def _show_mesh(self) -> None:
+        """Open the meshes in another tab, with the mesh of the segment selected."""
+        if self._mesh is None:
+            return
+        uri, key = self._mesh
+        request = replace(self._session.request, uri=uri).unbroken()
+
+        def work(_shard: Shard, job: Job) -> Span | None:
+            with request.open(job.progress) as meshes:
+                return next(iter(meshes.find(key).spans), None)
+
+        failed = lambda error: self._tell(plain_words(error))  # noqa: E731
+        take = lambda span: self._session.tab_wanted.emit(request, span)  # noqa: E731
+        self._session.ask(work, take, failed=failed, key=("volume mesh", self))
+
     def _look_up(self) -> None:
-        if self._place is not None:
-            self._session.look_up(self._place.cell.key)
+        """Look up the chunk; of another scale, open it in another tab."""
+        place, found = self._place, self.found
+        if place is None or found is None:
+            return
+        if found.own:
+            self._session.look_up(place.cell.key)
+        elif found.uri:
+            self._session.tab_wanted.emit(replace(self._session.request, uri=found.uri).unbroken(), place.span)
 
     def _follow(self, selection: Selection) -> None:
         """Mark the voxels that selected bytes store."""

@@ -20,6 +20,7 @@ from shardcore.shards.stored_grid import StoredGrid
 from shardcore.sources.patched import Change
 from shardscope.session.open_request import OpenRequest
 from shardscope.session.session import Session
+from shardscope.startup import assets
 from shardscope.views.preview.panel import PreviewPanel
 from shardscope.views.preview.volume_slice import MOST_EDGE, ChunkState
 from shardscope.views.preview.volume_view import VolumeView
@@ -43,7 +44,7 @@ def panel(qtbot: QtBot, session: Session) -> PreviewPanel:
 def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> VolumeView:
     """Open an array and show its slice; waits until all that can be seen is there."""
     open_in(session, qtbot, path)
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     panel.scope.volume.click()
     filled(panel.volume, qtbot)
     return panel.volume
@@ -51,7 +52,8 @@ def opened(panel: PreviewPanel, session: Session, qtbot: QtBot, path: Path) -> V
 
 def filled(view: VolumeView, qtbot: QtBot) -> None:
     """Wait until nothing that can be seen is pending."""
-    qtbot.waitUntil(lambda: view.slice is not None and not view.slice.pending(*view.plane.visible()))
+    there = lambda: view.slice is not None and not view.slice.pending(*view.plane.visible())  # noqa: E731
+    qtbot.waitUntil(there, timeout=20_000)
 
 
 def selected_bytes(session: Session) -> bytes:
@@ -168,7 +170,7 @@ def test_nothing_is_read_while_hidden(
     assert panel.volume.found is None
     assert not held.read
     panel.show()
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     filled(panel.volume, qtbot)
     assert held.read
 
@@ -201,6 +203,19 @@ def test_a_voxel_has_its_bytes(form: str, panel: PreviewPanel, session: Session,
     assert session.walk.trace.key == told["Key"].partition(" ")[0]
 
 
+def test_the_pointer_highlights_bytes(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """The bytes of the voxel under the pointer are highlighted, and no more when it leaves the picture."""
+    view = opened(panel, session, qtbot, write_volume(tmp_path / "v", "gzip", sample_array()))
+    assert view.found is not None
+    assert view.slice is not None
+    qtbot.mouseMove(view.plane, QPoint(1, 1))
+    qtbot.mouseMove(view.plane, view.plane.place_of(3, 2))
+    qtbot.waitUntil(lambda: bool(session.lights), timeout=20_000)
+    assert session.lights[0].span == view.found.grid.locate(view.slice.index_of(3, 2)).span
+    view.plane.pointed.emit(-1, -1)
+    qtbot.waitUntil(lambda: not session.lights)
+
+
 def test_changing_the_byte_changes_the_voxel(
     panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path
 ) -> None:
@@ -219,7 +234,7 @@ def test_changing_the_byte_changes_the_voxel(
     request = OpenRequest(str(scale / name), sandbox=True, changes=(change,))
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(request)
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     panel.scope.volume.click()
     view._sliders[2].setValue(place)
     filled(view, qtbot)
@@ -302,7 +317,7 @@ def test_of_a_large_plane_a_window_is_read(
     assert view.slice is not None
     assert view.slice.size == (MOST_EDGE, MOST_EDGE)
     assert "1,024 × 1,024 of 20,000 × 20,000 pixels" in view.note.text()
-    assert 0 < len(held.read) <= (view.plane.width() / 64 + 2) * (view.plane.height() / 64 + 2)
+    assert 0 < len(held.read) < len(view.slice.chunks) / 2 < 200
     assert ChunkState.SHOWN in view.slice.states.values()
     before = view.slice.index_of(0, 0)
     middle = view.plane.rect().center()
@@ -332,7 +347,12 @@ def test_scales_are_chosen(panel: PreviewPanel, session: Session, qtbot: QtBot, 
     np.testing.assert_array_equal(view.slice.values, coarse[:, :, 2].T)
     view.plane.chosen.emit(1, 1)
     qtbot.waitUntil(lambda: view._place is not None)
-    assert not view.look_up.isEnabled()
+    assert view.look_up.text() == "Open scale"
+    with qtbot.waitSignal(session.tab_wanted) as wanted:
+        view.look_up.click()
+    request, span = wanted.args
+    assert request.uri == str(tmp_path / "b")
+    assert span == view._place.span
 
 
 def test_a_remote_slice_keeps_the_budget(
@@ -347,7 +367,7 @@ def test_a_remote_slice_keeps_the_budget(
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(f"{server.url}/v/4_4_4/")
     server.log.clear()
-    qtbot.waitUntil(lambda: panel.volume.slice is not None)
+    qtbot.waitUntil(lambda: panel.volume.slice is not None, timeout=20_000)
     panel.scope.volume.click()
     filled(panel.volume, qtbot)
     assert panel.volume.slice is not None
@@ -358,6 +378,34 @@ def test_a_remote_slice_keeps_the_budget(
     filled(panel.volume, qtbot)
     np.testing.assert_array_equal(panel.volume.slice.values, array[:, :, 20].T)
     assert len(server.log) == 0
+
+
+def test_an_unreadable_chunk_tells_why(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:
+    """A damaged chunk is marked, with the reason below the picture; the others are shown."""
+    scale = write_volume(tmp_path / "v", "files gz", sample_array())
+    damaged = scale / "5-9_-3-1_104-108.gz"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    view = opened(panel, session, qtbot, scale)
+    assert view.slice is not None
+    assert view.slice.states[0, 0, 1] is ChunkState.UNREADABLE
+    assert "1 chunk unreadable: 5-9_-3-1_104-108.gz" in view.note.text()
+    assert list(view.slice.states.values()).count(ChunkState.SHOWN) == 18
+
+
+def test_the_mesh_of_a_segment_is_opened(panel: PreviewPanel, session: Session, qtbot: QtBot) -> None:
+    """A click on a segment offers its mesh, which opens in another tab with its bytes selected."""
+    view = opened(panel, session, qtbot, assets.path("samples/neuroglancer/segmentation/info").parent / "16_16_16")
+    assert view.slice is not None
+    assert view.look.currentText() == "Labels"
+    y, x = (int(n) for n in np.argwhere(view.slice.values == view.slice.values.max())[0])
+    click(view, qtbot, x, y)
+    qtbot.waitUntil(view.mesh.isVisible)
+    with qtbot.waitSignal(session.tab_wanted, timeout=10_000) as wanted:
+        view.mesh.click()
+    request, span = wanted.args
+    assert request.uri.endswith("segmentation/mesh")
+    with shardcore.open(request.uri) as meshes:
+        assert meshes.find(str(view.slice.values.max())).spans[0] == span
 
 
 def test_closing_forgets_the_volume(panel: PreviewPanel, session: Session, qtbot: QtBot, tmp_path: Path) -> None:

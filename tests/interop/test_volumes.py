@@ -1,0 +1,60 @@
+"""Boxes of volumes are those that cloud-volume and tensorstore read: sharded and as one file per chunk."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import shardcore
+from shardcore.testing import rounds
+from tests.volumes import OFFSET, sample_array, write_volume
+
+pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
+
+BOXES = rounds(200, 50)
+
+
+def by_cloud_volume(folder: Path) -> Any:
+    """The volume, by cloud-volume; chunks that are not stored are 0."""
+    from cloudvolume import CloudVolume
+
+    return CloudVolume(f"file://{folder}", fill_missing=True, progress=False, cache=False)
+
+
+def by_tensorstore(folder: Path) -> Any:
+    """The volume, by tensorstore."""
+    import tensorstore as ts
+
+    store = {"driver": "file", "path": f"{folder}/"}
+    return ts.open({"driver": "neuroglancer_precomputed", "kvstore": store}, read=True).result()
+
+
+def read(volume: Any, box: tuple[slice, ...]) -> NDArray[Any]:
+    """A box of either."""
+    found = volume[box]
+    return np.asarray(found.read().result() if hasattr(found, "read") else found)
+
+
+@pytest.mark.parametrize("form", ["raw", "gzip", "files", "files gz", "labels", "files labels"])
+@pytest.mark.parametrize("seed", range(rounds(3, 1)))
+def test_boxes_are_those_of_the_references(tmp_path: Path, form: str, seed: int) -> None:
+    """Random boxes have the voxels that both references read; tensorstore does not read files that end in .gz."""
+    dice = random.Random(seed)
+    labels = form.endswith("labels")
+    array = sample_array((40, 33, 21), "<u8" if labels else dice.choice(["u1", "<u2", "<f4"]), seed)
+    scale = write_volume(tmp_path / "v", form, array, (8, 8, 8), type="segmentation" if labels else "image")
+    references = [by_cloud_volume(tmp_path / "v")]
+    references += [by_tensorstore(tmp_path / "v")] if form != "files gz" else []
+    with shardcore.open(scale) as volume:
+        for _ in range(BOXES):
+            ends = [sorted(dice.sample(range(length + 1), 2)) for length in array.shape]
+            box = tuple(slice(a + first, b + first) for (a, b), first in zip(ends, OFFSET, strict=True))
+            found = volume[box]
+            np.testing.assert_array_equal(found[..., 0], array[tuple(slice(a, b) for a, b in ends)])
+            for reference in references:
+                np.testing.assert_array_equal(found, read(reference, box).reshape(found.shape))
