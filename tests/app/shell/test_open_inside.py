@@ -50,7 +50,7 @@ def test_an_object_opens_in_a_tab(qtbot: QtBot, window: MainWindow, archive: Pat
         assert session.shard is not None
         row = session.shard.find(key).row
         session.select_row(row)
-        qtbot.waitUntil(lambda: table.selected_count() == 1)  # noqa: B023
+        qtbot.waitUntil(lambda: table.selected_count() == 1)
         assert window.objects.actions_.inside.isEnabled()
         with qtbot.waitSignal(session.opened):
             window.objects.actions_.inside.trigger()

@@ -40,7 +40,7 @@ def test_the_samples_are_what_is_made() -> None:
 
 def test_every_container_is_listed_once() -> None:
     """The registry names the containers that there are, in the order in which they are asked."""
-    assert CONTAINERS == tuple(one.name for one in all_containers())
+    assert tuple(one.name for one in all_containers()) == CONTAINERS
     assert [format_of(name).name for name in CONTAINERS] == list(CONTAINERS)
 
 
@@ -140,14 +140,20 @@ def central(name: bytes, **fields: int) -> bytes:
         values["size"], len(name), 0, 0, 0, 0, 0, values["offset"],
     ) + name  # fmt: skip
     count = fields.get("count", 1)
-    return b"PK\x03\x04" + bytes(26) + entry + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(entry), 30, 0)
+    return (
+        b"PK\x03\x04"
+        + bytes(26)
+        + entry
+        + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(entry), 30, 0)
+    )
 
 
 HOSTILE: dict[str, bytes] = {
     "npy of a petabyte": b"\x93NUMPY\x01\x00\x3a\x00" + b"{'descr':'<f8','fortran_order':False,'shape':(1<<47,),}   ",
     "npy of a large shape": b"\x93NUMPY\x01\x00\x4a\x00"
     + b"{'descr': '<f8', 'fortran_order': False, 'shape': (140737488355328, 99), }".ljust(74),
-    "npy of objects": b"\x93NUMPY\x01\x00\x3c\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(60),
+    "npy of objects": b"\x93NUMPY\x01\x00\x3c\x00"
+    + b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(60),
     "npy of brackets": b"\x93NUMPY\x01\x00\xff\xff" + b"[" * 65535,
     "safetensors of a large header": struct.pack("<Q", 1 << 60) + b'{"',
     "safetensors of brackets": safetensors(b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}"),
@@ -179,7 +185,7 @@ def test_hostile_containers_are_bounded(name: str) -> None:
         for partial in (False, True):
             try:
                 with shardcore.open(data, partial=partial) as shard:
-                    for work in (shard.load_index, lambda: shard.runs(0, len(data)), shard.verify):  # noqa: B023
+                    for work in (shard.load_index, lambda: shard.runs(0, len(data)), shard.verify):
                         with contextlib.suppress(ShardError):
                             work()
                     for key in list(shard)[:3]:
@@ -227,9 +233,10 @@ def test_shards_are_asked_first() -> None:
 def test_equal_names_are_the_last() -> None:
     """Of two members of one name the last one is found, as by other readers; both are listed."""
     out: Any = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive, pytest.warns(UserWarning, match="Duplicate"):
+    with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("a", b"first")
-        archive.writestr("a", b"second")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("a", b"second")
     with shardcore.open(out.getvalue()) as shard:
         assert shard["a"] == b"second"
         assert [shard.read(ref) for ref in shard.find_all("a")] == [b"first", b"second"]
